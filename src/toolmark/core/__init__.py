@@ -1,0 +1,1 @@
+"""Pure: records, digests, statistics, summaries, gates. No files, clock, network or environment."""

@@ -1,0 +1,90 @@
+"""Strict JSON in, canonical JSON out: the one place that decides what is JSON and how it is hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NoReturn
+
+import msgspec
+
+# Any value that JSON can hold. Real payloads (prompts, arguments, results, metadata) stay plain.
+Json = Any
+
+_decode = msgspec.json.Decoder().decode
+_canonical = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
+
+
+class NotJson(ValueError):
+    """The text is not JSON. The message is one short clause, without a position prefix."""
+
+
+def parse_json(data: bytes | str) -> Json:
+    """Parse RFC 8259 JSON. NaN, Infinity and numbers out of range are refused, lone surrogate
+    escapes become U+FFFD, nesting too deep for the parser is an error like any other."""
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
+        return _parse_slowly(data)
+
+
+def canonical_json(value: Json) -> str:
+    """Sorted keys, no blanks, no escapes beyond the needed ones: equal values, equal text."""
+    return _canonical(value)
+
+
+def digest(value: Json) -> str:
+    """SHA-256 (hex) of the canonical JSON."""
+    return sha256_hex(_canonical(value).encode("utf-8", "surrogatepass"))
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def well_formed(text: str) -> str:
+    """Lone surrogates, which no UTF-8 file can hold, become U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _parse_slowly(data: bytes | str) -> Json:
+    # msgspec is fast but refuses lone surrogate escapes, which real servers do send.
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except UnicodeDecodeError as error:
+        raise NotJson(f"not UTF-8 (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
+    except RecursionError:
+        raise NotJson("not JSON that can be read: nested too deeply") from None
+    except ValueError as error:
+        raise NotJson(f"not JSON: {error}") from None
+    return _replace_surrogates(value)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:20]} is out of range")
+    return number
+
+
+def _replace_surrogates(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [_replace_surrogates(entry) for entry in value]
+    if isinstance(value, dict):
+        return {well_formed(key): _replace_surrogates(entry) for key, entry in value.items()}
+    return value

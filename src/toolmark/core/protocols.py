@@ -1,0 +1,82 @@
+"""The seams: what answers a turn (Runner) and what answers a call (ToolSource)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from toolmark.core.jsontext import Json
+from toolmark.core.trace import TraceEntry
+
+Finish = Literal["stop", "length", "content_filter", "context_exceeded"]
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner sees of one trial at one turn. `tools` are OpenAI-style function specs."""
+
+    sample_id: str
+    trial: int
+    turn: int  # the turn to be answered, from 1
+    messages: Sequence[dict[str, Json]]
+    tools: Sequence[dict[str, Json]]
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """One assistant turn. `calls` None: nothing structured was given, the text may hold calls.
+    Entries of `calls` with status `unanswered` go to the broker, all others are recorded answers.
+    `ends`: no further turn exists (a recording ends here); `ordered` False: it is not known how
+    this text and these calls were interleaved."""
+
+    text: str
+    calls: tuple[TraceEntry, ...] | None = None
+    reasoning: str = ""
+    finish: Finish = "stop"
+    ends: bool = False
+    ordered: bool = True
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Infrastructure failed for this trial: it is not scored."""
+
+    reason: str
+
+
+class Runner(Protocol):
+    """Answers one turn for a batch of conversations, in order. `suspends` says whether `answer`
+    ever awaits: one that does not is driven without an event loop, so without any socket."""
+
+    name: str
+    suspends: bool
+    max_batch: int
+
+    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]: ...
+
+    def fingerprint_parts(self) -> dict[str, Json]:
+        """What belongs in `runner_fingerprint` beside the settings of the run itself."""
+        ...
+
+    def model_fingerprint(self) -> str | None: ...
+
+
+class Hit(msgspec.Struct, frozen=True):
+    result: Json
+    served_by: str  # fixture:exact, fixture:pattern, fixture:any
+    fixture_sha256: str  # of the canonical fixture line
+
+
+class Miss(msgspec.Struct, frozen=True):
+    name: str
+    arguments: Json
+    key_normalized: Json
+
+
+class ToolSession(Protocol):
+    """The tools as one trial sees them: sequences count within it."""
+
+    def answer(self, name: str, arguments: Json) -> Hit | Miss: ...
+
+
+class ToolSource(Protocol):
+    def session(self, sample_id: str | None = None) -> ToolSession: ...

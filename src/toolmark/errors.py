@@ -1,0 +1,50 @@
+"""The exception tree. Each class carries the exit code that the command line ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ToolmarkError(Exception):
+    """A failure that a person has to act on: its text says where, what and what next."""
+
+    exit_code = 2
+
+
+class UsageError(ToolmarkError):
+    """An option, a config field or a combination of them makes no sense."""
+
+
+class BadInput(ToolmarkError):
+    """One or more files hold something that cannot be read as what they should be."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class MissingExtra(ToolmarkError):
+    """A feature was asked for whose optional dependencies are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: pip install 'toolmark[{extra}]'")
+
+
+class FingerprintMismatch(ToolmarkError):
+    """Something that was pinned differs from what was computed."""
+
+    exit_code = 3
+
+
+class Incomplete(ToolmarkError):
+    """Infrastructure failed: what is finished is on disk, the rest can be resumed."""
+
+    exit_code = 4
+
+
+class OutputFailed(Incomplete):
+    """A file could not be written (full disk, no permission). Finished work stays in the journal."""
+
+
+class CannotWrite(UsageError):
+    """The place for the output is not writable; found out before anything is run."""

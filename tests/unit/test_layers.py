@@ -1,0 +1,96 @@
+"""The map of who may import whom, held as data. Adding an import upwards fails here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src" / "toolmark"
+
+PURE_STDLIB = {
+    "__future__", "abc", "bisect", "collections", "dataclasses", "datetime", "decimal", "enum",
+    "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator",
+    "re", "statistics", "string", "struct", "types", "typing", "unicodedata",
+}  # fmt: skip
+PURE_LIBS = {"msgspec", "jsonschema_rs", "json_repair", "babel", "phonenumbers", "stdnum"}
+
+CORE = {"errors", "core"}
+CALLS = CORE | {"calls"}
+GROUNDING = CALLS | {"grounding"}
+SCORERS = GROUNDING | {"scorers"}
+PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
+WORK = PIPE | {"plugins", "run", "rescore", "datasets", "verify", "shards", "probe", "doctor"}
+
+# layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
+ALLOWED: dict[str, tuple[set[str], bool]] = {
+    "errors": (set(), True),
+    "_version": (set(), True),
+    "core": (CORE, True),
+    "calls": (CALLS, True),
+    "grounding": (GROUNDING, True),
+    "scorers": (SCORERS, True),
+    "store": (CORE | {"store"}, False),
+    "resources": (CORE, False),
+    "config": (CORE | {"store", "resources"}, False),
+    "broker": (CALLS | {"store", "broker"}, False),
+    "runners": (CALLS | {"store", "runners"}, False),
+    "play": (CALLS, True),
+    "plugins": ({"errors"}, False),
+    "run": (WORK, False),
+    "rescore": (WORK, False),
+    "datasets": (WORK, False),
+    "doctor": (WORK, False),
+    "reports": (CORE | {"store", "reports", "_version"}, False),
+    "cli": (WORK | {"cli", "reports", "_version", "api"}, False),
+    "api": (WORK | {"reports"}, False),
+    "__init__": ({"api", "_version", "errors"}, False),
+    "__main__": ({"cli", "errors"}, False),
+}
+IMPURE_IN_CORE = {"os", "pathlib", "time", "logging", "random", "io", "socket", "sys"}
+
+
+def layer_of(path: Path) -> str:
+    parts = path.relative_to(SRC).parts
+    return parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names.add(node.module or "")
+            if node.module == "toolmark":
+                names |= {f"toolmark.{alias.name}" for alias in node.names}
+    return names - {"toolmark"}
+
+
+MODULES = sorted(path for path in SRC.rglob("*.py") if "data" not in path.relative_to(SRC).parts[:1])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
+def test_imports_follow_the_map(path: Path):
+    layers, pure = ALLOWED[layer_of(path)]
+    allowed = layers | {layer_of(path)}
+    for name in imports_of(path):
+        head, _, rest = name.partition(".")
+        if head == "toolmark":
+            assert rest.split(".")[0] in allowed, f"{path}: imports {name}"
+        elif pure:
+            numpy_ok = head == "numpy" and path.name == "stats.py"
+            assert head in PURE_STDLIB | PURE_LIBS or numpy_ok, f"{path}: {name} is not pure"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
+def test_heavy_modules_are_imported_only_where_used(path: Path):
+    tree = ast.parse(path.read_text("utf-8"))
+    top = {
+        alias.name.split(".")[0]
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+    }
+    heavy = {"numpy", "rich", "aiohttp", "torch", "transformers", "ray", "mcp"}
+    assert not top & heavy, f"{path}: {top & heavy} at module level"
