@@ -6,7 +6,22 @@ from __future__ import annotations
 
 from toolmark._version import __version__
 
-_PUBLIC: dict[str, str] = {}
+_PUBLIC: dict[str, str] = {
+    "ToolBroker": "toolmark.broker.broker",
+    "check_privacy": "toolmark.scorers.privacy",
+    "dataset_sha256": "toolmark.datasets.reader",
+    "extract_spans": "toolmark.grounding.spans",
+    "ground": "toolmark.grounding.ground",
+    "parse_tool_calls": "toolmark.calls.ledger",
+    "redact_pii": "toolmark.scorers.redaction",
+    "registry_sha256": "toolmark.calls.registry",
+    "run": "toolmark.run",
+    "sample_id_of": "toolmark.core.identity",
+    "score_item": "toolmark.api",
+    "shard_of": "toolmark.core.identity",
+    "summarize_results": "toolmark.core.summary",
+    "validate_arguments": "toolmark.calls.registry",
+}
 
 __all__ = ["__version__", *_PUBLIC]
 

@@ -35,6 +35,11 @@ def canonical_json(value: Json) -> str:
     return _canonical(value)
 
 
+def plain(record: Any) -> Json:
+    """A record as plain JSON values: dicts and lists, no tuples."""
+    return _decode(msgspec.json.encode(record))
+
+
 def digest(value: Json) -> str:
     """SHA-256 (hex) of the canonical JSON."""
     return sha256_hex(_canonical(value).encode("utf-8", "surrogatepass"))

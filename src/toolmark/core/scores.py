@@ -122,4 +122,3 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     unresolved: bool  # a call of this trial was a miss
     privacy_ok: bool
     privacy: PrivacyScore
-    notes: tuple[str, ...] = ()

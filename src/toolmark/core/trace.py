@@ -115,7 +115,8 @@ def entry_of(raw: Json) -> TraceEntry:
     if not isinstance(raw, dict):
         return _malformed(None, None, repr(raw)[:200], "the trace entry is not an object")
     name, arguments = raw.get("name"), raw.get("arguments")
-    status, result = raw.get("status"), raw.get("result")
+    status: Json = raw.get("status")
+    result = raw.get("result")
     if isinstance(arguments, str):
         arguments = json_inside(arguments)
     if status not in STATUSES:
@@ -140,6 +141,15 @@ def entry_of(raw: Json) -> TraceEntry:
         key_normalized=raw.get("key_normalized"),
         call_id=raw.get("call_id"),
     )
+
+
+def answered(entry: TraceEntry, result: Json, served_by: str = "recorded") -> TraceEntry:
+    """The entry with the answer it got. A malformed or refused call stays what it is."""
+    if entry.status != "unanswered":
+        return msgspec.structs.replace(entry, result=result)
+    status = _status_of(True, json_inside(result) if isinstance(result, str) else result)
+    served = served_by if status in SERVED else None
+    return msgspec.structs.replace(entry, result=result, status=status, served_by=served)
 
 
 def _status_of(has_result: bool, result: Json) -> EntryStatus:

@@ -1,0 +1,65 @@
+"""The library's functions that take and give plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from toolmark import resources
+from toolmark.calls.registry import Registry
+from toolmark.core.identity import sample_id_of
+from toolmark.core.jsontext import Json, plain, well_formed
+from toolmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
+from toolmark.core.trace import Said, Trace, entry_of
+from toolmark.errors import UsageError
+from toolmark.scorers.score import ScoreSettings, score_trial
+
+
+@lru_cache(maxsize=1)
+def builtin_registry() -> Registry:
+    return Registry.from_specs(resources.builtin_tools(), where="the built-in tools")
+
+
+def score_item(
+    item: Mapping[str, Json],
+    model_output: str | None,
+    tool_trace: Sequence[Json] | None,
+    *,
+    turns: Sequence[Mapping[str, int]] | None = None,
+    integration_span_cap: int = DEFAULT_SPAN_CAP,
+    span_extractor: Extractor = "marker",
+    registry: Registry | Json | None = None,
+) -> dict[str, Json]:
+    """The `scores` object of one result. `item` is a dataset item; `tool_trace` needs `name`,
+    `arguments` and `result` of each call; `turns` are byte ranges of the assistant turns."""
+    if span_extractor not in ("marker", "claims"):
+        raise UsageError(f"span_extractor must be 'marker' or 'claims', not {span_extractor!r}")
+    if registry is None:
+        registry = builtin_registry()
+    elif not isinstance(registry, Registry):
+        registry = Registry.from_specs(registry, where="registry")
+    sample = sample_of(item, index=0, sample_id=sample_id_of(item), item_sha256="")
+    tools = sample.expectation.tools
+    entries = tuple(entry_of(raw) for raw in tool_trace or ())
+    trace = Trace(
+        model_output=well_formed(model_output or ""),
+        tool_trace=entries,
+        turns=None if turns is None else tuple((turn["start"], turn["end"]) for turn in turns),
+        said=_scripted(sample.user_turns, entries, len(turns) if turns is not None else 0),
+    )
+    settings = ScoreSettings(
+        registry=registry,
+        offered=None if tools is None else frozenset(tools),
+        extractor=span_extractor,
+        span_cap=integration_span_cap,
+    )
+    scores: dict[str, Json] = plain(score_trial(sample, trace, settings))
+    return scores
+
+
+def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:
+    """Each scripted follow-up is sent after the next assistant turn that makes no call."""
+    calling = {entry.turn for entry in entries}
+    answers = [turn for turn in range(1, turns + 1) if turn not in calling]
+    answers += [turns] * len(user_turns)
+    return tuple(Said(turn, text) for turn, text in zip(answers, user_turns, strict=False))

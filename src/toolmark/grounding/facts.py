@@ -1,0 +1,43 @@
+"""A single value or text that is looked for: a required fact, a decoy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolmark.grounding.evidence import Evidence, same_value
+from toolmark.grounding.match import Grounder
+from toolmark.grounding.numbers import of_json
+from toolmark.grounding.spans import Span
+from toolmark.grounding.text import find_at_boundaries, fold
+from toolmark.grounding.values import Value, find_values
+
+_TRIM = " .,;:!?…"
+
+
+class Fact(NamedTuple):
+    """`value` None: it is compared as text."""
+
+    text: str
+    value: Value | None
+
+    def is_in(self, grounder: Grounder, span: Span) -> bool:
+        """Does the span hold it, in whatever form?"""
+        if self.value is not None:
+            return any(same_value(self.value, other) for other in grounder.values_in(span))
+        return find_at_boundaries(self.text, fold(grounder.text[span[0] : span[1]])) >= 0
+
+    def is_supported(self, evidence: Evidence, turn: int | None, *, strict: bool) -> bool:
+        """Does a served result (a keyed leaf, if strict) hold it?"""
+        leaves = evidence.leaves_with(self.text, self.value, turn)
+        return any(leaf.strict or not strict for leaf in leaves)
+
+
+def fact_of(given: str | int | float) -> Fact:
+    if not isinstance(given, str):
+        return Fact(str(given), Value(0, 0, "number", str(given), (of_json(given),)))
+    text = given.strip(_TRIM)
+    values = find_values(text)
+    whole = len(values) == 1 and values[0].start == 0 and values[0].end == len(text)
+    if whole and values[0].kind not in ("quote", "code"):
+        return Fact(fold(text), values[0])
+    return Fact(fold(text), None)

@@ -1,0 +1,110 @@
+"""What the user said: a value that stands there is no invention, but grounds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolmark.core.jsontext import Json
+from toolmark.grounding.dates import Moment
+from toolmark.grounding.evidence import values_of
+from toolmark.grounding.numbers import of_json
+from toolmark.grounding.text import find_at_boundaries, fold
+from toolmark.grounding.values import Value, identifier_key
+
+
+class Utterance(NamedTuple):
+    """A text of the user (or a call's argument), and the turns that came before it: it counts
+    for what is said in a later turn."""
+
+    turn: int
+    text: str | int | float
+
+
+class Said:
+    """Indexed when the first question is asked: most answers never ask."""
+
+    def __init__(self, utterances: Iterable[Utterance], locale: str | None) -> None:
+        self._utterances = list(utterances)
+        self._locale = locale
+        self._numbers: dict[int, int] = {}
+        self._keys: dict[str, int] = {}
+        self._moments: list[tuple[Moment, int]] = []
+        self._folded: list[tuple[str, str, int]] = []
+        self._indexed = False
+
+    def holds(self, value: Value, turn: int | None) -> bool:
+        self._index()
+        if value.kind == "number":
+            return any(self._number(reading, turn) for reading in value.readings)
+        if value.kind == "moment":
+            return any(
+                _earlier(at, turn) and stated.agrees(moment)
+                for stated in value.moments
+                for moment, at in self._moments
+            )
+        if value.kind in ("quote", "code"):
+            return self.holds_text(value.key, turn)
+        at = self._keys.get(value.key)
+        return (at is not None and _earlier(at, turn)) or self._squeezed(value.key, turn)
+
+    def holds_text(self, folded: str, turn: int | None) -> bool:
+        self._index()
+        return any(
+            _earlier(at, turn) and find_at_boundaries(folded, text) >= 0
+            for text, _, at in self._folded
+        )
+
+    def _squeezed(self, key: str, turn: int | None) -> bool:
+        # `HAT 023` for `HAT023`: long enough that it does not stand there by accident.
+        return len(key) >= 5 and any(
+            _earlier(at, turn) and key in squeezed for _, squeezed, at in self._folded
+        )
+
+    def _number(self, scaled: int, turn: int | None) -> bool:
+        return any(
+            _earlier(self._numbers[near], turn)
+            for near in (scaled, scaled - 1, scaled + 1)
+            if near in self._numbers
+        )
+
+    def _index(self) -> None:
+        if self._indexed:
+            return
+        self._indexed = True
+        for turn, text in self._utterances:
+            if not isinstance(text, str):
+                self._numbers.setdefault(of_json(text), turn)
+                continue
+            folded = fold(text)
+            self._folded.append((folded, identifier_key(folded), turn))
+            for locale in {None, self._locale}:
+                for value in values_of(text, locale):
+                    self._add(value, turn)
+
+    def _add(self, value: Value, turn: int) -> None:
+        for reading in value.readings:
+            self._numbers.setdefault(reading, turn)
+        for moment in value.moments:
+            self._moments.append((moment, turn))
+        if value.key:
+            self._keys.setdefault(value.key, turn)
+        for inner in value.inner:
+            self._add(inner, turn)
+
+
+def _earlier(at: int, turn: int | None) -> bool:
+    return turn is None or at < turn
+
+
+def argument_leaves(arguments: Json) -> Iterable[str | int | float]:
+    """Texts and numbers of a call's arguments."""
+    stack = [arguments]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield value

@@ -1,0 +1,158 @@
+"""Folding text for comparison, token boundaries, and character ↔ byte offsets."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# Scripts written without blanks: there is a token boundary between any two of their characters.
+_UNSPACED = (
+    "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_BLANKS = re.compile(r"\s+")
+_ASCII_TOKEN = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=1)
+def _marks() -> str:
+    # Combining marks are no \w for Python, but belong to the letter before them.
+    ranges: list[str] = []
+    start = None
+    for code in range(0x0300, 0x1_0000):
+        is_mark = unicodedata.category(chr(code))[0] == "M"
+        if is_mark and start is None:
+            start = code
+        elif not is_mark and start is not None:
+            ranges.append(f"{chr(start)}-{chr(code - 1)}")
+            start = None
+    return "".join(ranges)
+
+
+@lru_cache(maxsize=1)
+def _unicode_token() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{_marks()}])+")
+
+
+@lru_cache(maxsize=1)
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
+
+
+def token_pattern(text: str) -> re.Pattern[str]:
+    """What a token is in this text; plain `\\w+` is enough, and fast, for ASCII."""
+    return _ASCII_TOKEN if text.isascii() else _unicode_token()
+
+
+def fold(text: str) -> str:
+    """NFC, casefolded, white space folded to single blanks and trimmed."""
+    if text.isascii():
+        folded = text.lower()
+    else:
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return _BLANKS.sub(" ", folded).strip()
+
+
+class Folded:
+    """A folded text that can say where a position lies in the original."""
+
+    __slots__ = ("_origin", "original", "text")
+
+    def __init__(self, original: str) -> None:
+        self.original = original
+        self.text = fold(original)
+        self._origin: list[int] | None = None
+
+    def origin(self, position: int) -> int:
+        """The offset in the original of the folded character at `position`."""
+        if self._origin is None:
+            self._origin = self._origins()
+        return self._origin[position]
+
+    def _origins(self) -> list[int]:
+        if len(self.text) == len(self.original) and self.original.isascii():
+            return list(range(len(self.text) + 1))
+        origins: list[int] = []
+        previous_blank = True
+        for start, end in _clusters(self.original):
+            piece = fold(self.original[start:end])
+            if not piece:
+                if not previous_blank:
+                    origins.append(start)
+                previous_blank = True
+                continue
+            previous_blank = False
+            origins.extend([start] * len(piece))
+        # A trailing blank is trimmed; folding across clusters may differ by a character.
+        origins = origins[: len(self.text)]
+        end = len(self.original.rstrip())
+        origins.extend([end] * (len(self.text) + 1 - len(origins)))
+        return origins
+
+
+def _clusters(text: str) -> list[tuple[int, int]]:
+    """Base characters with the combining marks that follow them."""
+    clusters: list[tuple[int, int]] = []
+    for index, char in enumerate(text):
+        if clusters and unicodedata.combining(char):
+            clusters[-1] = (clusters[-1][0], index + 1)
+        else:
+            clusters.append((index, index + 1))
+    return clusters
+
+
+def is_boundary(text: str, position: int) -> bool:
+    """A boundary lies between two characters unless both are letters, marks, digits or `_`;
+    between CJK, kana or Thai characters always."""
+    if position <= 0 or position >= len(text):
+        return True
+    before, after = text[position - 1], text[position]
+    if not (_is_word(before) and _is_word(after)):
+        return True
+    if before.isascii() and after.isascii():
+        return False
+    unspaced = _unspaced()
+    return bool(unspaced.match(before) or unspaced.match(after))
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
+
+
+def find_at_boundaries(needle: str, haystack: str) -> int:
+    """The first place where `needle` stands between token boundaries, or -1."""
+    position = haystack.find(needle)
+    while position >= 0:
+        if is_boundary(haystack, position) and is_boundary(haystack, position + len(needle)):
+            return position
+        position = haystack.find(needle, position + 1)
+    return -1
+
+
+class ByteOffsets:
+    """Character offset → UTF-8 byte offset, for many offsets of one text."""
+
+    __slots__ = ("_text", "_ascii", "_known")  # noqa: RUF023 - in order of use
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ascii = text.isascii()
+        self._known: dict[int, int] = {}
+
+    def __call__(self, position: int) -> int:
+        if self._ascii:
+            return position
+        found = self._known.get(position)
+        if found is None:
+            found = len(self._text[:position].encode("utf-8", "surrogatepass"))
+            self._known[position] = found
+        return found
+
+
+def char_offset(text: str, byte_offset: int) -> int:
+    """UTF-8 byte offset → character offset (an offset inside a character: that character's)."""
+    if text.isascii():
+        return byte_offset
+    head = text.encode("utf-8", "surrogatepass")[:byte_offset]
+    return len(head.decode("utf-8", "ignore"))

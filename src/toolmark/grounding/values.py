@@ -1,0 +1,348 @@
+"""Checkable values in a text: numbers, dates, times, URLs, e-mails, quotations, code, identifiers.
+
+One pass of one regular expression finds the tokens, another one (only where there are digits)
+the dates. Offsets here are characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from toolmark.grounding import numbers
+from toolmark.grounding.dates import FoundMoment, Moment, find_moments
+from toolmark.grounding.text import fold
+
+ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
+
+CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
+_CODES = "USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RUB|KRW|ZAR|TRY"
+_UNITS = frozenset(
+    """
+    b kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
+    kv mv a ma mah ah ohm m km cm mm nm um µm μm mi ft in yd nmi g kg mg ug µg μg t lb lbs oz l ml
+    cl dl gal s sec secs ms us µs μs ns min mins h hr hrs d day days wk wks mo yr yrs k bn mn tn x
+    px pt em rem dpi fps rpm mph kmh kph c f psi bar pa kpa hpa mpa j kj cal kcal ev db pc pcs p pp
+    m² m³ km² cm² cm³ percent usd eur gbp chf jpy inr cad aud cny brl mxn sek nok dkk pln
+    """.split()
+)
+_ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
+_TAILS = _UNITS | _ORDINALS
+_NUMERIC_PREFIXES = frozenset("mid pre post early late sub non top under over anti".split())
+_SIGNS = "-−"
+_BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
+
+_SEP = rf"[.,'’٫٬{numbers.SPACES}]"
+_ANY_SEP = re.compile(rf"{_SEP}|[ ]")
+_TLD = "com|org|net|io|dev|edu|gov|ai|app|info"
+_IN_URL = r"[^\s<>\"“”`|]"
+_OPEN_CLOSE = (
+    ('"', '"'), ("“", "”"), ("„", "“”"), ("«", "»"), ("‹", "›"), ("「", "」"), ("『", "』"),
+    ("‘", "’"),
+)  # fmt: skip
+_QUOTES = "|".join(rf"{o}[^{o}{c}\n]{{2,300}}[{c}]" for o, c in _OPEN_CLOSE)
+_HTTP = rf"(?P<url>(?i:https?|ftp)://{_IN_URL}+|(?<![\w@.])(?i:www)\.{_IN_URL}+)|"
+_EMAIL = r"(?P<email>(?<![\w.+@-])[\w.+-]{1,64}@(?:[\w-]+\.)+[^\W\d_]{2,})|"
+_DOMAIN = (
+    rf"(?P<domain>(?<![\w.@/-])(?:[a-zA-Z0-9][a-zA-Z0-9-]*\.)+(?i:{_TLD})(?![\w@-])(?!\.\w)"
+    rf"(?:/{_IN_URL}*)?)|"
+)
+_REST = (
+    r"(?P<code>(?<!`)`[^`\n]{1,300}`(?!`))"
+    rf"|(?P<quote>(?<!\w)(?:{_QUOTES})(?!:)|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
+    r"|(?P<hash>(?<![\w&])\#\w[\w-]*)"
+    r"|(?P<word>(?<!\w)_*[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+)"
+    r"(?:(?<=\d)\.\w*\d\w*|-\w*\d\w*)*)"
+    rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
+    r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
+)
+_DOMAIN_SIGNS = ("www", "WWW", *(f".{tld}" for tld in _TLD.split("|")))
+
+
+@lru_cache(maxsize=16)
+def _patterns(
+    at: bool, scheme: bool, domain: bool, apostrophe: bool
+) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The token pattern with only the alternatives that the text can need, and the characters
+    one of which stands in every token: between them whole words are skipped."""
+    token = (_HTTP if scheme or domain else "") + (_EMAIL if at else "")
+    token += (_DOMAIN if domain else "") + _REST
+    hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
+    hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
+    return re.compile(token), re.compile(hot)
+
+
+_PERCENT = re.compile(
+    r"\s?(?:%|％|٪|(?:percent|per\scent|prozent|por\sciento|pour\scent|por\scento)\b)",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile(r"\d")
+_BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
+_AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
+_HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
+_CODE_AMOUNT = re.compile(rf"(?:{_CODES})(\d+)")
+_URL_TAIL = ".,;:!?…。，！？)]}>'\"’”»*_"
+_WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+class Value(NamedTuple):
+    """What is compared: `readings` of a number (in 10⁻¹² units), `moments`, or the `key`."""
+
+    start: int
+    end: int
+    kind: ValueKind
+    text: str
+    readings: tuple[int, ...] = ()
+    moments: tuple[Moment, ...] = ()
+    key: str = ""
+    inner: tuple[Value, ...] = ()
+    every_way: tuple[Moment, ...] = ()
+
+    def shifted(self, by: int) -> Value:
+        inner = tuple(value.shifted(by) for value in self.inner)
+        return self._replace(start=self.start + by, end=self.end + by, inner=inner)
+
+
+def find_values(text: str, locale: str | None = None) -> list[Value]:
+    """The checkable values of a text, in order; nested ones only inside their outer one."""
+    text = break_literal_newlines(text)
+    domain = "." in text and any(sign in text for sign in _DOMAIN_SIGNS)
+    token, hot = _patterns("@" in text, "://" in text, domain, "'" in text)
+    if not hot.search(text):
+        return []
+    moments = find_moments(text, locale) if _DIGIT.search(text) else []
+    return list(_scan(text, locale, moments, token, hot))
+
+
+def break_literal_newlines(text: str) -> str:
+    """A two-character backslash-n, which real answers hold, is a line break; lengths stay."""
+    return text.replace("\\n", "\n\n") if "\\n" in text else text
+
+
+def _scan(
+    text: str,
+    locale: str | None,
+    moments: list[FoundMoment],
+    token: re.Pattern[str],
+    hot: re.Pattern[str],
+) -> Iterator[Value]:
+    position, upcoming = 0, 0
+    while True:
+        spot = hot.search(text, position)
+        match = token.search(text, _word_start(text, position, spot.start())) if spot else None
+        start = match.start() if match else len(text)
+        if upcoming < len(moments) and moments[upcoming].start <= start:
+            moment = moments[upcoming]
+            upcoming += 1
+            if moment.start >= position:
+                yield _moment_value(text, moment)
+                position = moment.end
+            continue
+        if match is None:
+            return
+        position = max(match.end(), start + 1)
+        if match.lastgroup == "more":
+            for value in _number_values(match, text, locale):
+                yield value
+                position = max(position, value.end)
+        elif match.lastgroup == "word":
+            yield from _word_values(start, match[0], locale)
+        else:
+            yield from _plain_value(match, text, locale)
+
+
+def _word_start(text: str, low: int, position: int) -> int:
+    return max(low, text.rfind(" ", low, position) + 1, text.rfind("\n", low, position) + 1)
+
+
+def _moment_value(text: str, found: FoundMoment) -> Value:
+    return Value(
+        found.start,
+        found.end,
+        "moment",
+        text[found.start : found.end],
+        moments=found.moments,
+        every_way=found.every_way,
+    )
+
+
+def _plain_value(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
+    start, end, found = match.start(), match.end(), match[0]
+    match match.lastgroup:
+        case "hash":
+            yield Value(start, end, "identifier", found, key=identifier_key(found))
+        case "email":
+            yield Value(start, end, "email", found, key=found.casefold())
+        case "code" | "quote" as kind:
+            yield from _quoted(start, end, text, locale, "code" if kind == "code" else "quote")
+        case _:
+            trimmed = found.rstrip(_URL_TAIL)
+            yield Value(start, start + len(trimmed), "url", trimmed, key=url_key(trimmed))
+
+
+def _quoted(
+    start: int, end: int, text: str, locale: str | None, kind: Literal["quote", "code"]
+) -> Iterator[Value]:
+    content = text[start + 1 : end - 1]
+    if not any(map(str.isalnum, content)):
+        return
+    inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
+    bare = content.strip().rstrip(".,;:!?")
+    if len(inner) == 1 and inner[0].kind in _WHOLE_KINDS and inner[0].text == bare:
+        yield inner[0]
+    else:
+        yield Value(start, end, kind, content, key=fold(content), inner=inner)
+
+
+def _word_values(start: int, found: str, locale: str | None) -> Iterator[Value]:
+    bare = found.strip("_")  # Markdown emphasis
+    start += found.index(bare)
+    if not (_DIGIT.search(bare) or "_" in bare):
+        return
+    head, _, rest = bare.partition("-")
+    if head.casefold() in _NUMERIC_PREFIXES and rest[:1].isdecimal():
+        for value in find_values(rest, locale):
+            yield value.shifted(start + len(head) + 1)
+        return
+    amount = _CODE_AMOUNT.fullmatch(bare)
+    if amount:
+        yield _number(start + amount.start(1), amount[1], locale)
+    else:
+        end = start + len(bare)
+        yield Value(start, end, "identifier", bare, key=identifier_key(bare))
+
+
+def _number_values(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
+    start, end = match.span("number")
+    run, tail = match["number"], match["tail"].casefold()
+    if end - start <= 3 and _is_list_marker(text, start, end):
+        return
+    if run[0] == "0" and run.isdecimal() and end - start > 2 and not tail:
+        yield Value(start, end, "identifier", run, key=run)  # nobody counts with leading zeros
+        return
+    chain = _HYPHEN_CHAIN.match(text, start) if text.startswith("-", match.end()) else None
+    if chain and _is_identifier_chain(chain[0]):
+        yield Value(start, chain.end(), "identifier", chain[0], key=identifier_key(chain[0]))
+    elif match["exponent"] and not tail and not match["more"]:
+        yield from _exponential(start, run + match["exponent"], text)
+    elif match["more"] or match["exponent"] or (tail and tail not in _TAILS):
+        yield from _number_then_identifier(match, text, locale)
+    elif tail not in _ORDINALS or tail in _UNITS:
+        yield from _run_values(start, end, run, text, locale)
+
+
+def _is_list_marker(text: str, start: int, end: int) -> bool:
+    if not _AFTER_MARKER.match(text, end):
+        return False
+    line = text.rfind("\n", 0, start) + 1
+    return _BEFORE_MARKER.fullmatch(text, line, start) is not None
+
+
+def _number_then_identifier(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
+    """`12ab`, `9f86d081`: the last group belongs to an identifier, groups before it do not."""
+    last = _ANY_SEP.split(match[0])[-1]
+    start, offset = match.start(), match.end() - len(last)
+    if offset > start + 1:
+        yield from _run_values(start, offset - 1, text[start : offset - 1], text, locale)
+    yield Value(offset, match.end(), "identifier", last, key=identifier_key(last))
+
+
+def _exponential(start: int, run: str, text: str) -> Iterator[Value]:
+    reading = numbers.read_exponent(numbers.ascii_digits(run))
+    if reading is not None:
+        signed = -reading if _is_negative(text, start) else reading
+        yield Value(start, start + len(run), "number", run, (signed,))
+
+
+def _is_identifier_chain(chain: str) -> bool:
+    """`550e8400-e29b-…` and `123-ABC-45` are identifiers; `5-day` and `10-20` are not."""
+    groups = chain.split("-")
+    mixed = any(_LETTER.search(group) and _DIGIT.search(group) for group in groups[1:])
+    lettered = any(
+        group.isalpha() and group.isupper() and any(map(_DIGIT.search, groups[index + 1 :]))
+        for index, group in enumerate(groups)
+    )
+    return mixed or lettered
+
+
+def _run_values(start: int, end: int, run: str, text: str, locale: str | None) -> Iterator[Value]:
+    """A run of digits and separators as one number, or as the several that it lists."""
+    negative = _is_negative(text, start)
+    percent = _PERCENT.match(text, end)
+    stop = percent.end() if percent else end
+    value = _number(start, run, locale, negative=negative, percent=percent is not None)
+    separators = _ANY_SEP.findall(run.lstrip("."))
+    one = value.readings and (" " not in run or _blanks_group(run, locale))
+    if one or not separators or (locale is not None and len(separators) == 1 != run.count(" ")):
+        yield value._replace(end=stop)
+        return
+    if run.count(".") > 1 and set(separators) == {"."}:
+        yield Value(start, end, "identifier", run, key=run)  # a version, an address
+        return
+    parts = run.split(" ") if " " in run else _ANY_SEP.split(run)
+    for index, part in enumerate(parts):
+        last = index == len(parts) - 1
+        sub = _number(
+            start,
+            part,
+            locale,
+            negative=negative and index == 0,
+            percent=last and percent is not None,
+        )
+        yield sub._replace(end=stop) if last else sub
+        start += len(part) + 1
+
+
+def _blanks_group(run: str, locale: str | None) -> bool:
+    """Plain blanks group digits only where the locale does so, or the rest leaves no doubt."""
+    form = numbers.form_of(locale) if locale else None
+    if form is not None:
+        return form.spaced
+    return run.count(" ") > 1 or run[-4:-3] != " "
+
+
+def _number(
+    start: int, run: str, locale: str | None, *, negative: bool = False, percent: bool = False
+) -> Value:
+    digits = "0" + run if run.startswith(".") else run
+    reading = numbers.read_in_locale(digits, locale) if locale else numbers.read_unlocalised(digits)
+    readings: tuple[int, ...] = ()
+    if reading is not None:
+        reading = -reading if negative else reading
+        readings = (reading, reading // 100) if percent else (reading,)
+    return Value(start, start + len(run), "number", run, readings, key="-" if negative else "")
+
+
+def readings_in_any_locale(value: Value) -> set[int]:
+    """Every value that some locale would read out of this number, sign and percent kept."""
+    sign = -1 if value.key == "-" else 1
+    found = {sign * reading for reading in numbers.read_every_way(value.text)}
+    if len(value.readings) > 1 or value.end > value.start + len(value.text):
+        found |= {reading // 100 for reading in found}
+    return found
+
+
+def _is_negative(text: str, start: int) -> bool:
+    position = start - 1
+    if position >= 0 and text[position] in CURRENCY:
+        position -= 1
+    if position < 0 or text[position] not in _SIGNS:
+        return False
+    return position == 0 or text[position - 1] in _BEFORE_SIGN
+
+
+def identifier_key(text: str) -> str:
+    """Without case, `-`, `_`, `#` and blanks: `HAT 023` is `HAT023`."""
+    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
+    return re.sub(r"[-_#\s]", "", folded)
+
+
+def url_key(text: str) -> str:
+    """`host/first-segment`, folded, `www.` off, port kept."""
+    rest = re.sub(r"^[a-zA-Z]+://", "", text)
+    host, _, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    host = host.rpartition("@")[2].casefold().removeprefix("www.").rstrip(".")
+    return f"{host}/{path.split('/', 1)[0].casefold()}"

@@ -1,0 +1,131 @@
+"""Integration spans: which are grounded, precision, recall, F1, lax and strict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from toolmark.core.samples import Extractor
+from toolmark.core.scores import Grounding, SpanScore, ValueLabel
+from toolmark.grounding.facts import Fact, fact_of
+from toolmark.grounding.match import SpanGrounding
+from toolmark.grounding.spans import Span, marker_spans, sentences
+from toolmark.scorers.reading import Reading
+
+LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
+
+
+class IntegrationVerdict(NamedTuple):
+    spans: tuple[SpanScore, ...]
+    total: int
+    over_cap: int
+    counted: int
+    recall_kind: Literal["facts", "presence"]
+    required: int
+    lax: Grounding
+    strict: Grounding
+    values: dict[ValueLabel, int]
+    scored: tuple[Span, ...]  # in characters, for the scorers that look further
+
+
+class _Judged(NamedTuple):
+    span: Span
+    turn: int | None
+    grounding: SpanGrounding
+    scored: bool
+    lax: bool
+    strict: bool
+
+
+def score_integration(reading: Reading, extractor: Extractor, cap: int) -> IntegrationVerdict:
+    judged = list(_marked(reading, cap) if extractor == "marker" else _claimed(reading))
+    scored = [one for one in judged if one.scored]
+    counted = [one for one in scored if extractor == "marker" or not one.grounding.wholly_user_said]
+    facts = [fact_of(fact) for fact in reading.sample.expectation.required_facts]
+    values = dict.fromkeys(LABELS, 0)
+    for one in scored:
+        for mark in one.grounding.marks:
+            values[mark.label] += 1
+    lax = sum(one.lax for one in counted)
+    strict = sum(one.strict for one in counted)
+    return IntegrationVerdict(
+        spans=tuple(_span_score(reading, one) for one in judged),
+        total=len(judged),
+        over_cap=len(judged) - len(scored),
+        counted=len(counted),
+        recall_kind="facts" if facts else "presence",
+        required=len(facts) or 1,
+        lax=_grounding(lax, len(counted), *_found(reading, scored, facts, lax, strict=False)),
+        strict=_grounding(
+            strict, len(counted), *_found(reading, scored, facts, strict, strict=True)
+        ),
+        values=values,
+        scored=tuple(one.span for one in scored),
+    )
+
+
+def _marked(reading: Reading, cap: int) -> Iterator[_Judged]:
+    for index, span in enumerate(marker_spans(reading.text)):
+        turn = reading.turn_at(span[0])
+        grounding = reading.grounder.ground(span, turn)
+        lax = bool(grounding.matches)
+        strict = any(match.strict for match in grounding.matches)
+        yield _Judged(span, turn, grounding, index < cap, lax, strict)
+
+
+def _claimed(reading: Reading) -> Iterator[_Judged]:
+    for span in sentences(reading.text):
+        if not reading.is_after_first_result(span):
+            continue
+        turn = reading.turn_at(span[0])
+        grounding = reading.grounder.ground(span, turn)
+        support = grounding.matches + grounding.derived
+        if not support and not grounding.marks:
+            continue
+        sound = not grounding.unsupported
+        lax = sound and bool(support)
+        strict = sound and any(match.strict for match in support)
+        yield _Judged(span, turn, grounding, True, lax, strict)
+
+
+def _found(
+    reading: Reading, scored: list[_Judged], facts: list[Fact], grounded: int, *, strict: bool
+) -> tuple[int, int]:
+    """(found, required): of the item's facts, or whether anything is grounded at all."""
+    if not facts:
+        return min(grounded, 1), 1
+    found = sum(
+        any(
+            fact.is_in(reading.grounder, one.span)
+            and fact.is_supported(reading.evidence, one.turn, strict=strict)
+            for one in scored
+        )
+        for fact in facts
+    )
+    return found, len(facts)
+
+
+def _grounding(grounded: int, counted: int, found: int, required: int) -> Grounding:
+    precision = grounded / counted if counted else 0.0
+    recall = found / required
+    total = precision + recall
+    return Grounding(
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / total if total else 0.0,
+        grounded=grounded,
+        found=found,
+    )
+
+
+def _span_score(reading: Reading, one: _Judged) -> SpanScore:
+    to_bytes = reading.grounder.to_bytes
+    return SpanScore(
+        start=to_bytes(one.span[0]),
+        end=to_bytes(one.span[1]),
+        scored=one.scored,
+        lax=one.lax,
+        strict=one.strict,
+        matches=one.grounding.matches + one.grounding.derived,
+        values=one.grounding.marks,
+    )
