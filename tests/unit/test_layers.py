@@ -8,9 +8,9 @@ import pytest
 SRC = Path(__file__).parents[2] / "src" / "toolmark"
 
 PURE_STDLIB = {
-    "__future__", "abc", "bisect", "collections", "dataclasses", "datetime", "decimal", "enum",
-    "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator",
-    "re", "statistics", "string", "struct", "types", "typing", "unicodedata",
+    "__future__", "abc", "array", "bisect", "collections", "dataclasses", "datetime", "decimal",
+    "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json",
+    "math", "operator", "re", "statistics", "string", "struct", "types", "typing", "unicodedata",
 }  # fmt: skip
 PURE_LIBS = {"msgspec", "jsonschema_rs", "json_repair", "babel", "phonenumbers", "stdnum"}
 
@@ -19,7 +19,10 @@ CALLS = CORE | {"calls"}
 GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
-WORK = PIPE | {"plugins", "run", "rescore", "datasets", "verify", "shards", "probe", "doctor"}
+WORK = PIPE | {
+    "plugins", "run", "rescore", "datasets", "verify", "shards", "probe", "doctor",
+    "offers", "selection", "fingerprints", "evaluate", "driving", "_version",
+}  # fmt: skip
 
 # layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
@@ -38,6 +41,11 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "plugins": ({"errors"}, False),
     "run": (WORK, False),
     "rescore": (WORK, False),
+    "offers": (WORK, False),
+    "selection": (WORK, False),
+    "fingerprints": (WORK, False),
+    "evaluate": (WORK, False),
+    "driving": (CORE, False),
     "datasets": (WORK, False),
     "doctor": (WORK, False),
     "reports": (CORE | {"store", "reports", "_version"}, False),

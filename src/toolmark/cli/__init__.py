@@ -1,0 +1,64 @@
+"""The contents page of the command line: which command lives in which module.
+
+A module is imported only when its command is called, and the overview needs none of them (nor
+argparse): `toolmark --help` has to answer at once."""
+
+from __future__ import annotations
+
+import sys
+
+# group -> command -> (module, what it is for)
+CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
+    "start here": {
+        "demo": ("toolmark.cli.demo", "evaluate the bundled dataset, no model needed"),
+        "init": ("toolmark.cli.init", "write a toolmark.yaml for your own dataset"),
+    },
+    "evaluate": {
+        "run": ("toolmark.cli.run", "run a dataset, score the answers, judge the gates"),
+        "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
+        "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
+    },
+    "fixtures": {
+        "fixtures check": ("toolmark.cli.fixtures_check", "do the recorded tool answers answer?"),
+        "fixtures suggest": ("toolmark.cli.fixtures_suggest", "turn a run's misses into lines"),
+    },
+    "this machine": {
+        "doctor": ("toolmark.cli.doctor", "is everything installed and readable?"),
+        "completion": ("toolmark.cli.completion", "tab completion for bash, zsh or fish"),
+    },
+}
+MODULES = {name: module for group in CONTENTS.values() for name, (module, _) in group.items()}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] in (["-h"], ["--help"], ["help"]):
+        print(overview())
+        return 0
+    if words[:1] in (["-V"], ["--version"]):
+        from toolmark._version import __version__
+
+        print(f"toolmark {__version__}")
+        return 0
+    from toolmark.cli.dispatch import dispatch
+
+    return dispatch(words)
+
+
+def overview() -> str:
+    lines = [
+        "usage: toolmark COMMAND [options]",
+        "",
+        "Does a model call its tools rightly, and build its answer on what they returned?",
+    ]
+    for group, commands in CONTENTS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:<18}{purpose}" for name, (_, purpose) in commands.items()]
+    lines += [
+        "",
+        "`toolmark COMMAND --help` explains one command. Try `toolmark demo` first.",
+        "exit codes: 0 passed, 1 a gate failed, 2 usage or bad input, 3 fingerprint mismatch,",
+        "            4 incomplete, 5 inconclusive, 130 interrupted",
+    ]
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Strict JSON in, canonical JSON out: the one place that decides what is JSON and how it is hashed."""
+"""Strict JSON in, canonical JSON out: the one place that decides what is JSON."""
 
 from __future__ import annotations
 
@@ -17,17 +17,25 @@ _canonical = json.JSONEncoder(
 ).encode
 
 
+# Deeper values could be parsed, but not be walked or written again.
+MAX_DEPTH = 100
+
+
 class NotJson(ValueError):
     """The text is not JSON. The message is one short clause, without a position prefix."""
 
 
-def parse_json(data: bytes | str) -> Json:
+def parse_json(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Json:
     """Parse RFC 8259 JSON. NaN, Infinity and numbers out of range are refused, lone surrogate
     escapes become U+FFFD, nesting too deep for the parser is an error like any other."""
     try:
-        return _decode(data)
+        value = _decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
-        return _parse_slowly(data)
+        value = _parse_slowly(data, max_depth)
+    brackets = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
+    if sum(map(data.count, brackets)) > max_depth and _is_deeper(value, max_depth):  # type: ignore[arg-type]
+        raise _too_deep(max_depth)
+    return value
 
 
 def canonical_json(value: Json) -> str:
@@ -58,7 +66,7 @@ def well_formed(text: str) -> str:
     return text
 
 
-def _parse_slowly(data: bytes | str) -> Json:
+def _parse_slowly(data: bytes | str, max_depth: int) -> Json:
     # msgspec is fast but refuses lone surrogate escapes, which real servers do send.
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
@@ -68,10 +76,31 @@ def _parse_slowly(data: bytes | str) -> Json:
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
     except RecursionError:
-        raise NotJson("not JSON that can be read: nested too deeply") from None
+        raise _too_deep(max_depth) from None
     except ValueError as error:
         raise NotJson(f"not JSON: {error}") from None
-    return _replace_surrogates(value)
+    try:
+        return _replace_surrogates(value)
+    except RecursionError:
+        raise _too_deep(max_depth) from None
+
+
+def _too_deep(max_depth: int) -> NotJson:
+    return NotJson(f"nested deeper than {max_depth} levels")
+
+
+def _is_deeper(value: Json, max_depth: int) -> bool:
+    level = [value]
+    for _ in range(max_depth + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_constant(name: str) -> NoReturn:

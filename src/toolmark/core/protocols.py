@@ -27,7 +27,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant turn. `calls` None: nothing structured was given, the text may hold calls.
     Entries of `calls` with status `unanswered` go to the broker, all others are recorded answers.
     `ends`: no further turn exists (a recording ends here); `ordered` False: it is not known how
-    this text and these calls were interleaved."""
+    this text and these calls were interleaved. `then_said` not None: the recording goes on after
+    this turn, with these user messages first. `answers`: recorded answers, in order, to calls that
+    only the text holds."""
 
     text: str
     calls: tuple[TraceEntry, ...] | None = None
@@ -35,6 +37,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     finish: Finish = "stop"
     ends: bool = False
     ordered: bool = True
+    then_said: tuple[str, ...] | None = None
+    answers: tuple[Json, ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True):

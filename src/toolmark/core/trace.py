@@ -119,7 +119,7 @@ def entry_of(raw: Json) -> TraceEntry:
     result = raw.get("result")
     if isinstance(arguments, str):
         arguments = json_inside(arguments)
-    if status not in STATUSES:
+    if not isinstance(status, str) or status not in STATUSES:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             what = "no tool name" if not isinstance(name, str) else "arguments are not an object"
             entry = _malformed(name if isinstance(name, str) else None, arguments, None, what)
@@ -136,7 +136,7 @@ def entry_of(raw: Json) -> TraceEntry:
         served_by=raw.get("served_by") or ("recorded" if status in SERVED else None),
         format=raw.get("format") or "native",
         reason=raw.get("reason"),
-        repaired=msgspec.convert(raw["repaired"], RepairedCall) if raw.get("repaired") else None,
+        repaired=_repaired(raw.get("repaired")),
         schema_errors=None if schema_errors is None else tuple(schema_errors),
         key_normalized=raw.get("key_normalized"),
         call_id=raw.get("call_id"),
@@ -158,6 +158,14 @@ def _status_of(has_result: bool, result: Json) -> EntryStatus:
     if is_miss_result(result):
         return "miss"
     return "error" if is_error_result(result) else "ok"
+
+
+def _repaired(raw: Json) -> RepairedCall | None:
+    match raw:
+        case {"name": str(name), "arguments": dict(arguments)}:
+            return RepairedCall(name, arguments)
+        case _:
+            return None
 
 
 def _turn(raw: dict[str, Json]) -> int | None:

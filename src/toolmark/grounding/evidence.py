@@ -24,6 +24,7 @@ RUN_TOKENS = 5
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
 MAX_DISTINCT = 32  # beyond that many numbers some sum or difference fits anything
 _IDENTIFIER_LEAF = re.compile(r"(?=[^\d]*\d)(?=\W*[^\W\d])[\w\-# ]{2,40}")
+_SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
 _PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
 _WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
 
@@ -44,7 +45,7 @@ class Served(NamedTuple):
 class Leaf:
     """One leaf of one result."""
 
-    __slots__ = ("call", "error", "key", "path", "strict", "turn", "value")
+    __slots__ = ("_values", "call", "error", "key", "path", "strict", "turn", "value")
 
     def __init__(self, served: Served, path: str, key: str, strict: bool, value: Json) -> None:
         self.call = served.call
@@ -54,6 +55,14 @@ class Leaf:
         self.key = key
         self.strict = strict
         self.value = value
+        self._values: tuple[Value, ...] | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values that a text leaf holds."""
+        if self._values is None:
+            self._values = values_of(self.value)
+        return self._values
 
     def counts_for(self, turn: int | None) -> bool:
         """The causal rule: a result counts for what was said in a later turn."""
@@ -92,8 +101,10 @@ class Evidence:
         self._pieces: dict[str, list[Piece]] | None = None
         self._runs: list[tuple[str, Leaf]] = []
         self._scanned = False
+        self.has_errors = False
         self._distinct: dict[int, set[int]] = {}
         for one in served:
+            self.has_errors = self.has_errors or one.error
             _Walk(self, one).result()
 
     @property
@@ -120,7 +131,7 @@ class Evidence:
             return
         self._scanned = True
         for leaf in self._texts:
-            for value in values_of(leaf.value):
+            for value in leaf.values:
                 self._add_value(value, leaf)
             if len(leaf.value) <= 40 and _IDENTIFIER_LEAF.fullmatch(leaf.value):
                 self._add_identifier(identifier_key(leaf.value), leaf)
@@ -246,8 +257,7 @@ def _holds(leaf: Leaf, folded: str, value: Value | None) -> bool:
     if value is None:
         return isinstance(leaf.value, str) and find_at_boundaries(folded, fold(leaf.value)) >= 0
     if isinstance(leaf.value, str):
-        others = values_of(leaf.value)
-        return any(same_value(value, other) for other in others) or (
+        return any(same_value(value, other) for other in leaf.values) or (
             value.kind == "identifier" and identifier_key(leaf.value) == value.key
         )
     number = of_json(leaf.value)
@@ -303,7 +313,7 @@ def _pieces_of(text: str, folded: str, leaf: Leaf) -> Iterator[Piece]:
     whole = folded.strip(_PUNCTUATION)
     if _is_text(whole):
         yield Piece(whole, leaf, True)
-    if "\n" not in text and not re.search(r"[.!?…。！？][\s]", text):
+    if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
         return
     seen = {whole}
     for start, end in sentences(text):
@@ -320,10 +330,11 @@ def _pieces_of(text: str, folded: str, leaf: Leaf) -> Iterator[Piece]:
 
 def _is_text(piece: str) -> bool:
     """A text by itself: telling, and not just one value, which is compared by value."""
-    if not telling(token_pattern(piece).findall(piece)):
+    tokens = token_pattern(piece).findall(piece)
+    if not telling(tokens):
         return False
-    if piece.isalpha():
-        return True
+    if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
+        return True  # two longer words: no number, date or identifier is written so
     values = find_values(piece)
     return not (len(values) == 1 and values[0].text == piece and values[0].kind in _WHOLE_KINDS)
 

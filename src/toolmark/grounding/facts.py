@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolmark.grounding.evidence import Evidence, same_value
+from toolmark.grounding.evidence import Evidence, Leaf, same_value
 from toolmark.grounding.match import Grounder
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.spans import Span
@@ -26,10 +26,9 @@ class Fact(NamedTuple):
             return any(same_value(self.value, other) for other in grounder.values_in(span))
         return find_at_boundaries(self.text, fold(grounder.text[span[0] : span[1]])) >= 0
 
-    def is_supported(self, evidence: Evidence, turn: int | None, *, strict: bool) -> bool:
-        """Does a served result (a keyed leaf, if strict) hold it?"""
-        leaves = evidence.leaves_with(self.text, self.value, turn)
-        return any(leaf.strict or not strict for leaf in leaves)
+    def support(self, evidence: Evidence, turn: int | None) -> list[Leaf]:
+        """The leaves of served results that hold it."""
+        return evidence.leaves_with(self.text, self.value, turn)
 
 
 def fact_of(given: str | int | float) -> Fact:

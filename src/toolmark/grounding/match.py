@@ -72,7 +72,8 @@ class Grounder:
                 ValueMark(self.to_bytes(value.start), self.to_bytes(value.end), value.kind, label)
             )
         unsupported = any(mark.label == "unsupported" for mark in marks)
-        matches += self._texts(span, values, turn, errors, whole_only=unsupported)
+        if not any(match.strict for match in matches):  # else the text could add nothing
+            matches += self._texts(span, values, turn, errors, whole_only=unsupported)
         return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
 
     def values_in(self, span: Span) -> list[Value]:
@@ -80,7 +81,8 @@ class Grounder:
         return [value for value in self.values if start <= value.start < end]
 
     def _failure_counts(self, span: Span) -> bool:
-        return admits_failure(self.text[span[0] : span[1]])
+        """May error results ground this span? Only if it says that something failed."""
+        return self.evidence.has_errors and admits_failure(self.text[span[0] : span[1]])
 
     # --- values
 

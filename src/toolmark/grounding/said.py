@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from toolmark.core.jsontext import Json
+from toolmark.core.trace import json_inside
 from toolmark.grounding.dates import Moment
 from toolmark.grounding.evidence import values_of
 from toolmark.grounding.numbers import of_json
@@ -25,7 +26,7 @@ class Said:
     """Indexed when the first question is asked: most answers never ask."""
 
     def __init__(self, utterances: Iterable[Utterance], locale: str | None) -> None:
-        self._utterances = list(utterances)
+        self._utterances = utterances
         self._locale = locale
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
@@ -95,6 +96,20 @@ class Said:
 
 def _earlier(at: int, turn: int | None) -> bool:
     return turn is None or at < turn
+
+
+def names_in(value: Json) -> Iterable[str]:
+    """Every key of a JSON value: a word that the model was shown."""
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            value = json_inside(value)
+        if isinstance(value, dict):
+            yield from value
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
 
 
 def argument_leaves(arguments: Json) -> Iterable[str | int | float]:

@@ -39,10 +39,12 @@ _ANY_SEP = re.compile(rf"{_SEP}|[ ]")
 _TLD = "com|org|net|io|dev|edu|gov|ai|app|info"
 _IN_URL = r"[^\s<>\"“”`|]"
 _OPEN_CLOSE = (
-    ('"', '"'), ("“", "”"), ("„", "“”"), ("«", "»"), ("‹", "›"), ("「", "」"), ("『", "』"),
+    ("“", "”"), ("„", "“”"), ("«", "»"), ("‹", "›"), ("「", "」"), ("『", "』"),
     ("‘", "’"),
 )  # fmt: skip
 _QUOTES = "|".join(rf"{o}[^{o}{c}\n]{{2,300}}[{c}]" for o, c in _OPEN_CLOSE)
+# Inside a JSON string the marks are escaped, and pair with each other only.
+_QUOTES += r'|\\"[^"\n]{2,300}?\\"|(?<!\\)"(?:[^"\\\n]|\\.){2,300}"'
 _HTTP = rf"(?P<url>(?i:https?|ftp)://{_IN_URL}+|(?<![\w@.])(?i:www)\.{_IN_URL}+)|"
 _EMAIL = r"(?P<email>(?<![\w.+@-])[\w.+-]{1,64}@(?:[\w-]+\.)+[^\W\d_]{2,})|"
 _DOMAIN = (
@@ -51,14 +53,15 @@ _DOMAIN = (
 )
 _REST = (
     r"(?P<code>(?<!`)`[^`\n]{1,300}`(?!`))"
-    rf"|(?P<quote>(?<!\w)(?:{_QUOTES})(?!:)|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
+    r'|(?P<key>(?<![\w\\])"[^"\n]{1,80}"\s?:)'
+    rf"|(?P<quote>(?<!\w)(?:{_QUOTES})|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
     r"|(?P<hash>(?<![\w&])\#\w[\w-]*)"
     r"|(?P<word>(?<!\w)_*[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+)"
     r"(?:(?<=\d)\.\w*\d\w*|-\w*\d\w*)*)"
     rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
     r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
 )
-_DOMAIN_SIGNS = ("www", "WWW", *(f".{tld}" for tld in _TLD.split("|")))
+_DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
 
 
 @lru_cache(maxsize=16)
@@ -78,12 +81,16 @@ _PERCENT = re.compile(
     r"\s?(?:%|％|٪|(?:percent|per\scent|prozent|por\sciento|pour\scent|por\scento)\b)",
     re.IGNORECASE,
 )
+_PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 _DIGIT = re.compile(r"\d")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
+_BEFORE_JSON_STRING = re.compile(r'":\s*\[?\s*$')
+_AFTER_JSON_STRING = re.compile(r",?[ \t]*(?:\n|$)")
 _HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
 _CODE_AMOUNT = re.compile(rf"(?:{_CODES})(\d+)")
 _URL_TAIL = ".,;:!?…。，！？)]}>'\"’”»*_"
+_QUOTE_EDGE = ' .,;:!?…\\"'
 _WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -109,7 +116,7 @@ class Value(NamedTuple):
 def find_values(text: str, locale: str | None = None) -> list[Value]:
     """The checkable values of a text, in order; nested ones only inside their outer one."""
     text = break_literal_newlines(text)
-    domain = "." in text and any(sign in text for sign in _DOMAIN_SIGNS)
+    domain = "." in text and _DOMAIN_SIGN.search(text) is not None
     token, hot = _patterns("@" in text, "://" in text, domain, "'" in text)
     if not hot.search(text):
         return []
@@ -172,6 +179,8 @@ def _moment_value(text: str, found: FoundMoment) -> Value:
 def _plain_value(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
     start, end, found = match.start(), match.end(), match[0]
     match match.lastgroup:
+        case "key":  # of a JSON object: a name, no claim
+            return
         case "hash":
             yield Value(start, end, "identifier", found, key=identifier_key(found))
         case "email":
@@ -189,12 +198,26 @@ def _quoted(
     content = text[start + 1 : end - 1]
     if not any(map(str.isalnum, content)):
         return
+    if text[start] == '"' and _is_json_string(text, start, end):
+        for value in find_values(content, locale):
+            yield value.shifted(start + 1)
+        return
     inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
     bare = content.strip().rstrip(".,;:!?")
     if len(inner) == 1 and inner[0].kind in _WHOLE_KINDS and inner[0].text == bare:
         yield inner[0]
     else:
-        yield Value(start, end, kind, content, key=fold(content), inner=inner)
+        key = fold(content).strip(_QUOTE_EDGE)
+        if len(key) > 1:
+            yield Value(start, end, kind, content, key=key, inner=inner)
+
+
+def _is_json_string(text: str, start: int, end: int) -> bool:
+    """In an answer written as JSON the quotation marks quote nobody."""
+    line = text.rfind("\n", 0, start) + 1
+    if _BEFORE_JSON_STRING.search(text, line, start):
+        return True
+    return not text[line:start].strip() and _AFTER_JSON_STRING.match(text, end) is not None
 
 
 def _word_values(start: int, found: str, locale: str | None) -> Iterator[Value]:
@@ -209,7 +232,8 @@ def _word_values(start: int, found: str, locale: str | None) -> Iterator[Value]:
         return
     amount = _CODE_AMOUNT.fullmatch(bare)
     if amount:
-        yield _number(start + amount.start(1), amount[1], locale)
+        end = start + len(bare)
+        yield _number(start + amount.start(1), end, amount[1], locale, False, False)
     else:
         end = start + len(bare)
         yield Value(start, end, "identifier", bare, key=identifier_key(bare))
@@ -235,10 +259,14 @@ def _number_values(match: re.Match[str], text: str, locale: str | None) -> Itera
 
 
 def _is_list_marker(text: str, start: int, end: int) -> bool:
+    """`1.` at the start of a line, or `1)` that no bracket opened."""
     if not _AFTER_MARKER.match(text, end):
         return False
     line = text.rfind("\n", 0, start) + 1
-    return _BEFORE_MARKER.fullmatch(text, line, start) is not None
+    if _BEFORE_MARKER.fullmatch(text, line, start):
+        return True
+    before = text[line:start]
+    return text[end] == ")" and before[-1:].isspace() and before.count("(") <= before.count(")")
 
 
 def _number_then_identifier(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
@@ -271,29 +299,35 @@ def _is_identifier_chain(chain: str) -> bool:
 def _run_values(start: int, end: int, run: str, text: str, locale: str | None) -> Iterator[Value]:
     """A run of digits and separators as one number, or as the several that it lists."""
     negative = _is_negative(text, start)
-    percent = _PERCENT.match(text, end)
+    percent = _PERCENT.match(text, end) if text[end : end + 1] in _PERCENT_STARTS else None
     stop = percent.end() if percent else end
-    value = _number(start, run, locale, negative=negative, percent=percent is not None)
-    separators = _ANY_SEP.findall(run.lstrip("."))
-    one = value.readings and (" " not in run or _blanks_group(run, locale))
-    if one or not separators or (locale is not None and len(separators) == 1 != run.count(" ")):
-        yield value._replace(end=stop)
+    value = _number(start, stop, run, locale, negative, percent is not None)
+    if run.isdecimal() or _is_one_number(value, run, locale, text):
+        yield value
         return
-    if run.count(".") > 1 and set(separators) == {"."}:
+    if run.count(".") > 1 and set(_ANY_SEP.findall(run.lstrip("."))) == {"."}:
         yield Value(start, end, "identifier", run, key=run)  # a version, an address
         return
-    parts = run.split(" ") if " " in run else _ANY_SEP.split(run)
+    parts = run.split(" ") if " " in run else run.split(",") if "," in run else _ANY_SEP.split(run)
     for index, part in enumerate(parts):
         last = index == len(parts) - 1
-        sub = _number(
-            start,
-            part,
-            locale,
-            negative=negative and index == 0,
-            percent=last and percent is not None,
-        )
-        yield sub._replace(end=stop) if last else sub
+        end = stop if last else start + len(part)
+        signed, rated = negative and index == 0, last and percent is not None
+        yield _number(start, end, part, locale, signed, rated)
         start += len(part) + 1
+
+
+def _is_one_number(value: Value, run: str, locale: str | None, text: str) -> bool:
+    """Not so: numbers in a row (`1 234`, `1,2,3`), or cells between commas (`x,1874,1951`)."""
+    if "," in run:
+        start, end = value.start, value.start + len(run)
+        glued = text[end : end + 1] == "," and text[end + 1 : end + 2].isalnum()
+        if glued or text[start - 1 : start] == ",":
+            return False
+    if " " in run and not _blanks_group(run, locale):
+        return False
+    # What only another locale reads is still one number: one without a reading here.
+    return bool(value.readings) or (locale is not None and bool(numbers.read_every_way(run)))
 
 
 def _blanks_group(run: str, locale: str | None) -> bool:
@@ -305,7 +339,7 @@ def _blanks_group(run: str, locale: str | None) -> bool:
 
 
 def _number(
-    start: int, run: str, locale: str | None, *, negative: bool = False, percent: bool = False
+    start: int, end: int, run: str, locale: str | None, negative: bool, percent: bool
 ) -> Value:
     digits = "0" + run if run.startswith(".") else run
     reading = numbers.read_in_locale(digits, locale) if locale else numbers.read_unlocalised(digits)
@@ -313,7 +347,7 @@ def _number(
     if reading is not None:
         reading = -reading if negative else reading
         readings = (reading, reading // 100) if percent else (reading,)
-    return Value(start, start + len(run), "number", run, readings, key="-" if negative else "")
+    return Value(start, end, "number", run, readings, (), "-" if negative else "")
 
 
 def readings_in_any_locale(value: Value) -> set[int]:

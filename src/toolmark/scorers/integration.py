@@ -48,6 +48,9 @@ def score_integration(reading: Reading, extractor: Extractor, cap: int) -> Integ
             values[mark.label] += 1
     lax = sum(one.lax for one in counted)
     strict = sum(one.strict for one in counted)
+    found_lax, found_strict = min(lax, 1), min(strict, 1)
+    if facts:
+        found_lax, found_strict = _found(reading, scored, facts)
     return IntegrationVerdict(
         spans=tuple(_span_score(reading, one) for one in judged),
         total=len(judged),
@@ -55,10 +58,8 @@ def score_integration(reading: Reading, extractor: Extractor, cap: int) -> Integ
         counted=len(counted),
         recall_kind="facts" if facts else "presence",
         required=len(facts) or 1,
-        lax=_grounding(lax, len(counted), *_found(reading, scored, facts, lax, strict=False)),
-        strict=_grounding(
-            strict, len(counted), *_found(reading, scored, facts, strict, strict=True)
-        ),
+        lax=_grounding(lax, len(counted), found_lax, len(facts) or 1),
+        strict=_grounding(strict, len(counted), found_strict, len(facts) or 1),
         values=values,
         scored=tuple(one.span for one in scored),
     )
@@ -88,21 +89,15 @@ def _claimed(reading: Reading) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, True, lax, strict)
 
 
-def _found(
-    reading: Reading, scored: list[_Judged], facts: list[Fact], grounded: int, *, strict: bool
-) -> tuple[int, int]:
-    """(found, required): of the item's facts, or whether anything is grounded at all."""
-    if not facts:
-        return min(grounded, 1), 1
-    found = sum(
-        any(
-            fact.is_in(reading.grounder, one.span)
-            and fact.is_supported(reading.evidence, one.turn, strict=strict)
-            for one in scored
-        )
-        for fact in facts
-    )
-    return found, len(facts)
+def _found(reading: Reading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:
+    """How many facts a scored span holds and evidence, or keyed evidence, supports."""
+    lax = strict = 0
+    for fact in facts:
+        turns = [one.turn for one in scored if fact.is_in(reading.grounder, one.span)]
+        leaves = [leaf for turn in turns for leaf in fact.support(reading.evidence, turn)]
+        lax += bool(leaves)
+        strict += any(leaf.strict for leaf in leaves)
+    return lax, strict
 
 
 def _grounding(grounded: int, counted: int, found: int, required: int) -> Grounding:

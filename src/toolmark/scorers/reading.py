@@ -11,7 +11,7 @@ from toolmark.core.samples import DEFAULT_STRICT_KEYS, Sample
 from toolmark.core.trace import Trace, is_error_result, json_inside
 from toolmark.grounding.evidence import Evidence, Served
 from toolmark.grounding.match import Grounder
-from toolmark.grounding.said import Said, Utterance, argument_leaves
+from toolmark.grounding.said import Said, Utterance, argument_leaves, names_in
 from toolmark.grounding.spans import Span
 from toolmark.grounding.text import char_offset
 from toolmark.grounding.values import find_values
@@ -171,3 +171,7 @@ def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:
         turn = entry.turn if entry.turn is not None and trace.turns is not None else 0
         for leaf in argument_leaves(entry.arguments):
             yield Utterance(turn, leaf)
+        # Field names are no values of the evidence, and no inventions either.
+        for shown in (entry.arguments, entry.result):
+            for name in names_in(shown):
+                yield Utterance(turn, name)

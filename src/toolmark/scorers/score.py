@@ -46,7 +46,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         trace,
         registry=settings.registry,
         offered=settings.offered,
-        admits_failure=admits_failure(trace.model_output),
+        admits_failure=expectation.retry and admits_failure(trace.model_output),
     )
     privacy = check(
         reading.text,

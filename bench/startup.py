@@ -1,0 +1,49 @@
+"""How much CPU `toolmark --help` and `import toolmark` cost, in units of `python -c pass`."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from statistics import median
+
+ROUNDS = 21
+COMMANDS = {
+    "python -c pass": ["-c", "pass"],
+    "toolmark --help": ["-m", "toolmark", "--help"],
+    "toolmark --version": ["-m", "toolmark", "--version"],
+    "import toolmark": ["-c", "import toolmark"],
+    "toolmark run --help": ["-m", "toolmark", "run", "--help"],
+}
+BOUNDS = {"toolmark --help": 3.0}
+
+
+def cpu_seconds(arguments: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def measure(rounds: int = ROUNDS) -> dict[str, float]:
+    """Median CPU seconds of each command. They take turns, so that a busy moment hits all alike."""
+    seen: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for _ in range(rounds):
+        for name, arguments in COMMANDS.items():
+            seen[name].append(cpu_seconds(arguments))
+    return {name: median(times) for name, times in seen.items()}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(what, ratio, bound) for the table."""
+    times = measure()
+    unit = times["python -c pass"]
+    return [
+        (
+            f"{name} ÷ python -c pass (CPU)",
+            f"{seconds / unit:.2f}",
+            f"<= {BOUNDS[name]:g}" if name in BOUNDS else "",
+        )
+        for name, seconds in times.items()
+        if name != "python -c pass"
+    ]

@@ -1,0 +1,3 @@
+from toolmark import summarize_results
+
+__all__ = ["summarize_results"]

@@ -1,0 +1,3 @@
+from toolmark.core.protocols import Conversation, Failure, Reply, Runner
+
+__all__ = ["Conversation", "Failure", "Reply", "Runner"]

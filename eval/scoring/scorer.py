@@ -1,0 +1,3 @@
+from toolmark import score_item
+
+__all__ = ["score_item"]

@@ -1,0 +1,3 @@
+from toolmark import ToolBroker
+
+__all__ = ["ToolBroker"]

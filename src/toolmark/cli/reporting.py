@@ -1,0 +1,65 @@
+"""What `run`, `score` and `demo` print when they are done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from toolmark.broker.broker import ToolBroker
+from toolmark.broker.nearest import explain_miss
+from toolmark.core.report import Report
+from toolmark.offers import open_registry
+from toolmark.reports.layout import write
+from toolmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the files of a run are, as far as there are any."""
+
+    results: str | None = None
+    report: str | None = None
+    fixtures: str | None = None
+    registry: str | None = None
+
+
+def present(report: Report, places: Places, *, quiet: bool, more: Sequence[str] = ()) -> None:
+    """The whole report, or its first line."""
+    if quiet:
+        write([verdict_line(report)], sys.stdout)
+        return
+    steps = [*_next_steps(report, places), *more]
+    write(
+        report_blocks(report, misses=explained_misses(report, places), next_steps=steps), sys.stdout
+    )
+
+
+def explained_misses(report: Report, places: Places) -> list[str]:
+    """The first calls without a fixture, each with the fixture that came nearest."""
+    if not report.misses.count or places.fixtures is None:
+        return []
+    broker = ToolBroker(places.fixtures, open_registry(places.registry))
+    return [
+        explain_miss(broker, miss.name, miss.key_normalized, miss.sample_id).text()
+        for miss in report.misses.first[:SHOWN_MISSES]
+    ]
+
+
+def _next_steps(report: Report, places: Places) -> Iterator[str]:
+    if places.report is not None:
+        yield f"{places.report}: all numbers"
+    if places.results is None:
+        return
+    if report.complete:
+        yield f"{places.results}: every trial with its calls and scores"
+    else:
+        yield f"{places.results}.journal: what is finished; the same command with --resume goes on"
+        return
+    if report.misses.count:
+        fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
+        yield f"toolmark fixtures suggest {places.results}{fixtures}"
+    for failing in report.failing.values():
+        if failing.sample_ids:
+            yield f"toolmark show {places.results} {failing.sample_ids[0]}"
+            return

@@ -1,0 +1,106 @@
+"""`toolmark run`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from toolmark.cli.cluster import shard_of_this_process
+from toolmark.cli.options import (
+    FLAG,
+    GATES,
+    INPUTS,
+    PART,
+    RUNNER,
+    SCORING,
+    Group,
+    add_groups,
+    flags_given,
+)
+from toolmark.cli.parser import CommandParser
+from toolmark.cli.reporting import Places, present
+from toolmark.config import RunConfig, load_config
+from toolmark.reports.progress import RunProgress
+from toolmark.run import DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.selection import RESULTS
+
+REPORT = "report.json"
+OUTPUT: Group = {
+    "--out": {"metavar": "FILE", "help": "results, one line per trial (results.jsonl)"},
+    "--report": {"metavar": "FILE", "help": "the report (report.json beside --out)"},
+    "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
+    "--restart": {**FLAG, "help": "throw that journal away"},
+    "--dry-run": {**FLAG, "help": "check everything, run nothing"},
+}
+GROUPS: dict[str, Group] = {
+    "what is run": INPUTS,
+    "who answers": RUNNER,
+    "only a part": PART,
+    "scoring": SCORING,
+    "gates and exit code": GATES,
+    "output": OUTPUT,
+}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "run",
+        """
+        Run a dataset: give every prompt to the runner, answer its tool calls from the fixtures,
+        score what it says against what the tools returned, and judge the gates. Results and report
+        are written, the report is printed, and the exit code says how it ended. Everything may
+        stand in a toolmark.yaml (`toolmark init`); flags win.
+        """,
+        """
+        toolmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
+        toolmark run --only search-rope-01 --out one.jsonl
+        toolmark run --resume
+        """,
+    )
+    add_groups(parser, GROUPS)
+    parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    config = config_of(options)
+    if options.show_prompt is not None:
+        return _print_json(show_prompt(config, options.show_prompt))
+    if config.dry_run:
+        return _print_json(dry_run(config))
+    return run_and_present(config, quiet=options.quiet)
+
+
+def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
+    with RunProgress(sys.stderr, silent=quiet) as progress:
+        outcome = run(config, progress=progress)
+    places = Places(
+        results=config.out,
+        report=config.report,
+        fixtures=config.fixtures,
+        registry=config.registry,
+    )
+    present(outcome.report, places, quiet=quiet, more=more)
+    return outcome.exit_code
+
+
+def config_of(options: argparse.Namespace) -> RunConfig:
+    """The settings of this command line, with a place for the output if nobody named one."""
+    flags = flags_given(options, list(GROUPS.values()))
+    if flags.get("num_shards") == "auto":
+        flags["num_shards"], flags["shard_index"] = shard_of_this_process()
+    file: Path | None = getattr(options, "config", None)
+    config = load_config(file, flags)
+    out = config.out or RESULTS
+    report = config.report or str(Path(out).with_name(REPORT))
+    return msgspec.structs.replace(config, out=out, report=report)
+
+
+def _print_json(value: DryRun | ShownPrompt) -> int:
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    return 0

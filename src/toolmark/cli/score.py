@@ -1,0 +1,69 @@
+"""`toolmark score`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from toolmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
+from toolmark.cli.parser import CommandParser
+from toolmark.cli.reporting import Places, present
+from toolmark.config import RunConfig, load_config
+from toolmark.reports.progress import RunProgress
+from toolmark.rescore import score_file
+
+READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
+JUDGED: Group = {
+    flag: settings
+    for flag, settings in GATES.items()
+    if flag not in ("--fail-on-fingerprint-mismatch", "--max-errors")
+}
+WRITTEN: Group = {
+    "--out": {"metavar": "FILE", "help": "write the scored lines here"},
+    "--report": {"metavar": "FILE", "help": "write the report here"},
+}
+GROUPS = {"input": READ, "scoring": SCORING, "gates and exit code": JUDGED, "output": WRITTEN}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "score",
+        """
+        Score answers that are already there, without a model and without fixtures: a results file
+        of `toolmark run` (its shards may be concatenated), results of another program
+        (`sample_id`, `model_output`, `tool_trace` with results), or OpenAI-style conversations
+        (`messages`, one per line). With --in, prompts and expectations come from that dataset,
+        joined by id. Conversations without a dataset expect nothing: grounding, arguments and
+        privacy are reported, and the gates on eligible samples do not apply.
+        """,
+        """
+        toolmark score results.jsonl --gate integration_f1_macro_lax=0.95
+        toolmark score conversations.jsonl --out scored.jsonl --report report.json
+        """,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="results or conversations, JSONL")
+    add_groups(parser, GROUPS)
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    config = _config_of(options)
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        outcome = score_file(options.file, config, progress=progress)
+    present(outcome.report, Places(results=config.out, report=config.report), quiet=options.quiet)
+    return outcome.exit_code
+
+
+def _config_of(options: argparse.Namespace) -> RunConfig:
+    """Gates and tools as in `toolmark run`; but the files that a run reads and writes are not
+    those of a second scoring, so only flags name them here."""
+    flags = flags_given(options, list(GROUPS.values()))
+    config = load_config(getattr(options, "config", None), flags)
+    return msgspec.structs.replace(
+        config, dataset=flags.get("in"), out=flags.get("out"), report=flags.get("report")
+    )

@@ -1,0 +1,110 @@
+"""Bounded lists of what a person wants to see first: misses, errors, findings of PII."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from typing import Generic, TypeVar
+
+from toolmark.core.report import (
+    ERRORS_CAP,
+    MISSES_CAP,
+    Errors,
+    ErrorTrial,
+    MissedCall,
+    Misses,
+    PrivacyCounts,
+)
+from toolmark.core.results import Result
+from toolmark.core.scores import Scores
+
+Entry = TypeVar("Entry")
+
+
+class Firsts(Generic[Entry]):
+    """The first entries in the order of the dataset, whatever the order of arrival."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._heap: list[tuple[int, int, int, int, Entry]] = []
+        self._arrivals = 0
+
+    def wants(self, index: int) -> bool:
+        return len(self._heap) < self._cap or index <= -self._heap[0][0]
+
+    def add(self, index: int, trial: int, position: int, entry: Entry) -> None:
+        self._arrivals += 1
+        item = (-index, -trial, -position, self._arrivals, entry)
+        if len(self._heap) < self._cap:
+            heapq.heappush(self._heap, item)
+        else:
+            heapq.heappushpop(self._heap, item)
+
+    def listed(self) -> tuple[Entry, ...]:
+        return tuple(
+            item[-1] for item in sorted(self._heap, key=lambda item: item[:4], reverse=True)
+        )
+
+
+class Listing:
+    """Counts all, keeps the first."""
+
+    def __init__(self) -> None:
+        self._misses: Firsts[MissedCall] = Firsts(MISSES_CAP)
+        self._missed_by_tool: Counter[str] = Counter()
+        self._errors: Firsts[ErrorTrial] = Firsts(ERRORS_CAP)
+        self._error_count = 0
+        self._stops: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._severities: Counter[str] = Counter()
+        self._echoed = 0
+        self._invented_urls = 0
+
+    def add(self, result: Result) -> None:
+        self._stops[result.stop] += 1
+        scores = result.scores
+        if scores is None or result.status == "error":
+            self._error_count += 1
+            if self._errors.wants(result.index):
+                entry = ErrorTrial(result.sample_id, result.trial, result.error)
+                self._errors.add(result.index, result.trial, 0, entry)
+            return
+        if scores.calls.misses:
+            self._add_misses(result)
+        if scores.privacy.findings or scores.privacy.invented_urls:
+            self._add_findings(scores)
+
+    def misses(self) -> Misses:
+        by_tool = dict(sorted(self._missed_by_tool.items()))
+        return Misses(sum(by_tool.values()), by_tool, self._misses.listed())
+
+    def errors(self) -> Errors:
+        return Errors(self._error_count, self._errors.listed())
+
+    def stops(self) -> dict[str, int]:
+        return dict(sorted(self._stops.items()))
+
+    def privacy(self) -> PrivacyCounts:
+        return PrivacyCounts(
+            dict(sorted(self._kinds.items())),
+            dict(sorted(self._severities.items())),
+            self._echoed,
+            self._invented_urls,
+        )
+
+    def _add_misses(self, result: Result) -> None:
+        for position, call in enumerate(result.tool_trace):
+            if call.status != "miss":
+                continue
+            name = call.name or ""
+            self._missed_by_tool[name] += 1
+            if self._misses.wants(result.index):
+                entry = MissedCall(result.sample_id, result.trial, name, call.key_normalized)
+                self._misses.add(result.index, result.trial, position, entry)
+
+    def _add_findings(self, scores: Scores) -> None:
+        for finding in scores.privacy.findings:
+            self._kinds[finding.kind] += 1
+            self._severities[finding.severity] += 1
+            self._echoed += finding.echoed
+        self._invented_urls += len(scores.privacy.invented_urls)

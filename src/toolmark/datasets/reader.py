@@ -1,0 +1,301 @@
+"""Reading a dataset twice as a stream: first everything is checked, then samples come out.
+
+A million items need no memory for a million items: of the first reading only counts, a hash and
+the places of the ids are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal, Self
+
+import msgspec
+
+from toolmark.core.identity import sample_id_of
+from toolmark.core.jsontext import Json, NotJson, digest
+from toolmark.core.samples import Header, Kind, Sample, expectation_of, sample_of
+from toolmark.datasets.schema import BadHeader, header_of, is_header, item_problems
+from toolmark.errors import BadInput, OutputFailed
+from toolmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
+from toolmark.store.key_index import KeyIndex
+from toolmark.store.problems import Problems, shown
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the dataset holds, known before anything is run. Numbers of samples throughout."""
+
+    samples: int
+    kinds: dict[Kind, int]
+    expecting_calls: int
+    multi_call: int
+    retry: int
+    with_facts: int
+    locale_probes: dict[str, int]  # by locale; "" where the sample names none
+    locales: dict[str, int]
+    slices: dict[str, int]
+    clusters: bool
+    tools: dict[str, int]  # by expected tool
+    offered: dict[str, int]  # by tool that samples name in `metadata.tools`
+
+
+class Dataset:
+    """A dataset that passed its first reading. Leaving the context removes a spooled copy."""
+
+    def __init__(self, source: _Source, first: _FirstReading) -> None:
+        self.name = source.name
+        self.header = first.header or Header()
+        self.has_header = first.header is not None
+        self.sha256 = first.hasher.hexdigest()
+        self.facts = first.tally.facts()
+        self.warnings = () if self.has_header else (_NO_HEADER.format(name=self.name),)
+        self._source = source
+        self._stamp = first.stamp
+
+    def samples(self) -> Iterator[Sample]:
+        """The second reading. A file that is not the one that was checked ends it."""
+        with self._source.open() as stream:
+            if _stamp(stream) != self._stamp and _sha256_of(stream, self.name) != self.sha256:
+                raise self._changed()
+            stream.seek(0)
+            yield from self._second_reading(stream)
+
+    def _second_reading(self, stream: BinaryIO) -> Iterator[Sample]:
+        hasher = hashlib.sha256()
+        index = 0
+        header_due = self.has_header
+        for line in lines_of(stream, self.name):
+            if header_due:
+                header_due = is_blank(line.json)
+                continue
+            hasher.update(line.data)
+            if is_blank(line.json):
+                continue
+            try:
+                item = object_of(line.json)
+            except NotJson:
+                raise self._changed() from None
+            yield sample_of(
+                item, index=index, sample_id=sample_id_of(item), item_sha256=digest(item)
+            )
+            index += 1
+        if hasher.hexdigest() != self.sha256:
+            raise self._changed()
+
+    def _changed(self) -> BadInput:
+        return BadInput(
+            f"{self.name}: the file changed while it was in use:"
+            " run it again when nothing writes to it"
+        )
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
+
+
+def open_dataset(path: Path | Literal["-"]) -> Dataset:
+    """Reads and checks a whole dataset; `-` is standard input. Up to 20 problems are named."""
+    source = _source_of(path)
+    try:
+        with source.open() as stream:
+            first = _FirstReading(source.name, stream)
+            first.run()
+        return Dataset(source, first)
+    except BaseException:
+        source.close()
+        raise
+
+
+def dataset_sha256(path: str | Path) -> str:
+    """SHA-256 over the file's bytes after the header line; over all bytes if there is none."""
+    with open_input(Path(path)) as stream:
+        return _sha256_of(stream, str(path))
+
+
+class _FirstReading:
+    def __init__(self, name: str, stream: BinaryIO) -> None:
+        self.header: Header | None = None
+        self.hasher = hashlib.sha256()
+        self.tally = _Tally()
+        self.stamp = _stamp(stream)
+        self._name = name
+        self._stream = stream
+        self._ids = KeyIndex()
+        self._problems = Problems(name)
+
+    def run(self) -> None:
+        first = True
+        for line in lines_of(self._stream, self._name):
+            self.hasher.update(line.data)
+            if is_blank(line.json):
+                continue
+            try:
+                self._take(line, first)
+            except (NotJson, BadHeader) as error:
+                self._problems.add(line.number, str(error))
+            first = False
+            if self._problems.enough:
+                break
+        for number, earlier, offset in self._ids.clashes():
+            self._problems.add(number, self._clash(offset, earlier))
+        self._problems.raise_if_any()
+        if not self.tally.samples:
+            what = "holds no items" if self.header is None else "holds a header, but no items"
+            raise BadInput(f"{self._name}: the dataset is empty: it {what}")
+
+    def _take(self, line: Line, first: bool) -> None:
+        item = object_of(line.json)
+        if is_header(item):
+            if not first:
+                raise BadHeader("__header__: only the first line may be a header")
+            self.hasher = hashlib.sha256()
+            self.header = Header()
+            self.header = header_of(item)
+            return
+        problems = item_problems(item)
+        if problems:
+            self._problems.add(line.number, problems)
+            return
+        self._ids.add(sample_id_of(item), line.number, line.offset)
+        self.tally.count(item)
+
+    def _clash(self, offset: int, earlier: int) -> str:
+        self._stream.seek(offset)
+        item = object_of(Line(0, offset, self._stream.readline()).json)
+        metadata = item.get("metadata") or {}
+        if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
+            return f"sample_id: none is given, and the item is the same as on line {earlier}"
+        return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
+
+
+class _Tally:
+    """Counts for `Facts`, one item at a time."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self._kinds: Counter[Kind] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self._probes: Counter[str] = Counter()
+        self._locales: Counter[str] = Counter()
+        self._slices: Counter[str] = Counter()
+        self._tools: Counter[str] = Counter()
+        self._offered: Counter[str] = Counter()
+
+    def count(self, item: dict[str, Json]) -> None:
+        expectation = expectation_of(item.get("metadata") or {})
+        calls = expectation.calls
+        self.samples += 1
+        self._kinds[expectation.kind] += 1
+        self._numbers["expecting_calls"] += bool(calls)
+        self._numbers["multi_call"] += len(calls) > 1
+        self._numbers["retry"] += expectation.retry
+        self._numbers["with_facts"] += bool(expectation.required_facts)
+        self._numbers["clusters"] += expectation.cluster is not None
+        if expectation.locale_probe:
+            self._probes[expectation.locale or ""] += 1
+        if expectation.locale:
+            self._locales[expectation.locale] += 1
+        self._slices.update(expectation.slices)
+        self._tools.update({call.name for call in calls})
+        self._offered.update(set(expectation.tools or ()))
+
+    def facts(self) -> Facts:
+        numbers = self._numbers
+        return Facts(
+            samples=self.samples,
+            kinds=dict(sorted(self._kinds.items())),
+            expecting_calls=numbers["expecting_calls"],
+            multi_call=numbers["multi_call"],
+            retry=numbers["retry"],
+            with_facts=numbers["with_facts"],
+            locale_probes=dict(sorted(self._probes.items())),
+            locales=dict(sorted(self._locales.items())),
+            slices=dict(sorted(self._slices.items())),
+            clusters=bool(numbers["clusters"]),
+            tools=dict(sorted(self._tools.items())),
+            offered=dict(sorted(self._offered.items())),
+        )
+
+
+class _Source:
+    """A file that can be opened twice: the user's own, or a copy of what came once only."""
+
+    def __init__(self, name: str, path: Path, *, spooled: bool = False) -> None:
+        self.name = name
+        self._path = path
+        self._spooled = spooled
+
+    def open(self) -> BinaryIO:
+        return open_input(self._path)
+
+    def close(self) -> None:
+        if self._spooled:
+            self._path.unlink(missing_ok=True)
+
+
+def _source_of(path: Path | Literal["-"]) -> _Source:
+    if path == "-":
+        return _Source("<stdin>", _spool(sys.stdin.buffer), spooled=True)
+    path = Path(path)
+    with open_input(path) as stream:
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return _Source(str(path), path)
+        return _Source(str(path), _spool(stream), spooled=True)
+
+
+def _spool(stream: BinaryIO) -> Path:
+    fd, name = tempfile.mkstemp(prefix="toolmark-", suffix=".jsonl")
+    try:
+        with os.fdopen(fd, "wb") as copy:
+            shutil.copyfileobj(stream, copy)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OutputFailed(
+                f"{name}: the dataset could not be copied there: {error.strerror}."
+                " Free some space, or let TMPDIR point to another folder."
+            ) from None
+        raise
+    return Path(name)
+
+
+def _sha256_of(stream: BinaryIO, name: str) -> str:
+    hasher = hashlib.sha256()
+    for line in lines_of(stream, name):
+        hasher.update(line.data)
+        if is_blank(line.json):
+            continue
+        if _opens_with_header(line, name):
+            hasher = hashlib.sha256()
+        break
+    while block := stream.read(1 << 20):
+        hasher.update(block)
+    return hasher.hexdigest()
+
+
+def _opens_with_header(line: Line, name: str) -> bool:
+    try:
+        return is_header(object_of(line.json))
+    except NotJson:
+        return False
+    except BadHeader as error:
+        raise BadInput(f"{name}:{line.number}: {error}") from None
+
+
+def _stamp(stream: BinaryIO) -> tuple[int, int, int, int]:
+    status = os.fstat(stream.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,74 @@
+"""Driving the loop: without an event loop where nothing ever waits, and without losing a trial
+when somebody presses Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self, TypeVar
+
+from toolmark.core.protocols import Runner
+
+Value = TypeVar("Value")
+Drive = Callable[[Coroutine[Any, Any, Value]], Value]
+
+
+def drive_at_once(coroutine: Coroutine[Any, Any, Value]) -> Value:
+    """Run a coroutine that never waits. No event loop, so no socket either."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        value: Value = finished.value
+        return value
+    coroutine.close()
+    raise RuntimeError("the runner says that it never waits (suspends = False), but it did")
+
+
+@contextmanager
+def driver(runner: Runner) -> Iterator[Drive[Any]]:
+    """What runs the loop for this runner; one event loop for the whole run if it needs one."""
+    if not runner.suspends:
+        yield drive_at_once
+        return
+    import asyncio  # opens a socket pair, so only where it is needed
+
+    with asyncio.Runner() as loop:
+        yield loop.run
+
+
+class Interrupts:
+    """Ctrl-C ends a run between two steps, never inside one that must be whole: a trial is
+    scored, written and counted, or it is none of these."""
+
+    def __init__(self) -> None:
+        self._is_deferred = False
+        self._is_due = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        # Only the main thread can have signal handlers, and only there Ctrl-C is heard.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        self._is_deferred = True
+        try:
+            yield
+        finally:
+            self._is_deferred = False
+        if self._is_due:
+            raise KeyboardInterrupt
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        self._is_due = True
+        if not self._is_deferred:
+            raise KeyboardInterrupt

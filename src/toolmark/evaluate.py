@@ -1,0 +1,115 @@
+"""One played trial becomes one result line: scored, fingerprinted, redacted if asked for."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import msgspec
+
+from toolmark.calls.registry import Registry
+from toolmark.config import RunConfig
+from toolmark.core.chance import CrossScore
+from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
+from toolmark.core.samples import MARKER, Extractor, Sample
+from toolmark.core.trace import Trace
+from toolmark.offers import Offer
+from toolmark.play import Played
+from toolmark.scorers.redaction import redact_result
+from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
+
+
+def extractor_for(sample: Sample, setting: Extractor | Literal["auto"]) -> Extractor:
+    """`auto`: `marker` where the sample asks for it. The dataset decides, never the answer."""
+    if setting != "auto":
+        return setting
+    return "marker" if _asks_for_marker(sample) else "claims"
+
+
+def _asks_for_marker(sample: Sample) -> bool:
+    if MARKER in (sample.teacher_text or ""):
+        return True
+    if isinstance(sample.prompt, str):
+        return MARKER in sample.prompt
+    return any(MARKER in str(message.get("content") or "") for message in sample.prompt)
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where an answer comes from, as its line says it."""
+
+    fingerprints: Fingerprints
+    decoding: Decoding
+
+
+class Evaluator:
+    """Scores with the settings of one run, and counts the seconds that takes."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.seconds = 0.0
+        self._config = config
+        self._known: dict[tuple[Extractor, str, frozenset[str]], ScoreSettings] = {}
+
+    def result(
+        self, played: Played, offer: Offer, origin: Origin, extractor: Extractor | None = None
+    ) -> Result:
+        """`extractor` None: the settings and the sample decide."""
+        sample, trace = played.sample, played.trace
+        extractor = extractor or extractor_for(sample, self._config.span_extractor)
+        settings = self._settings_for(extractor, offer)
+        started = time.perf_counter()
+        scores = None if played.error is not None else score_trial(sample, trace, settings)
+        self.seconds += time.perf_counter() - started
+        result = Result(
+            index=sample.index,
+            sample_id=sample.sample_id,
+            trial=played.trial,
+            prompt=sample.prompt,
+            metadata=sample.metadata,
+            said=trace.said,
+            model_output=trace.model_output,
+            turns=_ranges_of(trace),
+            reasoning=trace.reasoning,
+            tool_trace=trace.tool_trace,
+            span_extractor=extractor,
+            scores=scores,
+            status="ok" if played.error is None else "error",
+            stop=trace.stop,
+            error=played.error,
+            item_sha256=sample.item_sha256,
+            used_fixtures_sha256=played.used_fixtures_sha256,
+            offered_tools_sha256=offer.sha256,
+            fingerprints=origin.fingerprints,
+            decoding=origin.decoding,
+        )
+        return redact_result(result) if self._config.redact_pii else result
+
+    def cross_score(self, registry: Registry) -> CrossScore:
+        """What the summary needs for the level of chance."""
+        settings = self._settings_with(registry)
+        return lambda own, other: cross_score(own, other, settings)
+
+    def _settings_for(self, extractor: Extractor, offer: Offer) -> ScoreSettings:
+        key = extractor, offer.registry.sha256, offer.names
+        found = self._known.get(key)
+        if found is None:
+            settings = self._settings_with(offer.registry)
+            found = self._known[key] = msgspec.structs.replace(
+                settings, extractor=extractor, offered=offer.names
+            )
+        return found
+
+    def _settings_with(self, registry: Registry) -> ScoreSettings:
+        config = self._config
+        return ScoreSettings(
+            registry=registry,
+            span_cap=config.integration_span_cap,
+            strict_keys=config.strict_keys,
+            url_allowlist=config.url_allowlist,
+            echo_denied=config.privacy_echo == "deny",
+        )
+
+
+def _ranges_of(trace: Trace) -> tuple[ByteRange, ...] | None:
+    if trace.turns is None:
+        return None
+    return tuple(ByteRange(start, end) for start, end in trace.turns)

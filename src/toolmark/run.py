@@ -1,0 +1,359 @@
+"""One dataset through one runner: streamed, journalled, resumable, summarised and judged."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from toolmark.config import RunConfig, load_config, with_header
+from toolmark.core.gates import exit_code, resolve_rules
+from toolmark.core.jsontext import Json
+from toolmark.core.protocols import Runner, ToolSource
+from toolmark.core.report import GateRule, Report, ReportHeader, Timing
+from toolmark.core.results import Decoding, Fingerprints, Result
+from toolmark.core.samples import Kind
+from toolmark.core.summary import Scope, Summariser
+from toolmark.datasets.reader import Dataset, open_dataset
+from toolmark.driving import Interrupts, driver
+from toolmark.errors import UsageError
+from toolmark.evaluate import Evaluator, Origin
+from toolmark.fingerprints import (
+    MAY_GROW,
+    Check,
+    compare_pinned,
+    provenance,
+    refuse_other_pins,
+    resume_key,
+    runner_fingerprint,
+)
+from toolmark.offers import Offers, check_tools, open_offers, open_source
+from toolmark.play import PlaySettings, TrialInput, opening_messages, play
+from toolmark.plugins import find_runner
+from toolmark.runners.options import RunnerOptions
+from toolmark.scorers.score import SCORER_VERSION
+from toolmark.selection import Selection, select
+from toolmark.store.files import atomic_writer, check_writable
+from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
+from toolmark.store.lines import encode_result
+
+DEFAULT_MAX_TURNS = 8
+# Runners whose trials end by themselves: without --max-turns nothing cuts them short.
+OWN_LENGTH = frozenset({"replay"})
+INTERRUPTED = 130
+
+# (finished trials, all trials): called after every trial, resumed ones included.
+Progress = Callable[[int, int], None]
+
+
+class RunOutcome(msgspec.Struct, frozen=True):
+    report: Report
+    exit_code: int
+
+
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would do, after everything that can be checked without it was checked."""
+
+    dataset: str
+    samples: int
+    chosen: int
+    trials: int
+    partial: bool
+    kinds: dict[Kind, int]
+    runner: str
+    model: str | None
+    fingerprints: Fingerprints
+    pinned: dict[str, Check]
+    decoding: Decoding
+    gates: tuple[GateRule, ...]
+    warnings: tuple[str, ...]
+
+
+class ShownPrompt(msgspec.Struct, frozen=True):
+    """The first request of one sample, exactly."""
+
+    sample_id: str
+    messages: list[dict[str, Json]]
+    tools: list[dict[str, Json]]
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a run needs, opened, checked and fingerprinted."""
+
+    config: RunConfig
+    dataset: Dataset
+    selection: Selection
+    offers: Offers
+    source: ToolSource
+    runner: Runner
+    decoding: Decoding
+    fingerprints: Fingerprints
+    pinned: dict[str, Check]
+    rules: tuple[GateRule, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def trials(self) -> int:
+        return self.selection.count * self.config.repeat
+
+
+def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = None) -> RunOutcome:
+    """Run, score and judge. The report is written last; an interrupt ends with a report of what
+    is finished and exit code 130."""
+    started = time.perf_counter()
+    with prepared(config) as setup:
+        evaluator = Evaluator(setup.config)
+        summariser = Summariser(evaluator.cross_score(setup.offers.registry))
+        with Interrupts() as interrupts:
+            try:
+                _Running(setup, evaluator, summariser, interrupts, progress).to_the_end()
+                interrupted = False
+            except KeyboardInterrupt:
+                interrupted = True
+        timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
+        report = _report(setup, summariser, timing)
+        if setup.config.report is not None:
+            write_report(Path(setup.config.report), report)
+        code = exit_code(
+            report,
+            fail_on_gate_failure=setup.config.fail_on_gate_failure,
+            fail_on_inconclusive=setup.config.fail_on_inconclusive,
+        )
+        return RunOutcome(report, INTERRUPTED if interrupted else code)
+
+
+def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
+    with prepared(config) as setup:
+        return DryRun(
+            dataset=setup.dataset.name,
+            samples=setup.dataset.facts.samples,
+            chosen=setup.selection.count,
+            trials=setup.trials,
+            partial=setup.selection.partial,
+            kinds=setup.dataset.facts.kinds,
+            runner=setup.config.runner,
+            model=setup.config.model,
+            fingerprints=setup.fingerprints,
+            pinned=setup.pinned,
+            decoding=setup.decoding,
+            gates=setup.rules,
+            warnings=setup.warnings,
+        )
+
+
+def show_prompt(config: RunConfig | Mapping[str, Json], sample_id: str) -> ShownPrompt:
+    """What a runner would be sent first for one sample."""
+    with prepared(config) as setup:
+        for sample in setup.dataset.samples():
+            if sample.sample_id == sample_id:
+                tools = setup.offers.to(sample).tools
+                return ShownPrompt(sample_id, opening_messages(sample), tools)
+        raise UsageError(f"--show-prompt: {setup.dataset.name} has no sample {sample_id}")
+
+
+def write_report(path: Path, report: Report) -> None:
+    text = msgspec.json.format(msgspec.json.encode(report), indent=2)
+    with atomic_writer(path) as stream:
+        stream.write(text + b"\n")
+
+
+@contextmanager
+def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
+    """Open, check and fingerprint everything; nothing has been generated yet."""
+    if not isinstance(config, RunConfig):
+        config = load_config(Path(os.devnull), config)  # what is given is all there is
+    for written in (config.out, config.report):
+        if written is not None and not config.dry_run:
+            check_writable(Path(written))
+    with ExitStack() as stack:
+        dataset = stack.enter_context(open_dataset(_dataset_of(config)))
+        config = with_header(config, dataset.header)
+        offers = open_offers(config.registry, config.allowlist)
+        warnings = [*dataset.warnings, *check_tools(dataset, offers)]
+        source = open_source(config.fixtures, offers.registry)
+        decoding = _decoding_of(config)
+        runner = stack.enter_context(_open_runner(config, offers, decoding))
+        computed = Fingerprints(
+            dataset_sha256=dataset.sha256,
+            tool_registry_sha256=offers.registry.sha256,
+            fixtures_sha256=source.fixtures_sha256,
+            runner_fingerprint=runner_fingerprint(config, runner, decoding),
+            model_fingerprint=runner.model_fingerprint(),
+        )
+        pinned = compare_pinned(dataset.header, computed)
+        warnings += refuse_other_pins(
+            dataset.name,
+            dataset.header,
+            computed,
+            pinned,
+            may_differ=not config.fail_on_fingerprint_mismatch,
+        )
+        yield Setup(
+            config=config,
+            dataset=dataset,
+            selection=select(config, dataset),
+            offers=offers,
+            source=source,
+            runner=runner,
+            decoding=decoding,
+            fingerprints=msgspec.structs.replace(
+                computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
+            ),
+            pinned=pinned,
+            rules=rules_of(config),
+            warnings=tuple(warnings),
+        )
+
+
+class _Running:
+    """The trials of one run, from the journal or from the runner, each counted once."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        evaluator: Evaluator,
+        summariser: Summariser,
+        interrupts: Interrupts,
+        progress: Progress | None,
+    ) -> None:
+        self._setup = setup
+        self._evaluator = evaluator
+        self._summariser = summariser
+        self._interrupts = interrupts
+        self._progress = progress
+        self._finished = 0
+        self._errors = 0
+
+    def to_the_end(self) -> None:
+        """Finish every trial; then, unless too many failed, put the results in their place."""
+        setup = self._setup
+        if setup.config.out is None:
+            self._run_trials(None)
+            return
+        out = Path(setup.config.out)
+        with _journal_of(setup, out) as journal:
+            with self._interrupts.deferred():
+                for result in journal.results():
+                    self._count(result)
+            self._run_trials(journal)
+            if self._errors <= setup.config.errors_allowed(setup.trials):
+                journal.finish(out)
+
+    def _run_trials(self, journal: Journal | None) -> None:
+        setup = self._setup
+        offers, runner = setup.offers, setup.runner
+        settings = PlaySettings(
+            registry=offers.registry,
+            allowed=offers.allowed,
+            max_turns=setup.decoding.max_turns,
+            parse_text=setup.config.parse_text,
+            miss_reply=setup.config.miss_reply,
+        )
+        origin = Origin(setup.fingerprints, setup.decoding)
+        waiting = _trials_of(setup, None if journal is None else journal.done())
+        with driver(runner) as drive:
+            while batch := list(islice(waiting, runner.max_batch)):
+                for played in drive(play(batch, runner, setup.source, settings)):
+                    with self._interrupts.deferred():
+                        offer = offers.to(played.sample)
+                        result = self._evaluator.result(played, offer, origin)
+                        if journal is not None:
+                            journal.append(encode_result(result))
+                        self._count(result)
+
+    def _count(self, result: Result) -> None:
+        self._summariser.add(result)
+        self._finished += 1
+        self._errors += result.status == "error"
+        if self._progress is not None:
+            self._progress(self._finished, self._setup.trials)
+
+
+def _trials_of(setup: Setup, done: DoneTrials | None) -> Iterator[TrialInput]:
+    for sample in setup.selection.chosen(setup.dataset.samples()):
+        offer = setup.offers.to(sample)
+        for trial in range(setup.config.repeat):
+            if not done or (sample.sample_id, trial) not in done:
+                yield TrialInput(sample, trial, offer.names, offer.tools)
+
+
+def _journal_of(setup: Setup, out: Path) -> Journal:
+    config = setup.config
+    mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
+    key = resume_key(
+        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
+    )
+    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)
+
+
+def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
+    config = setup.config
+    header = ReportHeader(
+        dataset_version=setup.dataset.header.dataset_version,
+        **msgspec.structs.asdict(setup.fingerprints),
+        runner=config.runner,
+        model=config.model,
+        decoding=setup.decoding,
+        seed=config.seed,
+        integration_span_cap=config.integration_span_cap,
+        span_extractor=config.span_extractor,
+        min_eligible_for_gates=config.min_eligible_for_gates,
+        fail_on_fingerprint_mismatch=config.fail_on_fingerprint_mismatch,
+        scorer_version=SCORER_VERSION,
+        repeat=config.repeat,
+        num_shards=config.num_shards,
+        shard_index=config.shard_index,
+    )
+    scope = Scope(
+        partial=setup.selection.partial,
+        expected_trials=setup.trials,
+        errors_allowed=config.errors_allowed(setup.trials),
+    )
+    return summariser.report(
+        header,
+        setup.rules,
+        scope=scope,
+        timing=timing,
+        provenance=provenance(setup.pinned),
+        warnings=setup.warnings,
+    )
+
+
+def _dataset_of(config: RunConfig) -> Path | Literal["-"]:
+    if config.dataset is None:
+        raise UsageError("--in: which dataset? Name a JSONL file, or - for standard input")
+    return "-" if config.dataset == "-" else Path(config.dataset)
+
+
+def _decoding_of(config: RunConfig) -> Decoding:
+    own_length = config.runner in OWN_LENGTH
+    return Decoding(
+        temperature=config.temperature,
+        top_p=config.top_p,
+        max_tokens=config.max_tokens,
+        seed=config.seed,
+        max_turns=config.max_turns or (None if own_length else DEFAULT_MAX_TURNS),
+        tool_choice=config.tool_choice,
+    )
+
+
+@contextmanager
+def _open_runner(config: RunConfig, offers: Offers, decoding: Decoding) -> Iterator[Runner]:
+    options = RunnerOptions(
+        model=config.model, decoding=decoding, tool_registry_sha256=offers.registry.sha256
+    )
+    with find_runner(config.runner)(options) as runner:
+        yield runner
+
+
+def rules_of(config: RunConfig) -> tuple[GateRule, ...]:
+    layers = {layer.source: layer.gates for layer in config.gates}
+    return resolve_rules(
+        layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
+    )

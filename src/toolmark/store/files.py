@@ -1,0 +1,162 @@
+"""Writing files so that nothing that was there is lost: whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from toolmark.errors import CannotWrite, OutputFailed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_Describe = Callable[[OSError], OutputFailed]
+_NEXT = "Free some space or choose another place, then run it again."
+
+
+@contextmanager
+def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` when the block ends well, and never before:
+    written beside it, handed to the disk, renamed. On any failure the old file is untouched."""
+    target = _target_of(path)
+    kept = "What stood there before is unchanged. " if target.is_file() else ""
+
+    def describe(error: OSError) -> OutputFailed:
+        return output_failed(path, error, kept + what_next)
+
+    if target.exists() and not target.is_file():
+        # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
+        with _open(target, os.O_WRONLY, describe) as device:
+            yield device
+        return
+    temporary = target.with_name(_temporary_name())
+    try:
+        with _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, describe) as stream:
+            yield stream
+            stream.flush()
+            _sync(stream, describe)
+        _replace(temporary, target, describe)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(target.parent)
+
+
+def check_writable(path: Path) -> None:
+    """Before anything is run: could `path` be written? Makes the folders above it."""
+    try:
+        target = _target_of(path)
+        mode = _mode_of(target)
+        if stat.S_ISDIR(mode):
+            raise CannotWrite(f"{path}: is a folder: give the name of a file in it")
+        if mode and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if not mode or stat.S_ISREG(mode):
+            _probe_folder(target.parent)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotWrite(
+            f"{path}: cannot be written: {reason}. Choose another place, or change its permissions."
+        ) from None
+
+
+def output_failed(path: Path, error: OSError, what_next: str) -> OutputFailed:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason = f"the disk is full ({reason})"
+    return OutputFailed(f"{path}: could not be written: {reason}. {what_next}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename or a new file survive a power cut, where the file system can do that."""
+    with suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        # Said as it is: something stands there, but it is no folder.
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+
+
+class _Reporting(io.FileIO):
+    """Turns a write that fails into a sentence at the place where it fails, so that an error of
+    the code between two writes is never taken for one."""
+
+    def __init__(self, fd: int, describe: _Describe) -> None:
+        super().__init__(fd, "wb")
+        self._describe = describe
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise self._describe(error) from None
+
+
+@contextmanager
+def _open(path: Path, flags: int, describe: _Describe) -> Iterator[BinaryIO]:
+    try:
+        if flags & os.O_CREAT:
+            make_folder(path.parent)
+        # Not tempfile: its files are private, results are as readable as the umask says.
+        fd = os.open(path, flags, 0o666)
+    except OSError as error:
+        raise describe(error) from None
+    stream = io.BufferedWriter(_Reporting(fd, describe))
+    try:
+        yield stream
+        stream.flush()
+    finally:
+        # What could not be flushed has been reported; closing would report it again.
+        with suppress(OutputFailed):
+            stream.close()
+
+
+def _sync(stream: BinaryIO, describe: _Describe) -> None:
+    try:
+        os.fsync(stream.fileno())
+    except OSError as error:
+        raise describe(error) from None
+
+
+def _replace(temporary: Path, target: Path, describe: _Describe) -> None:
+    try:
+        temporary.replace(target)
+    except OSError as error:
+        raise describe(error) from None
+
+
+def _target_of(path: Path) -> Path:
+    # A link stays a link: what it points at is replaced.
+    return path.resolve() if path.is_symlink() else path
+
+
+def _mode_of(target: Path) -> int:
+    try:
+        return target.stat().st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def _temporary_name() -> str:
+    return f".toolmark-{secrets.token_hex(6)}.tmp"
+
+
+def _probe_folder(folder: Path) -> None:
+    make_folder(folder)
+    probe = folder / _temporary_name()
+    probe.touch(exist_ok=False)
+    probe.unlink()

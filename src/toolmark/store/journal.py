@@ -1,0 +1,349 @@
+"""The journal of a run, `OUT.journal`: every finished trial is in it before the next one counts.
+
+The first line holds the fingerprint set of the run; a resumed run that was allowed to differ
+adds its own set, and the latest set counts. All other lines are results, in the order in which
+they were finished. Killed at any moment, at most the last line is torn."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import struct
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, Self
+
+import msgspec
+
+from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
+from toolmark.core.results import Result
+from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
+from toolmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
+from toolmark.store.jsonl import Line, lines_of
+from toolmark.store.key_index import KeyIndex, trial_key
+from toolmark.store.lines import decode_result
+
+Mode = Literal["new", "resume", "restart"]
+
+_VERSION = 1
+_MAGIC = b'{"journal":'
+_SYNC_SECONDS = 1.0
+_FAILED, _OK = 0, 1
+_PLACE = struct.Struct(">QQQ")  # index, trial, byte offset: the order of the results file
+_BLOCK = 4096  # samples whose places are sorted at once
+
+
+class _Record(msgspec.Struct):
+    """What is needed of any line: a fingerprint set, or the name of a result."""
+
+    journal: int | None = None
+    fingerprints: Json = None
+    index: int = 0
+    sample_id: str | None = None
+    trial: int = 0
+    status: Literal["ok", "error"] = "ok"
+
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+
+class DoneTrials:
+    """The trials that need not be run again; errors are no part of it."""
+
+    def __init__(self, index: KeyIndex) -> None:
+        self._index = index
+        self._count = sum(index.latest())
+
+    def __contains__(self, key: tuple[str, int]) -> bool:
+        found = self._index.find(trial_key(*key))
+        return found is not None and bool(found[1])
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def journal_path(out: Path) -> Path:
+    return out.with_name(out.name + ".journal")
+
+
+def open_journal(
+    out: Path,
+    fingerprints: Mapping[str, Json],
+    *,
+    mode: Mode,
+    may_differ: Collection[str] = (),
+    may_grow: Collection[str] = (),
+) -> Journal:
+    """Locks the journal of `out` and makes it ready for `append`. With `resume`, the values below
+    `may_differ` are free and those below `may_grow` may be larger than before (None: no bound)."""
+    path = journal_path(out)
+    existed, fd = _locked(path, mode)
+    try:
+        journal = Journal(path, fd)
+        if mode == "restart" or not existed:
+            journal.start(fingerprints)
+        else:
+            journal.recover(fingerprints, may_differ, may_grow)
+    except BaseException:
+        os.close(fd)
+        raise
+    return journal
+
+
+class Journal:
+    """Made by `open_journal`. A context manager: leaving it keeps the file and ends the lock."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd: int | None = fd
+        self._size = 0
+        self._finished = 0
+        self._synced = 0.0
+        self._done = KeyIndex()
+
+    def done(self) -> DoneTrials:
+        """What earlier runs finished, as this run found it when it opened the journal."""
+        return DoneTrials(self._done)
+
+    def results(self) -> Iterator[Result]:
+        """The results that `done` names, in the order in which they were finished."""
+        with self.path.open("rb") as stream:
+            for line, record in _records(stream, self.path):
+                key = trial_key(record.sample_id or "", record.trial)
+                if record.sample_id is None or self._done.find(key) != (line.number, _OK):
+                    continue
+                try:
+                    result = decode_result(line.data)
+                except NotJson:
+                    raise BadInput(_of_another_kind(self.path, line.number)) from None
+                yield result
+
+    def append(self, line: bytes) -> None:
+        """Hands one encoded result to the system at once, and to the disk once a second."""
+        self._write(line)
+        self._finished += 1
+        now = time.monotonic()
+        if now - self._synced >= _SYNC_SECONDS:
+            self._sync()
+            self._synced = now
+
+    def finish(self, out: Path, *, keep: bool = False) -> None:
+        """Writes `out` in the order of the dataset, at once and whole; then the journal goes,
+        unless it is to be kept for another `--resume`."""
+        self._sync()
+        advice = (
+            f"Every finished trial is in {self.path}. "
+            "Free some space, then run the same command with --resume."
+        )
+        with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
+            for offset in _offsets_in_order(source, self.path):
+                source.seek(offset)
+                stream.write(source.readline())
+        if not keep:
+            self.path.unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+
+    def close(self) -> None:
+        if self._fd is None:
+            return
+        try:
+            self._sync()
+        finally:
+            fd, self._fd = self._fd, None
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, fingerprints: Mapping[str, Json]) -> None:
+        os.ftruncate(self._open_fd(), 0)
+        self._write(_head(fingerprints))
+        self._sync()
+        sync_folder(self.path.parent)
+
+    def recover(
+        self,
+        fingerprints: Mapping[str, Json],
+        may_differ: Collection[str],
+        may_grow: Collection[str],
+    ) -> None:
+        """Cuts off a torn last line, learns what is done, and refuses another run's journal."""
+        before: Json = None
+        with self.path.open("rb") as stream:
+            for line, record in _records(stream, self.path):
+                self._size = line.offset + len(line.data)
+                if record.sample_id is not None:
+                    key = trial_key(record.sample_id, record.trial)
+                    self._done.add(key, line.number, _OK if record.status == "ok" else _FAILED)
+                    self._finished += 1
+                elif record.journal == _VERSION:
+                    before = record.fingerprints
+                else:
+                    raise BadInput(_of_another_kind(self.path, line.number))
+        if before is None:
+            self.start(fingerprints)
+            return
+        now = parse_json(canonical_json(dict(fingerprints)))
+        _compare(self.path, before, now, may_differ, may_grow)
+        os.ftruncate(self._open_fd(), self._size)
+        if now != before:
+            self._write(_head(fingerprints))
+            self._sync()
+
+    def _write(self, line: bytes) -> None:
+        fd = self._open_fd()
+        view = memoryview(line)
+        try:
+            while view:
+                view = view[os.write(fd, view) :]
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(fd, self._size)
+            raise self._failed(error) from None
+        self._size += len(line)
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._open_fd())
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> OutputFailed:
+        trials = (
+            "1 finished trial is"
+            if self._finished == 1
+            else f"{self._finished} finished trials are"
+        )
+        return output_failed(
+            self.path,
+            error,
+            f"{trials} safe in it. Free some space, then run the same command with --resume.",
+        )
+
+    def _open_fd(self) -> int:
+        if self._fd is None:
+            raise ValueError(f"{self.path}: the journal is closed")
+        return self._fd
+
+
+def _head(fingerprints: Mapping[str, Json]) -> bytes:
+    text = canonical_json(dict(fingerprints))
+    return b'%s%d,"fingerprints":%s}\n' % (_MAGIC, _VERSION, text.encode())
+
+
+def _locked(path: Path, mode: Mode) -> tuple[bool, int]:
+    """An exclusively locked file, and whether there was something in it."""
+    while True:
+        try:
+            make_folder(path.parent)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise CannotWrite(
+                f"{path}: cannot be written: {error.strerror}. Choose another --out."
+            ) from None
+        try:
+            existed = _take(fd, path, mode)
+        except BaseException:
+            os.close(fd)
+            raise
+        # The run before may have removed the file between our opening and locking it.
+        if _is_still(path, fd):
+            return existed, fd
+        os.close(fd)
+
+
+def _take(fd: int, path: Path, mode: Mode) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: another process is working on this run. Wait for it, or choose another --out."
+        ) from None
+    except OSError as error:
+        raise CannotWrite(f"{path}: cannot be locked: {error.strerror}.") from None
+    size = os.fstat(fd).st_size
+    head = os.pread(fd, len(_MAGIC), 0)
+    if not _MAGIC.startswith(head):
+        raise UsageError(
+            f"{path}: is not a journal of toolmark. Move it away, or choose another --out."
+        )
+    if size and mode == "new":
+        raise UsageError(
+            f"{path}: an earlier run was not finished."
+            " Go on with it (--resume) or throw its results away (--restart)."
+        )
+    return size > 0
+
+
+def _is_still(path: Path, fd: int) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(fd)
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _records(stream: io.BufferedReader, path: Path) -> Iterator[tuple[Line, _Record]]:
+    """All whole lines. A last line without its end or that is no JSON was torn: it is left out."""
+    broken: Line | None = None
+    for line in lines_of(stream, str(path)):
+        if broken is not None:
+            raise BadInput(_of_another_kind(path, broken.number))
+        try:
+            if not line.data.endswith(b"\n"):
+                return
+            yield line, _decode(line.data)
+        except (msgspec.MsgspecError, UnicodeError):
+            broken = line
+
+
+def _of_another_kind(path: Path, number: int) -> str:
+    return (
+        f"{path}:{number}: not a line of a journal that this version writes. --restart begins anew."
+    )
+
+
+def _compare(
+    path: Path,
+    before: Mapping[str, Json],
+    now: Mapping[str, Json],
+    may_differ: Collection[str],
+    may_grow: Collection[str],
+) -> None:
+    differing = [
+        f"  {name}: the journal has {canonical_json(before.get(name))},"
+        f" this run {canonical_json(now.get(name))}"
+        for name in sorted(before.keys() | now.keys())
+        if name not in may_differ
+        and before.get(name) != now.get(name)
+        and not (name in may_grow and _grew(before.get(name), now.get(name)))
+    ]
+    if differing:
+        raise FingerprintMismatch(
+            f"{path}: belongs to another run:\n"
+            + "\n".join(differing)
+            + "\nUse the earlier settings, or throw its results away (--restart)."
+        )
+
+
+def _grew(before: Json, now: Json) -> bool:
+    return now is None or (before is not None and bool(now > before))
+
+
+def _offsets_in_order(stream: io.BufferedReader, path: Path) -> Iterator[int]:
+    """Where the latest line of each (index, trial) stands, sorted; memory: 24 bytes a line."""
+    blocks: dict[int, bytearray] = {}
+    for line, record in _records(stream, path):
+        if record.sample_id is not None:
+            place = _PLACE.pack(record.index, record.trial, line.offset)
+            blocks.setdefault(record.index // _BLOCK, bytearray()).extend(place)
+    for block in sorted(blocks):
+        latest = {place[:2]: place[2] for place in sorted(_PLACE.iter_unpack(blocks.pop(block)))}
+        yield from latest.values()

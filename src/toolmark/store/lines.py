@@ -1,0 +1,65 @@
+"""Our own results files: one `Result` a line, written and read back without loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolmark.core.jsontext import Json, NotJson, well_formed
+from toolmark.core.results import Result
+from toolmark.errors import BadInput
+from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
+from toolmark.store.problems import typed_problem
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Result).decode
+
+
+def encode_result(result: Result) -> bytes:
+    """One line of UTF-8 JSON with its line end. Equal results, equal bytes."""
+    try:
+        return _encode(result) + b"\n"
+    except (UnicodeEncodeError, OverflowError):
+        # Lone surrogates and integers of any size can come from a model; a run survives them.
+        plain = _without_surrogates(msgspec.to_builtins(result))
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode() + b"\n"
+
+
+def decode_result(line: bytes) -> Result:
+    """A complete line; NotJson says `field: what is wrong`. Unknown fields are ignored."""
+    try:
+        return _decode(line)
+    except msgspec.ValidationError as error:
+        raise NotJson(typed_problem(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        pass
+    try:
+        return msgspec.convert(parse_line(line), Result)
+    except msgspec.ValidationError as error:
+        raise NotJson(typed_problem(error)) from None
+
+
+def read_results(path: Path) -> Iterator[Result]:
+    """The complete lines of a results file, in order, one at a time."""
+    with open_input(path) as stream:
+        for line in lines_of(stream, str(path)):
+            if is_blank(line.data):
+                continue
+            try:
+                yield decode_result(line.json)
+            except NotJson as error:
+                raise BadInput(f"{path}:{line.number}: {error}") from None
+
+
+def _without_surrogates(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(entry) for entry in value]
+    if isinstance(value, dict):
+        return {well_formed(key): _without_surrogates(entry) for key, entry in value.items()}
+    return value

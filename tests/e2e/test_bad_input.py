@@ -1,0 +1,213 @@
+"""Bad input gets a sentence with file, line, field and what to do, and the right exit code; what is
+finished stays on disk."""
+
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+
+def refused(finished, code, *parts):
+    """Ended with this code and one message that holds all of these; never with a traceback."""
+    assert finished.returncode == code, finished.stdout + finished.stderr
+    assert "toolmark: error: " in finished.stderr
+    assert "Traceback" not in finished.stderr
+    for part in parts:
+        assert str(part) in finished.stderr
+    return finished.stderr
+
+
+def test_a_dataset_that_is_not_there(toolmark, world):
+    world.dataset.unlink()
+    refused(toolmark(*world.arguments()), 2, world.dataset, "no such file")
+
+
+def test_a_dataset_that_is_not_utf8(toolmark, world):
+    data = world.dataset.read_bytes() + b'{"prompt": "caf\xe9"}\n'
+    world.dataset.write_bytes(data)
+    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "UTF-8")
+
+
+def test_a_dataset_that_is_not_json(toolmark, world):
+    world.write_dataset({}, '{"prompt": ')
+    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "JSON")
+
+
+def test_a20_a_dataset_against_the_schema(toolmark, world):
+    world.write_dataset({}, '{"prompt": 7}', '{"prompt": "x", "metadata": {"call_sequence": {}}}')
+    message = refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: prompt: ")
+    assert f"{world.dataset}:23: metadata.call_sequence: " in message
+
+
+def test_an_empty_dataset(toolmark, world):
+    world.dataset.write_text("")
+    refused(toolmark(*world.arguments()), 2, world.dataset, "empty")
+
+
+def test_d48_a_dataset_of_a_header_only(toolmark, world):
+    world.dataset.write_text('{"__header__": true}\n')
+    refused(toolmark(*world.arguments()), 2, world.dataset, "empty")
+
+
+def test_one_id_twice_names_both_lines(toolmark, world):
+    world.write_dataset({}, json.dumps(world.items[3]))
+    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "issues-03", "line 5")
+
+
+def test_a39_a_fixture_folder_that_is_missing(toolmark, world):
+    arguments = world.arguments("--fixtures", world.folder / "nowhere")
+    refused(toolmark(*arguments), 2, world.folder / "nowhere", "--fixtures")
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ('{"name": "web.search", ', "JSON"),
+        ('["web.search"]', "object"),
+        ('{"name": "web.search", "key": {"q": "x"}}', "result: is missing"),
+        ('{"name": "web.search", "key": {"q": "x"}, "reslut": 1}', "did you mean result?"),
+    ],
+)
+def test_a_broken_fixture_names_file_line_and_field(toolmark, world, line, field):
+    file = world.fixtures / "broken.jsonl"
+    file.write_text(f"\n{line}\n")
+    refused(toolmark(*world.arguments()), 2, f"{file}:2: ", field)
+
+
+def test_contradictory_fixtures_name_both_places(toolmark, world):
+    file = world.fixtures / "z.jsonl"
+    entry = {
+        "name": "web.search",
+        "key": {"q": "Open issues of  project 3"},
+        "result": {"count": 1},
+    }
+    world.write(file, [entry])
+    refused(toolmark(*world.arguments()), 2, f"{file}:1", "web.search.jsonl:4")
+
+
+@pytest.mark.parametrize("field", ["dataset_sha256", "tool_registry_sha256", "fixtures_sha256"])
+def test_a67_a_header_that_pins_another_hash(toolmark, world, field):
+    world.write_dataset({field: "0" * 64})
+    refused(toolmark(*world.arguments()), 3, field, "0" * 64)
+    finished = toolmark(*world.arguments("--no-fail-on-fingerprint-mismatch"))
+    assert finished.returncode == 0, finished.stderr
+    assert f"warning: {field}" in finished.stdout
+
+
+def test_a34_an_unknown_runner(toolmark, world):
+    refused(toolmark(*world.arguments("--runner", "nobody")), 2, "nobody", "replay")
+
+
+def test_an_unknown_gate(toolmark, world):
+    refused(
+        toolmark(*world.arguments("--gate", "call_f1_macr=0.5")), 2, "did you mean call_f1_macro"
+    )
+
+
+def test_an_unknown_field(toolmark, world):
+    config = world.folder / "toolmark.yaml"
+    config.write_text("seed: 1\ntemprature: 0.5\n")
+    refused(toolmark(*world.arguments()), 2, "toolmark.yaml:2: ", "did you mean temperature?")
+
+
+def test_d53_a_shard_index_out_of_range(toolmark, world):
+    refused(toolmark(*world.arguments("--num-shards", "2", "--shard-index", "2")), 2, "0 to 1")
+    refused(toolmark(*world.arguments("--num-shards", "0")), 2, "--num-shards")
+
+
+def test_an_output_folder_that_cannot_be_written(toolmark, world):
+    """Below a file no folder can be made, not even by root."""
+    out = world.dataset / "results.jsonl"
+    refused(toolmark(*world.arguments("--out", out)), 2, out)
+
+
+def test_answers_that_are_missing_or_broken(toolmark, world):
+    refused(toolmark(*world.arguments("--model", "nowhere.jsonl")), 2, "nowhere.jsonl")
+    world.answers.write_text('{"sample_id": "issues-00"}\n')
+    refused(toolmark(*world.arguments()), 2, f"{world.answers}:1: model_output: is missing")
+
+
+def test_a_sample_without_an_answer_makes_the_run_incomplete(toolmark, world):
+    lines = world.answers.read_text().splitlines(keepends=True)
+    world.answers.write_text("".join(lines[:-1]))
+    finished = toolmark(*world.arguments())
+    assert finished.returncode == 4, finished.stdout
+    assert finished.stdout.startswith("INCOMPLETE")
+    assert not (world.folder / "results.jsonl").exists()
+    assert (world.folder / "results.jsonl.journal").exists()
+    assert json.loads((world.folder / "report.json").read_bytes())["complete"] is False
+    world.answers.write_text("".join(lines))
+    again = toolmark(*world.arguments("--max-errors", "1", "--restart"))
+    assert again.returncode == 0, again.stderr
+
+
+def test_an_unfinished_run_is_not_overwritten(toolmark, world):
+    (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{}}\n')
+    refused(toolmark(*world.arguments()), 2, "results.jsonl.journal", "--resume", "--restart")
+
+
+def test_a_journal_of_another_run_is_refused_by_name(toolmark, world):
+    (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{"seed":1}}\n')
+    refused(toolmark(*world.arguments("--resume")), 3, "results.jsonl.journal", "--restart")
+
+
+def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environment):
+    """A limit on the size of files stands for the full disk."""
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    command = [sys.executable, "-m", "toolmark", *world.arguments("--report", "r.json")]
+    finished = subprocess.run(
+        command, cwd=world.folder, env=child_environment, preexec_fn=little_room,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    refused(finished, 4, "results.jsonl.journal", "--resume")
+    journal = (world.folder / "results.jsonl.journal").read_text("utf-8").splitlines()
+    assert len(journal) > 2
+    assert all(json.loads(line) for line in journal)
+    again = subprocess.run(
+        [*command, "--resume"], cwd=world.folder, env=child_environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert len((world.folder / "results.jsonl").read_text("utf-8").splitlines()) == 20
+
+
+def test_a_closed_pipe_is_quiet(world, child_environment):
+    """`toolmark … | true`: nobody reads, nobody complains."""
+    command = f"{sys.executable} -m toolmark fixtures check {world.fixtures} | true"
+    finished = subprocess.run(
+        ["bash", "-c", command], env=child_environment, capture_output=True, text=True, check=False
+    )
+    assert finished.stderr == ""
+
+
+def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(toolmark, world):
+    finished = toolmark(*world.arguments(), PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_a_full_standard_output_is_an_error(world, child_environment):
+    command = f"{sys.executable} -m toolmark fixtures check {world.fixtures} > /dev/full"
+    finished = subprocess.run(
+        ["bash", "-c", command], env=child_environment, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 4
+    assert finished.stderr.startswith("toolmark: error: No space left")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["show", "nowhere.jsonl", "x"], "nowhere.jsonl: no such file"),
+        (["score", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
+        (["fixtures", "suggest", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
+        (["fixtures", "check", "nowhere"], "nowhere: no such fixture folder"),
+        (["run"], "--in: which dataset?"),
+    ],
+)
+def test_missing_files_are_named(toolmark, arguments, part):
+    refused(toolmark(*arguments), 2, part)

@@ -1,0 +1,101 @@
+"""What a stranger touches first: make targets, workflows, licence, pinned versions."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.M))
+
+
+def test_the_readme_has_its_two_commands_and_make_knows_them():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for target in ("demo", "test"):
+        assert f"make {target}" in readme
+        assert target in TARGETS
+
+
+def test_make_alone_lists_every_target():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    promised = {"demo", "test", "test-real", "test-slow", "lint", "format", "bench", "build"}
+    promised |= {"ci-broker-smoke", "clean", "venv", "help"}
+    assert promised <= set(re.findall(r"make ([a-z-]+)", listed))
+
+
+def test_make_test_real_insists_on_the_real_material(tmp_path: Path):
+    stamp = tmp_path / ".installed"
+    stamp.touch()
+    finished = subprocess.run(
+        ["make", "test-real", f"READY={stamp}", "TOOLMARK_REAL_DATA="],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode != 0
+    assert "set TOOLMARK_REAL_DATA" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("workflow", "targets"), [("ci", {"lint", "test"}), ("broker-smoke", {"ci-broker-smoke"})]
+)
+def test_a130_workflows_run_the_make_targets(workflow: str, targets: set[str]):
+    text = (ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text("utf-8")
+    parsed = yaml.safe_load(text)
+    assert {"push", "pull_request"} <= set(parsed[True])  # YAML 1.1 reads `on` as true
+    steps = [step for job in parsed["jobs"].values() for step in job["steps"]]
+    commands = " ".join(step.get("run", "") for step in steps).split()
+    assert commands[0] == "make"
+    assert targets == set(commands[1:]) <= TARGETS
+
+
+def test_ci_covers_the_python_versions_that_the_package_promises():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    promised = {name.split(" :: ")[-1] for name in project["classifiers"] if "Python :: 3." in name}
+    matrix = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8"))
+    assert set(matrix["jobs"]["test"]["strategy"]["matrix"]["python"]) == promised
+
+
+def test_constraints_are_names_and_versions_of_everything_that_is_needed():
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", pin) for pin in pins), pins
+    pinned = {pin.partition("==")[0] for pin in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    names = {re.match(r"[\w-]+", want)[0].lower() for want in wanted}
+    assert names <= pinned
+
+
+def test_the_licence_is_the_whole_apache_2():
+    text = (ROOT / "LICENSE").read_text("utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    assert 'license = "Apache-2.0"' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_the_changelog_keeps_its_form():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert text.startswith("# Changelog\n")
+    assert "keepachangelog.com" in text
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert headings[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", one) for one in headings[1:])
+    kinds = set(re.findall(r"^### (.*)$", text, re.M))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_ci_run_fails_when_make_fails(tmp_path: Path):
+    (tmp_path / ".ci").mkdir()
+    script = tmp_path / ".ci" / "run"
+    script.write_bytes((ROOT / ".ci" / "run").read_bytes())
+    script.chmod(0o755)
+    (tmp_path / "Makefile").write_text("lint:\n\t@true\ntest:\n\t@echo '1 failed'; false\n")
+    finished = subprocess.run([script], capture_output=True, text=True, check=False)
+    assert finished.returncode != 0
+    assert "1 failed" in finished.stdout

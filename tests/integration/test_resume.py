@@ -1,0 +1,302 @@
+"""What is finished is never lost: journal, resumption, interrupts, and kill -9."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from toolmark import run as run_module
+from toolmark.errors import FingerprintMismatch, UsageError
+from toolmark.runners.replay import ReplayRunner, open_replay
+
+SRC = Path(__file__).parents[2] / "src"
+KILLS = int(os.environ.get("TOOLMARK_KILLS", "10"))
+
+
+class Broken(ReplayRunner):
+    """Raises once, at the given sample."""
+
+    at: str
+    error: BaseException
+
+    async def answer(self, batch):
+        if batch[0].sample_id == self.at:
+            raise self.error
+        return await super().answer(batch)
+
+
+@pytest.fixture
+def breaks(monkeypatch):
+    """Make the replay runner fail at one sample."""
+
+    @contextmanager
+    def open_broken(options):
+        with open_replay(options) as runner:
+            runner.__class__ = Broken
+            yield runner
+
+    def arrange(at: str, error: BaseException) -> None:
+        Broken.at, Broken.error = at, error
+        monkeypatch.setattr(run_module, "find_runner", lambda _name: open_broken)
+
+    yield arrange
+    monkeypatch.undo()
+
+
+def journal_of(project) -> Path:
+    return Path(f"{project.out}.journal")
+
+
+def baseline(project) -> bytes:
+    out = project.folder / "baseline.jsonl"
+    project.run(out=str(out))
+    return out.read_bytes()
+
+
+def test_an_interrupt_keeps_what_is_finished_and_says_so(project, breaks, monkeypatch):
+    whole = baseline(project)
+    breaks("s010", KeyboardInterrupt())
+    outcome = project.run()
+    assert outcome.exit_code == 130
+    assert not project.out.exists()
+    assert outcome.report.complete is False
+    assert outcome.report.verdict == "incomplete"
+    assert outcome.report.counts.trials == 10
+    assert json.loads(project.report.read_text("utf-8"))["complete"] is False
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match=r"--resume.*--restart"):
+        project.run()
+    resumed = project.run(resume=True)
+    assert resumed.exit_code == 0
+    assert project.out.read_bytes() == whole
+    assert not journal_of(project).exists()
+
+
+def test_a_resumed_run_reports_what_an_uninterrupted_one_reports(project, breaks, monkeypatch):
+    whole = project.run(out=str(project.folder / "baseline.jsonl"))
+    breaks("s013", KeyboardInterrupt())
+    project.run()
+    monkeypatch.undo()
+    resumed = project.run(resume=True)
+    assert without_timing(resumed.report) == without_timing(whole.report)
+
+
+def without_timing(report):
+    import msgspec
+
+    plain = msgspec.to_builtins(report)
+    plain.pop("timing")
+    return plain
+
+
+def test_ctrl_c_in_the_middle_of_a_trial_finishes_that_trial(project):
+    """The signal comes while a trial is being counted: it must not be counted half."""
+    whole = baseline(project)
+
+    def press_ctrl_c(done, _total):
+        if done == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = run_module.run(project.config(), progress=press_ctrl_c)
+    assert outcome.exit_code == 130
+    assert outcome.report.counts.trials == 7
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    project.run(resume=True)
+    assert project.out.read_bytes() == whole
+
+
+def test_a_crash_of_the_runner_keeps_what_is_finished(project, breaks, monkeypatch):
+    whole = baseline(project)
+    breaks("s020", ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        project.run()
+    monkeypatch.undo()
+    seen = []
+    run_module.run(project.config(resume=True), progress=lambda *counts: seen.append(counts))
+    assert project.out.read_bytes() == whole
+    assert len(seen) == 25
+
+
+def test_errors_are_tried_again_on_resume(project):
+    whole = baseline(project)
+    answers = project.answers.read_text("utf-8")
+    failing = project.folder / "failing.jsonl"
+    project.answers.rename(failing)
+    lines = [json.loads(line) for line in answers.splitlines()]
+    lines[3] = {"sample_id": "s003", "model_output": "", "status": "error", "error": "timeout"}
+    project.write(answers=lines)
+    failed = project.run()
+    assert failed.exit_code == 4
+    assert failed.report.errors.first[0].error == "the recorded trial had failed: timeout"
+    journal = journal_of(project)
+    key = json.loads(journal.read_text("utf-8").splitlines()[0])["fingerprints"]
+    project.answers.write_text(answers, "utf-8")
+    with pytest.raises(FingerprintMismatch, match="model_fingerprint"):
+        project.run(resume=True)
+    # The same model answers this time: only then may its journal go on.
+    again = journal.read_text("utf-8").replace(key["model_fingerprint"], sha256(project.answers))
+    journal.write_text(again, "utf-8")
+    resumed = project.run(resume=True)
+    assert resumed.exit_code == 0
+    assert resumed.report.counts.trials_error == 0
+    assert project.out.read_bytes() == whole
+
+
+def sha256(path: Path) -> str:
+    import hashlib
+
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def interrupted(project, breaks, monkeypatch, **settings) -> None:
+    breaks("s003", KeyboardInterrupt())
+    assert project.run(**settings).exit_code == 130
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repeat": 2},
+        {"seed": 7},
+        {"max_turns": 1},
+        {"parse_text": "off"},
+        {"span_extractor": "marker"},
+        {"integration_span_cap": 9},
+        {"redact_pii": True},
+        {"miss_reply": "none"},
+        {"limit": 5},
+        {"only": ["s001"]},
+        {"num_shards": 2},
+        {"url_allowlist": ["corp.io"]},
+        {"privacy_echo": "deny"},
+        {"temperature": 1.0},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_changes_the_results_is_refused_on_resume(project, breaks, monkeypatch, change):
+    interrupted(project, breaks, monkeypatch)
+    with pytest.raises(FingerprintMismatch) as caught:
+        project.run(resume=True, **change)
+    assert caught.value.exit_code == 3
+    named = {"parse_text": "runner_fingerprint", "seed": "decoding", "temperature": "decoding"}
+    [field] = change
+    assert named.get(field, field) in str(caught.value)
+
+
+def test_a_changed_dataset_or_fixture_is_refused_on_resume(project, breaks, monkeypatch):
+    interrupted(project, breaks, monkeypatch)
+    extra = {"name": "web.search", "key": {"q": "new"}, "result": 1}
+    (project.fixtures / "more.jsonl").write_text(json.dumps(extra) + "\n", "utf-8")
+    with pytest.raises(FingerprintMismatch, match="fixtures_sha256"):
+        project.run(resume=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gates": {"integration_coverage": {"bound": 0.1}}},
+        {"min_eligible_for_gates": 3},
+        {"max_errors": 9},
+        {"fail_on_gate_failure": False},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_does_not_change_the_results_may_change(project, breaks, monkeypatch, change):
+    whole = baseline(project)
+    interrupted(project, breaks, monkeypatch)
+    assert project.run(resume=True, **change).exit_code == 0
+    assert project.out.read_bytes() == whole
+
+
+def test_a_larger_limit_goes_on_where_the_smaller_one_ended(project, breaks, monkeypatch):
+    whole = baseline(project)
+    interrupted(project, breaks, monkeypatch, limit=5)
+    with pytest.raises(FingerprintMismatch, match="limit"):
+        project.run(resume=True, limit=4)
+    assert project.run(resume=True).report.partial is False
+    assert project.out.read_bytes() == whole
+
+
+def test_restart_throws_the_journal_away(project, breaks, monkeypatch):
+    whole = baseline(project)
+    interrupted(project, breaks, monkeypatch, repeat=2)
+    assert project.run(restart=True).exit_code == 0
+    assert project.out.read_bytes() == whole
+
+
+def test_the_journal_holds_no_pii_when_it_is_to_be_redacted(project, breaks, monkeypatch):
+    lines = [json.loads(line) for line in project.answers.read_text("utf-8").splitlines()]
+    lines[0]["model_output"] += " Write to jane.doe@corp-mail.io."
+    project.write(answers=lines)
+    interrupted(project, breaks, monkeypatch, redact_pii=True)
+    assert "jane.doe" not in journal_of(project).read_text("utf-8")
+
+
+# A run that takes half a second, so that a kill meets it at work.
+CHILD = """
+import json, sys, time
+from toolmark.run import run
+from toolmark.runners.replay import ReplayRunner
+answer = ReplayRunner.answer
+async def slowly(self, batch):
+    time.sleep(0.002)
+    return await answer(self, batch)
+ReplayRunner.answer = slowly
+print("ready", flush=True)
+run(json.loads(sys.argv[1]))
+"""
+
+
+def start(project, **settings) -> subprocess.Popen:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(project.config(**settings))],
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout.readline() == b"ready\n"
+    return child
+
+
+def test_kill_9_at_any_moment_then_resume_gives_the_same_bytes(tmp_path):
+    from tests.integration.conftest import Project
+
+    project = Project(tmp_path, size=60)
+    whole = baseline(project)
+    started = time.monotonic()
+    assert start(project).wait() == 0
+    duration = time.monotonic() - started
+    assert project.out.read_bytes() == whole
+    moments = random.Random(17)
+    at_work = 0
+    for _ in range(KILLS):
+        project.out.unlink(missing_ok=True)
+        child = start(project)
+        time.sleep(moments.uniform(0, duration))
+        child.kill()
+        child.communicate()
+        at_work += journal_of(project).exists()
+        project.run(resume=True)
+        assert project.out.read_bytes() == whole
+        assert not journal_of(project).exists()
+    assert at_work, "no kill met the run at work"
+
+
+def test_two_runs_of_one_output_do_not_meet(project):
+    child = start(project)
+    try:
+        while not journal_of(project).exists():
+            time.sleep(0.005)
+        os.kill(child.pid, signal.SIGSTOP)
+        with pytest.raises(UsageError):
+            project.run(resume=True)
+    finally:
+        child.kill()
+        child.communicate()

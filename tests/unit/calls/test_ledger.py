@@ -1,0 +1,308 @@
+"""Model text → clean text, thinking and call attempts."""
+
+import time
+
+import pytest
+
+from toolmark.calls.attempts import MalformedCall, ToolCall
+from toolmark.calls.formats import FORMATS, Block, Format
+from toolmark.calls.ledger import parse_tool_calls, read_turn
+from toolmark.errors import UsageError
+
+CALL = '{"name": "f", "arguments": {"a": {"b": [1, {"c": 2}]}}}'
+ARGUMENTS = {"a": {"b": [1, {"c": 2}]}}
+
+
+def calls_in(text, offered=None, **options):
+    return [
+        (attempt.name, attempt.arguments if isinstance(attempt, ToolCall) else None)
+        for attempt in read_turn(text, offered=offered, **options).attempts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format_name", "text"),
+    [
+        ("hermes", f"<tool_call>{CALL}</tool_call>"),
+        ("hermes", f"<tool_call>\n{CALL}\n</tool_call>"),
+        ("hermes", f"<tool_call>[{CALL}]</tool_call>"),
+        ("tool_call_prefix", f"TOOL_CALL: {CALL}"),
+        ("tool_call_prefix", f"TOOL_CALL:\n{CALL}"),
+        ("fenced", f"```json\n{CALL}\n```"),
+        ("fenced", f"```JSON {CALL} ```"),
+        ("fenced", f"```\n[{CALL}]\n```"),
+        ("fenced", f"```tool_call\n{CALL}\n```"),
+        ("bare", CALL),
+        ("bare", f"[{CALL}]"),
+        ("bare", f'{{"type": "function", "function": {CALL}}}'),
+        ("bare", f'{{"function": {CALL}}}'),
+        ("bare", f'{{"tool_calls": [{{"id": "1", "function": {CALL}}}]}}'),
+        ("bare", '{"arguments": {"a": {"b": [1, {"c": 2}]}}, "name": "f"}'),
+        ("bare", '{"name": "f", "parameters": {"a": {"b": [1, {"c": 2}]}}}'),
+        ("bare", '{"name": "f", "arguments": "{\\"a\\": {\\"b\\": [1, {\\"c\\": 2}]}}"}'),
+    ],
+)
+def test_d58_each_format_gives_a_nested_call_once(format_name, text):
+    """Nested arguments are whole, whatever the order of keys, and nothing is counted twice."""
+    turn = read_turn(f"Let me see. {text} Done.", offered={"f"})
+    (call,) = turn.attempts
+    assert isinstance(call, ToolCall)
+    assert (call.name, call.arguments, call.format) == ("f", ARGUMENTS, format_name)
+    assert call.raw in text
+    assert turn.text.split() == ["Let", "me", "see.", "Done."]
+    assert calls_in(text, {"f"}, format=format_name) == [("f", ARGUMENTS)]
+
+
+def test_a69_several_calls_come_out_once_each_in_order():
+    text = (
+        'First <tool_call>{"name": "a", "arguments": {}}</tool_call>'
+        '<tool_call>[{"name": "b", "arguments": {}}, {"name": "c", "arguments": {}}]</tool_call>\n'
+        'TOOL_CALL: {"name": "d", "arguments": {"x": {"y": 1}}}\n'
+        '```json\n{"name": "e", "arguments": {}}\n{"name": "f", "arguments": {}}\n```\n'
+        '{"name": "g", "arguments": {}}; {"name": "g", "arguments": {}} last'
+    )
+    assert [name for name, _ in calls_in(text)] == list("abcdefgg")
+    assert read_turn(text, offered=None).text.split() == ["First", "last"]
+
+
+def test_calls_are_not_looked_for_inside_calls():
+    inner = '{"name": "g", "arguments": {}}'
+    nested = (
+        f'{{"name": "f", "arguments": {{"call": {inner}, "s": "<tool_call>{{}}</tool_call>"}}}}'
+    )
+    for text in (f"<tool_call>{nested}</tool_call>", f"TOOL_CALL: {nested}", nested):
+        assert [name for name, _ in calls_in(text)] == ["f"]
+    quoted = '{"name": "f", "arguments": {"s": "</tool_call> ``` TOOL_CALL: {"}}'
+    for text in (f"<tool_call>{quoted}</tool_call>", f"```json\n{quoted}\n```", quoted):
+        assert calls_in(text) == [("f", {"s": "</tool_call> ``` TOOL_CALL: {"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "other", "arguments": {}}',
+        '```json\n{"name": "other", "arguments": {}}\n```',
+        '{"name": "f"}',
+        '{"name": "f", "arguments": [1]}',
+        '{"name": "f", "arguments": "no json"}',
+        '{"name": "f", "arguments": ""}',
+        '{"name": "f", "arguments": null}',
+        '{"arguments": {}}',
+        '{"name": 3, "arguments": {}}',
+        '{"name": "f", "arguments": {}',
+        '```json\n{"name": "f", "arguments": {\n```',
+        '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}',
+        '[1, 2]', "{}", "[]", '{"a": {"name": "f", "arguments": {}}}',
+        "def f(): return {'name': 'f', 'arguments': {}}",
+    ],
+)  # fmt: skip
+def test_json_without_a_mark_is_an_attempt_only_if_it_is_a_call_of_an_offered_tool(text):
+    turn = read_turn(text, offered={"f"})
+    assert turn.attempts == ()
+    assert turn.text == text
+
+
+def test_with_nothing_said_about_tools_every_name_counts():
+    assert calls_in('{"name": "anything", "arguments": {}}') == [("anything", {})]
+    assert calls_in('{"name": "anything", "arguments": {}}', offered=()) == []
+
+
+@pytest.mark.parametrize("name", ["web.search", "web_search", "web-search"])
+def test_a_variant_of_an_offered_name_names_it(name):
+    assert calls_in(f'{{"name": "{name}", "arguments": {{}}}}', {"web.search"}) == [(name, {})]
+
+
+def test_behind_a_mark_every_name_is_an_attempt():
+    assert calls_in('<tool_call>{"name": "x", "arguments": {}}</tool_call>', {"f"}) == [("x", {})]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<tool_call>[1]</tool_call>", "not a number"),
+        ("<tool_call>[]</tool_call>", "no call in it"),
+        ("<tool_call></tool_call>", "nothing in it"),
+        ("<tool_call>", "nothing in it"),
+        ("<tool_call>not valid json</tool_call>", "not JSON"),
+        ('<tool_call>{"name": "f", "arguments": {"x": 1}', "not JSON"),
+        ('<tool_call>{"name": "f", "arguments": {"x": 1}}', "not closed"),
+        ('<tool_call>{"name": "f", "arguments": [1]}</tool_call>', "a list, not an object"),
+        ('<tool_call>{"name": "f", "arguments": "x"}</tool_call>', "arguments are not JSON"),
+        ('<tool_call>{"arguments": {}}</tool_call>', "names no tool"),
+        ('<tool_call>{"name": "f", "arguments": {"x": NaN}}</tool_call>', "NaN"),
+        ('<tool_call>{"name": "f", "arguments": {}} tail</tool_call>', "not JSON"),
+        ("TOOL_CALL: web.search(q=1)", "not JSON"),
+        ("TOOL_CALL: []", "no call in it"),
+        ("```tool_call\n{broken\n```", "not JSON"),
+        ("```tool_call\n```", "nothing in it"),
+    ],
+)
+def test_a_malformed_attempt_is_one_attempt_with_its_reason(text, reason):
+    turn = read_turn(f"Before. {text}", offered={"f"})
+    (attempt,) = turn.attempts
+    assert isinstance(attempt, MalformedCall)
+    assert reason in attempt.reason
+    assert turn.text == "Before."
+
+
+def test_an_unclosed_call_does_not_hide_the_next_one():
+    first, second = read_turn(
+        '<tool_call>{"name": "a", "arguments": {}}\n'
+        '<tool_call>{"name": "b", "arguments": {}}</tool_call>',
+        offered=None,
+    ).attempts
+    assert isinstance(first, MalformedCall)
+    assert first.name == "a"
+    assert isinstance(second, ToolCall)
+    assert second.name == "b"
+
+
+def test_the_answer_after_a_broken_call_stays():
+    broken = 'TOOL_CALL: {"name": "f", "arguments": {"x": 1}\nThe answer is 5.'
+    assert read_turn(broken, offered=None).text == "The answer is 5."
+    lines = 'TOOL_CALL: {\n  "name": "f",\n  "arguments": {"s": "two\nlines"}\n}\nThe answer is 5.'
+    assert read_turn(lines, offered=None).text == "The answer is 5."
+    unclosed = '<tool_call>{"name": "f", "arguments": {}} The answer is 5.'
+    assert read_turn(unclosed, offered=None).text == "The answer is 5."
+
+
+def test_repair_is_never_silent():
+    (row,) = parse_tool_calls("<tool_call>{'name': 'f', 'arguments': {'x': True}}</tool_call>")
+    assert row["status"] == "repaired"
+    assert (row["name"], row["arguments"]) == ("f", {"x": True})
+    assert "not JSON" in row["reason"]
+
+
+def test_the_public_ledger():
+    rows = parse_tool_calls(
+        'Hi <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> <tool_call>no</tool_call>',
+        tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}],
+    )
+    assert rows[0] == {
+        "name": "f",
+        "arguments": {"a": 1},
+        "format": "hermes",
+        "raw": '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>',
+        "status": "ok",
+        "reason": None,
+    }
+    assert rows[1]["status"] == "malformed"
+    assert rows[1]["name"] is None
+    assert rows[1]["arguments"] is None
+    assert rows[1]["reason"]
+    assert parse_tool_calls('{"name": "g", "arguments": {}}', tools=["f"]) == []
+    assert parse_tool_calls("", tools=[]) == []
+    assert parse_tool_calls(None) == []
+
+
+def test_d36_a_turn_without_text_is_empty():
+    assert read_turn("", offered=None).attempts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean", "thought"),
+    [
+        ("<think>Hm.</think>\n\nFive.", "Five.", "Hm."),
+        ("Hm.\n</think>\n\nFive.", "Five.", "Hm."),
+        ("<think></think>Five.", "Five.", ""),
+        ("<think>cut off", "", "cut off"),
+        ("<think>a</think>One.<think>b</think>Two.", "One.Two.", "a\nb"),
+        ("a</think>One.<think>b</think>Two.", "One.Two.", "a\nb"),
+        ("<thinking>Hm.</thinking>Five.", "Five.", "Hm."),
+        ("Five is < six.", "Five is < six.", ""),
+    ],
+)
+def test_thinking_is_cut_out_and_kept_apart(text, clean, thought):
+    turn = read_turn(text, offered=None)
+    assert (turn.text, turn.reasoning, turn.attempts) == (clean, thought, ())
+
+
+def test_a_call_that_is_only_thought_of_is_no_attempt():
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    assert calls_in(f"<think>{call}</think>No.") == []
+    assert calls_in(f"<think>Hm.</think>{call}") == [("f", {})]
+    assert calls_in(f"{call}</think>No.") == []
+
+
+def test_a_call_that_quotes_a_closing_mark_is_no_thought():
+    call = '<tool_call>{"name": "f", "arguments": {"s": "</think>"}}</tool_call>'
+    assert calls_in(f"Well. {call}") == [("f", {"s": "</think>"})]
+    assert calls_in(f"Hm.</think>{call}") == [("f", {"s": "</think>"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Five.<|im_end|>", "Five."),
+        ("<|im_start|>assistant\nFive.<|im_end|>\n", "Five."),
+        ("Five.<|eot_id|>", "Five."),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nFive.", "Five."),
+        ("<s> Five.</s>", "Five."),
+        ("Five.</s></s><pad>", "Five."),
+        ("Five.<end_of_turn>", "Five."),
+        ("Five.<｜end▁of▁sentence｜>", "Five."),
+        ("Not <s>five</s> six.", "Not <s>five</s> six."),
+        ("a <|b|> c", "a <|b|> c"),
+        ("x\ud800y", "x\ufffdy"),
+    ],
+)
+def test_special_tokens_are_cut_out(text, clean):
+    assert read_turn(text, offered=None).text == clean
+
+
+def test_an_unknown_format_is_a_usage_error():
+    with pytest.raises(UsageError, match="hermes"):
+        read_turn("x", offered=None, format="klingon")
+
+
+def test_the_table_takes_further_formats():
+    def read(reading, start, mark_end):
+        end = reading.text.index("!", mark_end)
+        name = reading.text[mark_end:end]
+        return Block(end + 1, (ToolCall(name, {}, reading.text[start : end + 1], "bang"),))
+
+    bang = Format("bang", "call ", "call ", read)
+    turn = read_turn("Now call f! done", offered=None, formats=(*FORMATS, bang))
+    assert turn.text == "Now  done"
+    assert [attempt.format for attempt in turn.attempts] == ["bang"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{" * 100_000, "[" * 100_000, '{"name":' * 20_000, '[{"name":' * 20_000,
+     "<tool_call>" + "[" * 100_000 + "</tool_call>",
+     "<tool_call>" + '{"name":' * 20_000, "TOOL_CALL: " + '{"a":' * 20_000,
+     '{"name": "f", "arguments": ' + '{"a":' * 500 + "1" + "}" * 501],
+    ids=lambda text: f"{text[:14]}x{len(text)}",
+)  # fmt: skip
+def test_b41_deep_json_never_overruns_the_stack(text):
+    assert not [a for a in read_turn(text, offered=None).attempts if isinstance(a, ToolCall)]
+
+
+def cpu_of(text):
+    def once():
+        begin = time.process_time()
+        read_turn(text, offered=None)
+        return time.process_time() - begin
+
+    return min(once() for _ in range(4))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["{", "<tool_call>", '{"name":', "TOOL_CALL: ", "```json\n{", '{"{"name"',
+     '<tool_call>{"name":"f","arguments":{}}', '{"name":"f","arguments":{'],
+)  # fmt: skip
+def test_twice_the_text_costs_about_twice_the_cpu(unit):
+    """With the closing marks far away at the end, where a naive search would look each time."""
+    end = '</tool_call> "name" ```'
+    short, long = (unit * (size // len(unit)) + end for size in (40_000, 80_000))
+    assert cpu_of(long) <= 2.5 * cpu_of(short) + 0.01
+
+
+def test_many_calls_in_one_list_do_not_repeat_the_text():
+    member = '{"name": "f", "arguments": {}}'
+    text = '<tool_call>{"tool_calls": [' + ",".join([member] * 2_000) + "]}</tool_call>"
+    attempts = read_turn(text, offered=None).attempts
+    assert len(attempts) == 2_000
+    assert sum(len(attempt.raw) for attempt in attempts) < 2 * len(text)

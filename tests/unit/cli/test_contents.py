@@ -1,0 +1,120 @@
+"""The contents page says what the commands say; the commands explain themselves."""
+
+from importlib import import_module
+
+import pytest
+
+from toolmark.cli import CONTENTS, MODULES, main, overview
+from toolmark.cli.cluster import shard_of_this_process
+from toolmark.cli.completion import words_by_command
+from toolmark.errors import UsageError
+
+COMMANDS = sorted(MODULES)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_contents_exists_and_teaches(name, capsys):
+    assert main([*name.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: toolmark {name} ")
+    assert f"examples:\n  {'eval' if name == 'completion' else f'toolmark {name}'}" in shown
+    assert import_module(MODULES[name]).build_parser().description
+
+
+def test_the_overview_names_every_command_and_exit_code(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown == overview() + "\n"
+    for group, commands in CONTENTS.items():
+        assert f"{group}:\n" in shown
+        for name, (_, purpose) in commands.items():
+            assert f"  {name:<18}{purpose}" in shown
+    for code in (0, 1, 2, 3, 4, 5, 130):
+        assert f" {code} " in shown
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("toolmark 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rnu"], "Did you mean `toolmark run`?"),
+        (["fixtures"], "needs one of: fixtures check, fixtures suggest"),
+        (["fixtures", "chekc"], "needs one of"),
+        (["run", "--no-such-flag"], "unrecognized arguments: --no-such-flag"),
+        (["run", "--seed", "x"], "--seed: invalid int value: 'x'"),
+        (["run", "--limi", "3"], "unrecognized arguments: --limi"),
+        (["run", "--gate", "call_f1_macro"], "write NAME=BOUND"),
+        (["run", "--gate", "call_f1_macro=high"], "the bound is not a number"),
+        (["run", "--parse-text", "maybe"], "invalid choice: 'maybe'"),
+        (["show"], "the following arguments are required"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_2(words, message, capsys):
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("toolmark: error: ")
+    assert message in captured.err
+    assert captured.out == ""
+
+
+def test_no_command_shows_the_overview_and_is_wrong_usage(capsys):
+    assert main([]) == 2
+    assert overview() in capsys.readouterr().err
+
+
+def test_a_message_cannot_steer_the_terminal(capsys):
+    assert main(["\x1b[2Jrun"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_run_takes_every_flag_of_the_earlier_harness_by_name():
+    flags = set(words_by_command()["run"])
+    earlier = """--runner --model --in --out --report --fixtures --seed --temperature
+        --min-eligible-for-gates --fail-on-fingerprint-mismatch --no-fail-on-fingerprint-mismatch
+        --num-shards --shard-index --max-tokens --fail-on-gate-failure --no-fail-on-gate-failure"""
+    ours = """--config --registry --allowlist --parse-text --max-turns --repeat --span-extractor
+        --integration-span-cap --only --slice --failed-from --limit --dry-run --show-prompt --resume
+        --restart --redact-pii --max-errors --fail-on-inconclusive --gate --privacy-echo --top-p
+        --quiet"""
+    assert set(earlier.split()) | set(ours.split()) <= flags
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_names_commands_and_options(shell, capsys):
+    assert main(["completion", shell]) == 0
+    shown = capsys.readouterr().out
+    for word in ("doctor", "suggest", "max-turns", "only"):
+        assert word in shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "shard"),
+    [
+        ({"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "4"}, (4, 2)),
+        (
+            {
+                "SLURM_ARRAY_TASK_ID": "5",
+                "SLURM_ARRAY_TASK_COUNT": "3",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_STEP": "2",
+            },
+            (3, 2),
+        ),
+        ({"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "2"}, (2, 1)),
+    ],
+)
+def test_shards_from_the_cluster(environment, shard):
+    assert shard_of_this_process(environment) == shard
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"SLURM_ARRAY_TASK_ID": "2"}, {"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "two"}],
+)
+def test_shards_that_the_cluster_does_not_tell_are_an_error(environment):
+    with pytest.raises(UsageError, match="--num-shards auto"):
+        shard_of_this_process(environment)

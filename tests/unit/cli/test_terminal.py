@@ -1,0 +1,160 @@
+"""The report on a terminal: verdict first, nothing open called a pass, no rounding that lies."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolmark.core.report import (
+    Counts,
+    Errors,
+    ErrorTrial,
+    Failing,
+    GateOutcome,
+    Metric,
+    Misses,
+    PrivacyCounts,
+    Report,
+    ReportHeader,
+    Timing,
+    ToolDelta,
+)
+from toolmark.reports.layout import plain_text
+from toolmark.reports.terminal import report_blocks, rounded
+
+COUNTS = Counts(
+    samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,
+    unresolved=1, unscored={}, trials=20, trials_error=0, trials_missing=0, gave_up_honestly=0,
+    recall_by_presence=14, extractors={"claims": 20}, stops={"answer": 20},
+)  # fmt: skip
+
+
+def outcome(name: str, status: str, **more: Any) -> GateOutcome:
+    plain: dict[str, Any] = {
+        "value": 0.95, "op": ">=", "bound": 0.9, "policy": "hard_fail", "n": 14,
+        "source": "default", "loosened": False,
+    }  # fmt: skip
+    return GateOutcome(name=name, status=status, **{**plain, **more})
+
+
+def report(**more: Any) -> Report:
+    plain: dict[str, Any] = {
+        "header": ReportHeader(), "verdict": "pass", "verdict_reason": "no gate failed",
+        "gates_ok": True, "complete": True, "partial": False, "summary": {}, "metrics": {},
+        "metrics_miss_free": {}, "counts": COUNTS, "gates": (), "failing": {},
+        "integration_span_count_histogram": {}, "per_tool_deltas": {}, "locales": {}, "slices": {},
+        "repeat": None, "misses": Misses(0, {}, ()), "errors": Errors(0, ()),
+        "privacy": PrivacyCounts({}, {}, 0, 0), "warnings": (), "provenance": {},
+        "timing": Timing(),
+    }  # fmt: skip
+    return Report(**{**plain, **more})
+
+
+def shown(record: Report, **more: Any) -> str:
+    return plain_text(report_blocks(record, **more))
+
+
+def test_a_pass_says_how_much_is_open():
+    gates = (outcome("a", "pass"), outcome("b", "inconclusive"), outcome("c", "warn"))
+    assert shown(report(gates=gates)).startswith("PASS  1 gates passed, 1 warn, 1 open\n")
+
+
+@pytest.mark.parametrize("verdict", ["fail", "inconclusive", "incomplete", "empty"])
+def test_the_verdict_comes_first(verdict):
+    text = shown(report(verdict=verdict, verdict_reason="because"))
+    assert text.splitlines()[0] == f"{verdict.upper()}  because"
+    assert "20 samples: 14 eligible, 3 controls, 2 negative controls, 1 clarify" in text
+
+
+def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
+    gates = (
+        outcome("good_gate", "pass"),
+        outcome("absent_gate", "n/a", value=None, n=0),
+        outcome("warned_gate", "warn"),
+        outcome("open_gate", "inconclusive", value=None, reason="3 samples, 15 are needed"),
+        outcome("failed_gate", "fail", value=0.5, reason="0.5 is not >= 0.9"),
+    )
+    text = shown(report(gates=gates))
+    places = [text.index(name) for name in ("failed_gate", "open_gate", "warned_gate", "good_gate")]
+    assert places == sorted(places)
+    assert "INCONCLUSIVE  open_gate" in text
+    assert "open_gate: 3 samples, 15 are needed" in text
+    assert "n/a (no such sample in the dataset): absent_gate" in text
+
+
+def test_a_gate_shows_value_bound_n_interval_policy_and_where_it_comes_from():
+    metric = Metric(value=0.95, n=14, ci_95=(0.81, 0.99), method="wilson")
+    gate = outcome("g", "pass", source="flag", loosened=True, policy="count_based_misses",
+                   misses=1, allowed=2)  # fmt: skip
+    text = shown(report(gates=(gate,), metrics={"g": metric}))
+    row = next(row for row in text.splitlines() if row.startswith("  pass"))
+    for part in (
+        "0.950",
+        ">= 0.9",
+        "14",
+        "0.810 to 0.990",
+        "count_based_misses 1/2",
+        "flag LOOSENED",
+    ):
+        assert part in row
+
+
+def test_the_budget_is_shown_with_the_gates():
+    budget = outcome("perf_budget_sec_per_100", "warn", value=3.0, op="<=", bound=2.0)
+    assert "perf_budget_sec_per_100" in shown(report(timing=Timing(perf_budget=budget)))
+
+
+def test_what_to_look_at_is_named():
+    record = report(
+        failing={"call_f1_macro": Failing(9, tuple(f"id-{n}" for n in range(9)))},
+        misses=Misses(2, {"web.search": 2}, ()),
+        errors=Errors(1, (ErrorTrial("id-3", 0, "no recorded answer"),)),
+        per_tool_deltas={"web.search": ToolDelta(0.9, 0.8, 0.1, 12)},
+        warnings=("no header line",),
+    )
+    text = shown(record, misses=["f.jsonl: no entry\n  nearest: x"], next_steps=["toolmark show"])
+    assert "call_f1_macro (9): id-0, id-1, id-2, id-3, id-4, id-5 and 3 more" in text
+    assert "calls without a fixture (2): web.search 2" in text
+    assert "    nearest: x" in text
+    assert "id-3 trial 0: no recorded answer" in text
+    assert "warning: no header line" in text
+    assert text.rstrip().endswith("toolmark show")
+
+
+def test_hostile_ids_and_errors_do_not_reach_the_terminal():
+    record = report(
+        failing={"g": Failing(1, ("\x1b[2Jid\u202e",))},
+        errors=Errors(1, (ErrorTrial("\x9b1m", 0, "\x1b]0;x\x07"),)),
+        misses=Misses(1, {"\x1b[31m": 1}, ()),
+    )
+    text = shown(record)
+    assert not set(text) & set("\x1b\x9b\x07\u202e")
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "text"),
+    [
+        (0.95, 0.9, "0.950"),
+        (0.89996, 0.9, "0.89996"),
+        (0.99999, 1, "0.99999"),
+        (1.0, 1, "1.000"),
+        (0.0, 0, "0.000"),
+        (0.0001, 0.05, "0.0001"),
+        (3, 0, "3"),
+        (None, 0.9, "-"),
+    ],
+)
+def test_d44_rounding_never_hides_a_shortfall(value, bound, text):
+    assert rounded(value, bound) == text
+
+
+@given(st.floats(0, 2, allow_nan=False), st.sampled_from([0.0, 0.05, 0.9, 0.95, 0.98, 1.0]))
+def test_d44_a_shown_value_equals_a_bound_only_if_it_is_equal(value, bound):
+    assert (float(rounded(value, bound)) == bound) == (value == bound)
+
+
+def test_the_record_is_what_is_written_to_disk():
+    again = msgspec.json.decode(msgspec.json.encode(report()), type=Report)
+    assert shown(again) == shown(report())

@@ -1,0 +1,163 @@
+"""Files are written whole or not at all, and what cannot be written is said before the run."""
+
+import errno
+import os
+import resource
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from toolmark.errors import CannotWrite, OutputFailed
+from toolmark.store.files import atomic_writer, check_writable, output_failed
+
+
+@contextmanager
+def files_no_larger_than(size):
+    """A real limit of the system: writing beyond it fails as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a37_a38_folders_are_made_and_the_file_appears_at_the_end(tmp_path):
+    target = tmp_path / "a" / "b" / "out.jsonl"
+    with atomic_writer(target) as stream:
+        stream.write(b"one\n")
+        stream.flush()
+        assert not target.exists()
+    assert target.read_bytes() == b"one\n"
+    assert names(target.parent) == ["out.jsonl"]
+
+
+def test_the_file_is_as_readable_as_the_umask_says(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic_writer(tmp_path / "out") as stream:
+            stream.write(b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+
+
+def test_an_error_in_between_leaves_the_old_file(tmp_path):
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    with pytest.raises(KeyError), atomic_writer(target) as stream:
+        stream.write({b"new": b""}[b"old"])
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_foreign_os_error_is_not_taken_for_a_failing_write(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_writer(tmp_path / "out"):
+        (tmp_path / "other").read_bytes()
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_says_what_next(tmp_path):
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    with (
+        files_no_larger_than(100_000),
+        pytest.raises(OutputFailed) as caught,
+        atomic_writer(target, what_next="Go on with --resume.") as stream,
+    ):
+        stream.write(b"x" * 200_000)
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+    assert str(caught.value) == (
+        f"{target}: could not be written: File too large."
+        " What stood there before is unchanged. Go on with --resume."
+    )
+    assert caught.value.exit_code == 4
+
+
+def test_a_failure_that_shows_only_at_the_last_flush(tmp_path):
+    target = tmp_path / "out"
+    with files_no_larger_than(10), pytest.raises(OutputFailed), atomic_writer(target) as stream:
+        stream.write(b"x" * 20)
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_is_called_that(tmp_path):
+    """/dev/full is a real device on which every write fails for want of space."""
+    link = tmp_path / "out"
+    link.symlink_to("/dev/full")
+    with pytest.raises(OutputFailed) as caught, atomic_writer(link) as stream:
+        stream.write(b"x")
+    assert str(caught.value) == (
+        f"{link}: could not be written: the disk is full (No space left on device)."
+        " Free some space or choose another place, then run it again."
+    )
+    assert link.is_symlink()
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_replacement_that_fails_leaves_what_is_there(tmp_path):
+    target = tmp_path / "out"
+    with pytest.raises(OutputFailed, match="Is a directory"), atomic_writer(target):
+        target.mkdir()
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "there").write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to("there")
+    with atomic_writer(link) as stream:
+        stream.write(b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "there").read_bytes() == b"new"
+
+
+def test_a_device_is_written_and_stays():
+    with atomic_writer(Path("/dev/null")) as stream:
+        stream.write(b"x")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_what_is_checked_before_a_run(tmp_path):
+    check_writable(tmp_path / "new" / "out.jsonl")
+    assert names(tmp_path / "new") == []
+    (tmp_path / "old").write_bytes(b"old")
+    check_writable(tmp_path / "old")
+    assert (tmp_path / "old").read_bytes() == b"old"
+    check_writable(Path("/dev/null"))
+
+
+def test_places_that_cannot_be_written_are_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    cases = {
+        tmp_path: "is a folder: give the name of a file in it",
+        tmp_path / "file" / "out": "cannot be written: ",
+        Path("/proc/no/out"): "cannot be written: ",
+        tmp_path / "a\0b": "cannot be written: embedded null byte",
+    }
+    for path, text in cases.items():
+        with pytest.raises(CannotWrite) as caught:
+            check_writable(path)
+        assert str(caught.value).startswith(f"{path}: {text}")
+        assert caught.value.exit_code == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_permissions_are_respected(tmp_path):
+    (tmp_path / "file").touch(0o400)
+    with pytest.raises(CannotWrite, match="Permission denied"):
+        check_writable(tmp_path / "file")
+    tmp_path.chmod(0o500)
+    with pytest.raises(CannotWrite, match="Permission denied"):
+        check_writable(tmp_path / "other")
+    tmp_path.chmod(0o700)
+
+
+def test_a_quota_counts_as_a_full_disk(tmp_path):
+    error = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+    assert "the disk is full" in str(output_failed(tmp_path, error, ""))
