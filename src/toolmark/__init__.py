@@ -15,11 +15,11 @@ _PUBLIC: dict[str, str] = {
     "parse_tool_calls": "toolmark.calls.ledger",
     "redact_pii": "toolmark.scorers.redaction",
     "registry_sha256": "toolmark.calls.registry",
-    "run": "toolmark.run",
+    "run": "toolmark.api",
     "sample_id_of": "toolmark.core.identity",
     "score_item": "toolmark.api",
     "shard_of": "toolmark.core.identity",
-    "summarize_results": "toolmark.core.summary",
+    "summarize_results": "toolmark.api",
     "validate_arguments": "toolmark.calls.registry",
 }
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from toolmark import resources
 from toolmark.calls.registry import Registry
+from toolmark.core import summary
+from toolmark.core.gates import resolve_rules
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, plain, well_formed
+from toolmark.core.results import Result
 from toolmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
 from toolmark.core.trace import Said, Trace, entry_of
 from toolmark.errors import UsageError
-from toolmark.scorers.score import ScoreSettings, score_trial
+from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
 
 
 @lru_cache(maxsize=1)
@@ -55,6 +58,30 @@ def score_item(
     )
     scores: dict[str, Json] = plain(score_trial(sample, trace, settings))
     return scores
+
+
+def summarize_results(
+    results: Iterable[Result | Mapping[str, Json]], **header: Json
+) -> dict[str, Json]:
+    """The report of a stream of results, judged by the shipped gates. `header` takes fields of
+    the report's header; `gates` overrides bounds and policies."""
+    rules = resolve_rules(resources.default_config()["gates"], config=header.pop("gates", None))
+    cap = header.get("integration_span_cap") or DEFAULT_SPAN_CAP
+    settings = ScoreSettings(registry=builtin_registry(), span_cap=cap)
+    return summary.summarize_results(
+        results,
+        rules=rules,
+        cross_score=lambda own, other: cross_score(own, other, settings),
+        **header,
+    )
+
+
+def run(config: Mapping[str, Json]) -> dict[str, Json]:
+    """What `toolmark run` does, with the keys of a toolmark.yaml: the report (or, with `dry_run`,
+    what would be run). Results and report are written where `out` and `report` say."""
+    from toolmark.running import run_plainly  # needs far more than the rest of this module
+
+    return run_plainly(config)
 
 
 def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:

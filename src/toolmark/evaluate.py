@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from toolmark.core.chance import CrossScore
 from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
 from toolmark.core.samples import MARKER, Extractor, Sample
 from toolmark.core.trace import Trace
-from toolmark.offers import Offer
+from toolmark.offers import REMEMBERED, Offer
 from toolmark.play import Played
 from toolmark.scorers.redaction import redact_result
 from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
@@ -47,7 +48,7 @@ class Evaluator:
     def __init__(self, config: RunConfig) -> None:
         self.seconds = 0.0
         self._config = config
-        self._known: dict[tuple[Extractor, str, frozenset[str]], ScoreSettings] = {}
+        self._settings = lru_cache(REMEMBERED)(self._made_settings)
 
     def result(
         self, played: Played, offer: Offer, origin: Origin, extractor: Extractor | None = None
@@ -55,7 +56,7 @@ class Evaluator:
         """`extractor` None: the settings and the sample decide."""
         sample, trace = played.sample, played.trace
         extractor = extractor or extractor_for(sample, self._config.span_extractor)
-        settings = self._settings_for(extractor, offer)
+        settings = self._settings(offer.registry, extractor, offer.names)
         started = time.perf_counter()
         scores = None if played.error is not None else score_trial(sample, trace, settings)
         self.seconds += time.perf_counter() - started
@@ -88,15 +89,11 @@ class Evaluator:
         settings = self._settings_with(registry)
         return lambda own, other: cross_score(own, other, settings)
 
-    def _settings_for(self, extractor: Extractor, offer: Offer) -> ScoreSettings:
-        key = extractor, offer.registry.sha256, offer.names
-        found = self._known.get(key)
-        if found is None:
-            settings = self._settings_with(offer.registry)
-            found = self._known[key] = msgspec.structs.replace(
-                settings, extractor=extractor, offered=offer.names
-            )
-        return found
+    def _made_settings(
+        self, registry: Registry, extractor: Extractor, offered: frozenset[str]
+    ) -> ScoreSettings:
+        settings = self._settings_with(registry)
+        return msgspec.structs.replace(settings, extractor=extractor, offered=offered)
 
     def _settings_with(self, registry: Registry) -> ScoreSettings:
         config = self._config

@@ -10,7 +10,7 @@ import msgspec
 
 from toolmark._version import __version__
 from toolmark.config import RunConfig
-from toolmark.core.jsontext import Json, canonical_json, digest
+from toolmark.core.jsontext import Json, canonical_json, digest, plain
 from toolmark.core.protocols import Runner
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Header
@@ -116,8 +116,8 @@ def resume_key(
         "allowed_tools": sorted(allowed),
         "scorer_version": SCORER_VERSION,
     }
-    plain: dict[str, Json] = msgspec.to_builtins(everything)
-    return plain
+    key: dict[str, Json] = plain(everything)
+    return key
 
 
 def provenance(checks: dict[str, Check]) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from toolmark.core.samples import Sample
 from toolmark.datasets.reader import Dataset
 from toolmark.errors import BadInput
 from toolmark.resources import allowlist, builtin_tools, load_registry_file
+
+REMEMBERED = 1024  # different offers; most datasets have a handful
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -32,16 +35,12 @@ class Offers:
     def __init__(self, registry: Registry, allowed: frozenset[str]) -> None:
         self.registry = registry
         self.allowed = allowed
-        self._known: dict[tuple[str, ...] | None, Offer] = {}
+        self._offer = lru_cache(REMEMBERED)(self._made)
 
     def to(self, sample: Sample) -> Offer:
-        tools = sample.expectation.tools
-        found = self._known.get(tools)
-        if found is None:
-            found = self._known[tools] = self._offer(tools)
-        return found
+        return self._offer(sample.expectation.tools)
 
-    def _offer(self, given: tuple[str, ...] | None) -> Offer:
+    def _made(self, given: tuple[str, ...] | None) -> Offer:
         wanted = self.registry.names if given is None else given
         resolved = (self.registry.resolve(name) for name in wanted)
         names = sorted({name for name in resolved if name is not None} & self.allowed)

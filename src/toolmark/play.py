@@ -164,7 +164,7 @@ class _Play:
             reasoning="\n".join(self.reasoning),
             stop=self.stop or "answer",
         )
-        used = digest(sorted(self.fixtures))
+        used = digest(sorted(set(self.fixtures)))
         return Played(self.input.sample, self.input.trial, trace, used, self.error)
 
     def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:
@@ -176,7 +176,7 @@ class _Play:
             formats=() if settings.parse_text == "off" else FORMATS,
         )
         calls = list(reply.calls or ())
-        if settings.parse_text == "on" or reply.calls is None:
+        if settings.parse_text == "on" or not reply.calls:
             written = [entry_for(attempt, None) for attempt in found.attempts]
             for position, result in enumerate(reply.answers[: len(written)]):
                 written[position] = answered(written[position], result)

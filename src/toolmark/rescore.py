@@ -28,9 +28,9 @@ from toolmark.evaluate import Evaluator, Origin
 from toolmark.fingerprints import provenance
 from toolmark.offers import Offer, Offers, open_offers
 from toolmark.play import Played, PlaySettings, TrialInput, opening_messages, play
-from toolmark.run import Progress, RunOutcome, rules_of, write_report
 from toolmark.runners.messages import split_prompt
 from toolmark.runners.replay import OneRecording, recorded_replies
+from toolmark.running import Progress, RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result
@@ -107,10 +107,12 @@ class _Scoring:
         self.expected = 0 if dataset is None else dataset.facts.samples
         self._warnings: list[str] = []
         self._partial = False
+        self._trials = 0
 
     def results(self) -> Iterator[Result]:
         recorded = self._alone() if self._dataset is None else self._joined(self._dataset)
         for sample, line in recorded:
+            self._trials += 1
             offers = self._offers_of(line)
             if isinstance(line, RecordedAnswer) and line.fingerprints is not None:
                 yield self._own_line(sample, line, offers)
@@ -220,7 +222,7 @@ class _Scoring:
         return self.summariser.report(
             header,
             rules_of(config),
-            scope=Scope(partial=self._partial),
+            scope=Scope(partial=self._partial, errors_allowed=config.errors_allowed(self._trials)),
             timing=timing,
             provenance=provenance({}),
             warnings=(*(dataset.warnings if dataset else ()), *self._warnings),

@@ -1,5 +1,5 @@
 """The README and the docs show what really happens. Every `console` block is run, in order, in one
-folder per document: each line of output that it shows comes in this order (`…` stands for any lines),
+folder per document: the lines of output that it shows come in this order (`…` is any lines),
 and the exit code is 0 or what `$ echo $?` shows. Every `>>>` example gives what it says."""
 
 import doctest
@@ -22,6 +22,16 @@ DOCUMENTS = [
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
+
+
+class File(NamedTuple):
+    """A block that begins with "```json NAME" is the file NAME."""
+
+    name: str
+    text: str
+
+
 class Step(NamedTuple):
     command: str
     shown: list[str]
@@ -29,14 +39,24 @@ class Step(NamedTuple):
 
 
 def blocks_of(document: Path, language: str) -> list[str]:
-    fence = rf"^```{language}\n(.*?)^```$"
-    return re.findall(fence, document.read_text("utf-8"), re.M | re.S)
+    found = FENCE.findall(document.read_text("utf-8"))
+    return [text for name, _, text in found if name == language]
 
 
-def steps_of(document: Path) -> list[Step]:
+def script_of(document: Path) -> list[File | Step]:
+    script: list[File | Step] = []
+    for language, name, text in FENCE.findall(document.read_text("utf-8")):
+        if name:
+            script.append(File(name, text))
+        elif language == "console":
+            script.extend(steps_of(text))
+    return script
+
+
+def steps_of(block: str) -> list[Step]:
     steps: list[Step] = []
     asked = False
-    for text in "".join(blocks_of(document, "console")).splitlines():
+    for text in block.splitlines():
         if text == "$ echo $?":
             asked = True
         elif asked:
@@ -66,8 +86,13 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
         (commands / name).write_text(f'#!/bin/sh\nexec {call} "$@"\n')
         (commands / name).chmod(0o755)
     path = f"{commands}:{child_environment['PATH']}"
-    for step in steps_of(document):
-        if step.command.startswith(("make", "pip", "git")):
+    for step in script_of(document):
+        if isinstance(step, File):
+            file = tmp_path / step.name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(step.text, "utf-8")
+            continue
+        if step.command.startswith("make"):
             continue
         finished = subprocess.run(
             ["bash", "-c", step.command],
@@ -93,7 +118,7 @@ def test_the_examples_of_a_document_give_what_it_says(document):
 
 
 def test_there_are_commands_to_run():
-    assert sum(len(steps_of(document)) for document in DOCUMENTS) >= 10
+    assert sum(len(script_of(document)) for document in DOCUMENTS) >= 10
     assert shutil.which("bash")
 
 

@@ -1,9 +1,12 @@
 """Starting is cheap: nothing heavy is loaded before it is needed."""
 
+import ast
 import json
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HEAVY = {"numpy", "rich", "aiohttp", "torch", "msgspec", "transformers", "argparse", "yaml"}
 LOADED = "import sys, json; print(json.dumps(sorted({n.partition('.')[0] for n in sys.modules})))"
 OVERVIEW = """
@@ -19,3 +22,12 @@ def test_starting_loads_nothing_heavy(python, code):
     finished = python("-c", f"{code}\n{LOADED}")
     assert finished.returncode == 0, finished.stderr
     assert not set(json.loads(finished.stdout)) & HEAVY
+
+
+@pytest.mark.slow
+def test_the_overview_costs_at_most_three_times_bare_python(python):
+    """CPU, not wall time, and a ratio of two things measured in turns."""
+    finished = python("-c", "from bench.startup import rows; print(rows()[0])", cwd=ROOT)
+    name, ratio, _ = ast.literal_eval(finished.stdout)
+    assert name.startswith("toolmark --help")
+    assert float(ratio) <= 3

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolmark.resources import demo_paths
-from toolmark.run import RunOutcome, run
+from toolmark.running import RunOutcome, run
 
 
 def write_lines(path: Path, lines) -> Path:
@@ -92,6 +92,11 @@ class Project:
 @pytest.fixture
 def project(tmp_path):
     return Project(tmp_path)
+
+
+@pytest.fixture
+def large_project(tmp_path):
+    return Project(tmp_path, size=60)
 
 
 @pytest.fixture

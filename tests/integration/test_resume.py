@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark import run as run_module
-from toolmark.errors import FingerprintMismatch, UsageError
+from toolmark import running
+from toolmark.errors import FingerprintMismatch, OutputFailed, UsageError
 from toolmark.runners.replay import ReplayRunner, open_replay
 
 SRC = Path(__file__).parents[2] / "src"
@@ -44,7 +45,7 @@ def breaks(monkeypatch):
 
     def arrange(at: str, error: BaseException) -> None:
         Broken.at, Broken.error = at, error
-        monkeypatch.setattr(run_module, "find_runner", lambda _name: open_broken)
+        monkeypatch.setattr(running, "find_runner", lambda _name: open_broken)
 
     yield arrange
     monkeypatch.undo()
@@ -104,7 +105,7 @@ def test_ctrl_c_in_the_middle_of_a_trial_finishes_that_trial(project):
         if done == 7:
             os.kill(os.getpid(), signal.SIGINT)
 
-    outcome = run_module.run(project.config(), progress=press_ctrl_c)
+    outcome = running.run(project.config(), progress=press_ctrl_c)
     assert outcome.exit_code == 130
     assert outcome.report.counts.trials == 7
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -119,7 +120,7 @@ def test_a_crash_of_the_runner_keeps_what_is_finished(project, breaks, monkeypat
         project.run()
     monkeypatch.undo()
     seen = []
-    run_module.run(project.config(resume=True), progress=lambda *counts: seen.append(counts))
+    running.run(project.config(resume=True), progress=lambda *counts: seen.append(counts))
     assert project.out.read_bytes() == whole
     assert len(seen) == 25
 
@@ -240,10 +241,28 @@ def test_the_journal_holds_no_pii_when_it_is_to_be_redacted(project, breaks, mon
     assert "jane.doe" not in journal_of(project).read_text("utf-8")
 
 
+def test_a_full_disk_loses_nothing_that_was_finished(project):
+    """The system refuses to let the journal grow: what it holds by then is whole."""
+    whole = baseline(project)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(OutputFailed) as caught:
+            project.run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.exit_code == 4
+    assert "--resume" in str(caught.value)
+    assert not project.out.exists()
+    assert len(journal_of(project).read_text("utf-8").splitlines()) > 2
+    project.run(resume=True)
+    assert project.out.read_bytes() == whole
+
+
 # A run that takes half a second, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from toolmark.run import run
+from toolmark.running import run
 from toolmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):
@@ -255,9 +274,9 @@ run(json.loads(sys.argv[1]))
 """
 
 
-def start(project, **settings) -> subprocess.Popen:
+def start(project) -> subprocess.Popen:
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, json.dumps(project.config(**settings))],
+        [sys.executable, "-c", CHILD, json.dumps(project.config())],
         env={**os.environ, "PYTHONPATH": str(SRC)},
         stdout=subprocess.PIPE,
     )
@@ -265,13 +284,12 @@ def start(project, **settings) -> subprocess.Popen:
     return child
 
 
-def test_kill_9_at_any_moment_then_resume_gives_the_same_bytes(tmp_path):
-    from tests.integration.conftest import Project
-
-    project = Project(tmp_path, size=60)
+def test_kill_9_at_any_moment_then_resume_gives_the_same_bytes(large_project):
+    project = large_project
     whole = baseline(project)
+    child = start(project)
     started = time.monotonic()
-    assert start(project).wait() == 0
+    child.communicate()
     duration = time.monotonic() - started
     assert project.out.read_bytes() == whole
     moments = random.Random(17)
@@ -282,7 +300,7 @@ def test_kill_9_at_any_moment_then_resume_gives_the_same_bytes(tmp_path):
         time.sleep(moments.uniform(0, duration))
         child.kill()
         child.communicate()
-        at_work += journal_of(project).exists()
+        at_work += not project.out.exists()
         project.run(resume=True)
         assert project.out.read_bytes() == whole
         assert not journal_of(project).exists()

@@ -11,7 +11,7 @@ import pytest
 import toolmark
 from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
 from toolmark.resources import schema
-from toolmark.run import dry_run, run, show_prompt
+from toolmark.running import dry_run, run, run_plainly, show_prompt
 
 
 def without_timing(path) -> dict:
@@ -352,6 +352,14 @@ def test_progress_counts_every_trial(project):
     seen = []
     run(project.config(), progress=lambda done, total: seen.append((done, total)))
     assert seen == [(done, 25) for done in range(1, 26)]
+
+
+def test_plain_values_for_those_who_want_them(project):
+    report = run_plainly(project.config())
+    assert report["verdict"] == "pass"
+    assert json.loads(json.dumps(report)) == report
+    record = run_plainly(project.config(dry_run=True, limit=2))
+    assert (record["samples"], record["chosen"]) == (25, 2)
 
 
 def test_a_run_without_out_and_report_writes_nothing(project):

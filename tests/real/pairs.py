@@ -98,7 +98,7 @@ def alter_digits(text: str, how: str, rng: random.Random) -> str:
     return text[:place] + digit + text[place + (how == "changed") :]
 
 
-def pairs(folder: Path, seed: int, per_episode: int = 8) -> Iterator[Pair]:
+def pairs(folder: Path, seed: int, per_episode: int = 5) -> Iterator[Pair]:
     rng = random.Random(seed)
     for name, results in episodes(folder):
         candidates = sorted({repr(x): x for x in leaves(results) if quotable(x)}.items())

@@ -20,7 +20,7 @@ GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
 WORK = PIPE | {
-    "plugins", "run", "rescore", "datasets", "verify", "shards", "probe", "doctor",
+    "plugins", "running", "rescore", "datasets", "verify", "shards", "probe", "doctor",
     "offers", "selection", "fingerprints", "evaluate", "driving", "_version",
 }  # fmt: skip
 
@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "runners": (CALLS | {"store", "runners"}, False),
     "play": (CALLS, True),
     "plugins": ({"errors"}, False),
-    "run": (WORK, False),
+    "running": (WORK, False),
     "rescore": (WORK, False),
     "offers": (WORK, False),
     "selection": (WORK, False),

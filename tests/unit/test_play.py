@@ -400,3 +400,34 @@ def test_turn_ranges_cut_the_output_back_into_its_turns(texts):
     assert output == "\n".join(text for text in texts if text)
     assert all(0 <= start <= end <= len(data) for start, end in ranges)
     assert list(ranges) == sorted(ranges)
+
+
+_reply = st.builds(
+    Reply,
+    text=st.sampled_from(["", "Yes.", "<think>x</think>No.", CALL_TEXT]),
+    calls=st.sampled_from(
+        [
+            None,
+            (call("web.search", {"q": "tallest tower"}),),
+            (call("read_file", {"path": "a"}), call("no.such", {})),
+        ]
+    ),
+    finish=st.sampled_from(["stop", "stop", "length"]),
+    ends=st.booleans(),
+    ordered=st.sampled_from([True, True, False]),
+)
+
+
+@given(st.lists(st.lists(_reply, min_size=4, max_size=4), min_size=1, max_size=4))
+def test_a_trial_is_the_same_alone_and_in_a_batch(broker, scripts):
+    names = [f"s{number}" for number in range(len(scripts))]
+    offered = frozenset({"web.search", "read_file"})
+    trials = [TrialInput(sample(name), 0, offered, ()) for name in names]
+    settings = PlaySettings(registry=REGISTRY, max_turns=4)
+    runner = Script(dict(zip(names, scripts, strict=True)))
+    together = drive(play(trials, runner, broker, settings))
+    alone = [drive(play([trial], runner, broker, settings))[0] for trial in trials]
+    assert together == alone
+    for played in together:
+        assert played.trace.stop in ("answer", "max_turns", "truncated")
+        assert all(entry.status != "unanswered" for entry in played.trace.tool_trace)

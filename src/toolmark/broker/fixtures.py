@@ -176,15 +176,11 @@ class _EntryReader:
         _check_fields(entry)
         match = _match_of(entry)
         call = self._normalise(_name_of(entry, stem), _key_of(entry, match))
-        try:
-            line = canonical_json({"name": stem, **entry}).encode()
-            result = _encode(entry["result"])
-        except RecursionError:
-            raise NotJson("nested too deeply to be kept") from None
+        line = canonical_json({"name": stem, **entry}).encode()
         fixture = Fixture(
             name=sys.intern(call.name),
             key_json=call.key_json,
-            result=result,
+            result=_encode(entry["result"]),
             digest=hashlib.sha256(line).digest(),
             file=file,
             line=number,

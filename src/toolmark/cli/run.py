@@ -24,7 +24,7 @@ from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
 from toolmark.config import RunConfig, load_config
 from toolmark.reports.progress import RunProgress
-from toolmark.run import DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running import DryRun, ShownPrompt, dry_run, run, show_prompt
 from toolmark.selection import RESULTS
 
 REPORT = "report.json"

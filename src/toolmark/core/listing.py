@@ -11,6 +11,7 @@ from toolmark.core.report import (
     MISSES_CAP,
     Errors,
     ErrorTrial,
+    GroundingCounts,
     MissedCall,
     Misses,
     PrivacyCounts,
@@ -59,6 +60,8 @@ class Listing:
         self._severities: Counter[str] = Counter()
         self._echoed = 0
         self._invented_urls = 0
+        self._spans: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
 
     def add(self, result: Result) -> None:
         self._stops[result.stop] += 1
@@ -73,6 +76,10 @@ class Listing:
             self._add_misses(result)
         if scores.privacy.findings or scores.privacy.invented_urls:
             self._add_findings(scores)
+        self._spans["counted"] += scores.spans_counted
+        self._spans["lax"] += scores.lax.grounded
+        self._spans["strict"] += scores.strict.grounded
+        self._values.update(scores.values)
 
     def misses(self) -> Misses:
         by_tool = dict(sorted(self._missed_by_tool.items()))
@@ -90,6 +97,14 @@ class Listing:
             dict(sorted(self._severities.items())),
             self._echoed,
             self._invented_urls,
+        )
+
+    def grounding(self) -> GroundingCounts:
+        return GroundingCounts(
+            self._spans["counted"],
+            self._spans["lax"],
+            self._spans["strict"],
+            dict(sorted(self._values.items())),
         )
 
     def _add_misses(self, result: Result) -> None:

@@ -195,6 +195,16 @@ class PrivacyCounts(msgspec.Struct, frozen=True):
     invented_urls: int
 
 
+class GroundingCounts(msgspec.Struct, frozen=True):
+    """What all scored answers state, whatever was expected of their samples: recorded
+    conversations without a dataset have no other grounding numbers."""
+
+    spans: int
+    grounded_lax: int
+    grounded_strict: int
+    values: dict[str, int]
+
+
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """All that a clock or a meter measured; two equal runs differ only here. `more` takes token
     and cost totals and whatever else a runner measures."""
@@ -229,6 +239,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     misses: Misses
     errors: Errors
     privacy: PrivacyCounts
+    grounding: GroundingCounts = GroundingCounts(0, 0, 0, {})
     warnings: tuple[str, ...]
     provenance: dict[str, Json]
     timing: Timing

@@ -163,6 +163,7 @@ class Summariser:
             misses=self._listing.misses(),
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
+            grounding=self._listing.grounding(),
             warnings=(*warnings, *self._inputs.warnings(), *_warnings(rules, counts)),
             provenance=dict(provenance or {}),
             timing=judged.timing,

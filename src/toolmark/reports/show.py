@@ -14,6 +14,7 @@ from toolmark.reports.neutral import one_line
 from toolmark.reports.terminal import rounded
 
 SHOWN_JSON = 600
+SHOWN_VALUE = 60
 STATUS_STYLE: dict[EntryStatus, Style] = {
     "ok": "good",
     "error": "warn",
@@ -155,7 +156,7 @@ def _evidence(result: Result) -> Iterator[Block]:
     answer = result.model_output.encode("utf-8")
     rows = tuple(row for span in scores.spans for row in _span_rows(answer, span))
     yield line()
-    yield line("[+…+] grounded span, [-…-] span without evidence", "quiet")
+    yield line("[+…+] counts as grounded, [-…-] does not", "quiet")
     yield Table(("bytes", "in the answer", "is", "call", "path", "value", "strict"), rows)
 
 
@@ -167,7 +168,7 @@ def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
             Cell(f"{match.cls} ({match.kind})", "good"),
             Cell("prompt" if match.call < 0 else str(match.call)),
             Cell(match.path or "/"),
-            Cell(one_line(canonical_json(match.value), 60)),
+            Cell(_excerpt(match.value, _quoted(answer, match.start, match.end))),
             Cell("yes" if match.strict else "no"),
         )
     proved = {(match.start, match.end) for match in span.matches}
@@ -183,8 +184,19 @@ def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
         )
 
 
+def _excerpt(value: Json, quoted: str) -> str:
+    """A value, or of a long text the part around what the answer took from it."""
+    text = value if isinstance(value, str) else canonical_json(value)
+    if len(text) <= SHOWN_VALUE:
+        return one_line(text)
+    place = max(0, text.casefold().find(quoted.casefold()))
+    start = max(0, place - SHOWN_VALUE // 3)
+    end = start + SHOWN_VALUE
+    return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
+
+
 def _quoted(answer: bytes, start: int, end: int) -> str:
-    return one_line(answer[start:end].decode("utf-8", "replace"), 60)
+    return one_line(answer[start:end].decode("utf-8", "replace"), SHOWN_VALUE)
 
 
 def _scores(scores: Scores) -> Iterator[Block]:

@@ -99,6 +99,14 @@ def _verdict(report: Report) -> Iterator[Block]:
         f"{counts.unresolved} samples with a call without a fixture",
         indent=2,
     )
+    grounding = report.grounding
+    if grounding.spans:
+        values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
+        yield line(
+            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
+            f"({grounding.grounded_strict} strictly); values: {values}",
+            indent=2,
+        )
     for warning in report.warnings:
         yield line(f"warning: {warning}", "warn", indent=2)
 
@@ -117,10 +125,8 @@ def _gates(report: Report) -> Iterator[Block]:
             tuple(_gate_row(outcome, report.metrics.get(outcome.name)) for outcome in judged),
             frozenset({2, 4}),
         )
-    for outcome in judged:
-        if outcome.reason and outcome.status != "pass":
-            style = STATUS_STYLE[outcome.status]
-            yield line(f"{outcome.name}: {outcome.reason}{_needed(outcome)}", style, indent=2)
+    for (status, reason), names in _reasons(judged).items():
+        yield line(f"{', '.join(names)}: {reason}", STATUS_STYLE[status], indent=2)
     absent = [outcome.name for outcome in outcomes if outcome.status == "n/a"]
     if absent:
         yield line(f"n/a (no such sample in the dataset): {', '.join(absent)}", "quiet", indent=2)
@@ -152,8 +158,15 @@ def _source_style(outcome: GateOutcome) -> Style:
     return "warn" if outcome.loosened else "quiet"
 
 
-def _needed(outcome: GateOutcome) -> str:
-    return "" if outcome.needed_n is None else f" ({outcome.needed_n} samples would decide)"
+def _reasons(outcomes: Sequence[GateOutcome]) -> dict[tuple[Status, str], list[str]]:
+    """Why gates did not pass, each reason once, with the gates that have it."""
+    found: dict[tuple[Status, str], list[str]] = {}
+    for outcome in outcomes:
+        if outcome.reason and outcome.status != "pass":
+            needed = outcome.needed_n
+            decide = "" if needed is None else f" ({needed} samples would decide)"
+            found.setdefault((outcome.status, outcome.reason + decide), []).append(outcome.name)
+    return found
 
 
 def _ungated(report: Report) -> Iterator[Block]:

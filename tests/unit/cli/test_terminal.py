@@ -13,6 +13,7 @@ from toolmark.core.report import (
     ErrorTrial,
     Failing,
     GateOutcome,
+    GroundingCounts,
     Metric,
     Misses,
     PrivacyCounts,
@@ -47,6 +48,7 @@ def report(**more: Any) -> Report:
         "integration_span_count_histogram": {}, "per_tool_deltas": {}, "locales": {}, "slices": {},
         "repeat": None, "misses": Misses(0, {}, ()), "errors": Errors(0, ()),
         "privacy": PrivacyCounts({}, {}, 0, 0), "warnings": (), "provenance": {},
+        "grounding": GroundingCounts(4, 3, 2, {"supported": 5, "unsupported": 1}),
         "timing": Timing(),
     }  # fmt: skip
     return Report(**{**plain, **more})
@@ -66,6 +68,11 @@ def test_the_verdict_comes_first(verdict):
     text = shown(report(verdict=verdict, verdict_reason="because"))
     assert text.splitlines()[0] == f"{verdict.upper()}  because"
     assert "20 samples: 14 eligible, 3 controls, 2 negative controls, 1 clarify" in text
+
+
+def test_grounding_is_shown_whatever_was_expected():
+    text = shown(report())
+    assert "3 of 4 spans grounded (2 strictly); values: 5 supported, 1 unsupported" in text
 
 
 def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():

@@ -14,7 +14,7 @@ import msgspec
 
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code, resolve_rules
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, plain
 from toolmark.core.protocols import Runner, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Timing
 from toolmark.core.results import Decoding, Fingerprints, Result
@@ -128,6 +128,13 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
         return RunOutcome(report, INTERRUPTED if interrupted else code)
 
 
+def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
+    """`run` for those who want plain JSON values: the report, or what a dry run found out."""
+    config = _complete(config)
+    found: dict[str, Json] = plain(dry_run(config) if config.dry_run else run(config).report)
+    return found
+
+
 def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
     with prepared(config) as setup:
         return DryRun(
@@ -166,8 +173,7 @@ def write_report(path: Path, report: Report) -> None:
 @contextmanager
 def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
     """Open, check and fingerprint everything; nothing has been generated yet."""
-    if not isinstance(config, RunConfig):
-        config = load_config(Path(os.devnull), config)  # what is given is all there is
+    config = _complete(config)
     for written in (config.out, config.report):
         if written is not None and not config.dry_run:
             check_writable(Path(written))
@@ -238,8 +244,8 @@ class _Running:
             return
         out = Path(setup.config.out)
         with _journal_of(setup, out) as journal:
-            with self._interrupts.deferred():
-                for result in journal.results():
+            for result in journal.results():
+                with self._interrupts.deferred():
                     self._count(result)
             self._run_trials(journal)
             if self._errors <= setup.config.errors_allowed(setup.trials):
@@ -323,6 +329,11 @@ def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
         provenance=provenance(setup.pinned),
         warnings=setup.warnings,
     )
+
+
+def _complete(config: RunConfig | Mapping[str, Json]) -> RunConfig:
+    # What a caller gives is all there is: no file of the current folder is read.
+    return config if isinstance(config, RunConfig) else load_config(Path(os.devnull), config)
 
 
 def _dataset_of(config: RunConfig) -> Path | Literal["-"]:

@@ -1,0 +1,48 @@
+"""All real episodes go through `score` as message lists."""
+
+from pathlib import Path
+
+import pytest
+
+from toolmark.rescore import score_file
+from toolmark.store.lines import read_results
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def scored(real_data: Path, tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("episodes")
+    results = []
+    for path in sorted((real_data / "episodes").glob("*.jsonl")):
+        out = folder / path.name
+        score_file(path, {"out": str(out)})
+        results += list(read_results(out))
+    return results
+
+
+def test_every_episode_is_scored(scored):
+    assert len(scored) == 314
+    assert all(result.status == "ok" and result.scores is not None for result in scored)
+
+
+def test_every_call_of_an_episode_is_valid_and_answered(scored):
+    entries = [entry for result in scored for entry in result.tool_trace]
+    assert len(entries) == 1164 + 873
+    assert sum(entry.status in ("ok", "error") for entry in entries) == len(entries)
+
+
+def test_most_values_in_real_answers_are_supported(scored):
+    """About 81 % of the numbers stand in an earlier result, 90 % with the user's own words."""
+    totals = dict.fromkeys(("supported", "derived", "user_said", "unsupported"), 0)
+    for result in scored:
+        for label, count in result.scores.values.items():
+            totals[label] += count
+    checkable = sum(totals.values())
+    assert totals["supported"] / checkable > 0.75, totals
+    assert totals["unsupported"] / checkable < 0.06, totals
+
+
+def test_no_privacy_breach_is_seen_where_data_are_only_echoed(scored):
+    breaches = [result.sample_id for result in scored if not result.scores.privacy_ok]
+    assert breaches == []

@@ -1,0 +1,181 @@
+"""What in a text can be checked against a result, and what only looks like it."""
+
+import pytest
+
+from tests.unit.grounding.asking import kinds, lax, unsupported, values
+
+NUMBER = [
+    ("There are 5 files", "5"),
+    ("5", "5"),
+    ("It is 3.14", "3.14"),
+    ("It is 3.14.", "3.14"),
+    ("1,234,567 people", "1,234,567"),
+    ("12,34,567 people", "12,34,567"),
+    ("1.234,56 Meter", "1.234,56"),
+    ("1 234,56 mètres", "1 234,56"),
+    ("1\u202f234,56 mètres", "1\u202f234,56"),
+    ("1'234.56 Franken", "1'234.56"),
+    ("exactly 1,5 Liter", "1,5"),
+    ("(7)", "7"),
+    ("count=7", "7"),
+    ("x: 7,", "7"),
+    ("**7** files", "7"),
+    ("- 5 apples", "5"),
+    ("* 5 apples", "5"),
+]
+
+
+@pytest.mark.parametrize(("text", "number"), NUMBER)
+def test_numbers_are_values(text, number):
+    [(kind, found)] = values(text)
+    assert kind == "number"
+    assert number in found or found in number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("100MB free", 100), ("5km away", 5), ("3x faster", 3), ("12GB", 12), ("2.5GHz", 2.5), ("80kg", 80),
+        ("250ms", 250), ("1.5h", 1.5), ("20°C", 20), ("20 °C", 20), ("50%", 50), ("7€", 7), ("$7", 7),
+        ("€7.50", 7.5), ("7 USD", 7), ("USD 7", 7), ("£7", 7), ("10k", 10), ("5mm", 5), ("60fps", 60),
+    ],
+)  # fmt: skip
+def test_a_number_with_a_glued_unit_or_currency_is_that_number(text, number):
+    assert kinds(text) == ["number"]
+    assert lax(text, {"n": number})
+    assert not lax(text, {"n": number + 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["2nd", "1st place", "the 3rd one", "4th", "21st", "the first one", "second", "third", "a 112th time"]
+)
+def test_ordinals_are_no_values(text):
+    assert values(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1. First\n2. Second", "1) First", "  12. Item", "(1) First\n(2) Second", "1. Alpha\r\n2. Beta", "- 1. Alpha"],
+)
+def test_list_markers_are_no_values(text):
+    assert values(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-5 degrees", [-5]),
+        ("−5 degrees", [-5]),
+        ("it is -5", [-5]),
+        ("it is (-5)", [-5]),
+        ("[-5]", [-5]),
+        ("$-5", [-5]),
+        ("€−5", [-5]),
+        ("pages 3-5", [3, 5]),
+        ("10–20", [10, 20]),
+        ("10-20", [10, 20]),
+        ("3 - 5", [3, 5]),
+        ("- 5", [5]),
+    ],
+)
+def test_a_minus_is_a_sign_only_at_the_start_or_after_a_blank_bracket_or_currency(text, expected):
+    assert kinds(text) == ["number"] * len(expected)
+    for number in expected:
+        assert lax(text, {"n": number}), number
+        assert not lax(text, {"n": -number}), -number
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-05", "5 January 2024", "January 5, 2024", "Jan 5", "5. Januar 2024", "5 de enero de 2024",
+        "5 janvier 2024", "05.01.2024", "2024年1月5日", "2024/01/05", "17:30", "5pm", "5 pm", "5:30 PM",
+        "10:30:15", "2024-01-05T10:30:00Z", "2024-01-05 10:30", "January 2nd, 2024",
+    ],
+)  # fmt: skip
+def test_dates_and_times_are_one_value_and_no_numbers(text):
+    assert set(kinds(f"It was {text} then")) == {"moment"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("https://example.com/a5/b-7?x=3", "url"),
+        ("http://example.com:8080", "url"),
+        ("www.example.com", "url"),
+        ("joe5@example.com", "email"),
+        ("first.last+tag@sub.example.co.uk", "email"),
+        ('"green door"', "quote"),
+        ("“ab”", "quote"),
+        ("„grüne Tür“", "quote"),
+        ("«la porte»", "quote"),
+        ("「緑の扉」", "quote"),
+        ("`x`", "code"),
+        ("`foo(1, 2)`", "code"),
+        ('"5 files and 7 dirs"', "quote"),
+        ("`a_b` ", "code"),
+        ("ABC123", "identifier"),
+        ("HAT-023", "identifier"),
+        ("foo_bar", "identifier"),
+        ("_private", "identifier"),
+        ("#42", "identifier"),
+        ("#abc", "identifier"),
+        ("v3", "identifier"),
+        ("x86", "identifier"),
+        ("a1b2c3d4", "identifier"),
+        ("1a2b3c4d", "identifier"),
+    ],
+)
+def test_each_kind_is_found_once(text, kind):
+    assert kinds(f"It is {text} there") == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain words only", "well-known self-made", "don't can't won't", "it's the dog's bone", '"x"', "''", '""',
+        "``", "a/b", "e.g. this", "...", "—", "# Heading", "## Heading two", "and/or", "I", "", "C", "O'Brien's",
+        "the '90s" if False else "rock 'n roll", "TODO: this", "a - b", "|---|---|",
+    ],
+)  # fmt: skip
+def test_plain_words_hold_no_value(text):
+    assert values(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'See "https://example.com/a5"', "`https://example.com/5`", '"mail joe5@example.com"', '"on 2024-01-05"',
+        "https://example.com/2024/01/05/id_7", "joe_7@example5.com", "`ABC-123`",
+    ],
+)  # fmt: skip
+def test_nested_values_are_not_counted_twice(text):
+    assert len(values(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1, 2, 3", 3), ("5 files and 7 dirs", 2), ("`a` and `b`", 2), ('"aa" and "bb"', 2), ("2 of 3", 2),
+        ("pages 1 to 2 of 3", 3), ("ABC123, DEF456", 2), ("10:30 and 11:30", 2), ("5% of 80", 2),
+        ("a@b.com, c@d.org", 2), ("`x` 5 “ab” foo_bar", 4),
+    ],
+)  # fmt: skip
+def test_separate_values_are_counted_apart(text, count):
+    assert len(values(text)) == count
+
+
+def test_the_values_of_a_span_that_no_result_holds_are_named():
+    assert unsupported("Found 42 of 50 in `main`", {"count": 42}) == ["50", "`main`"]
+    assert unsupported("Found 42", {"count": 42}) == []
+    assert unsupported("Found 42", {"count": 42}, said=["50"]) == []
+    assert unsupported("Found 50", {"count": 42}, said=["I have 50"]) == []
+
+
+def test_values_are_in_order_and_within_the_text():
+    text = "Am 05.01.2024 um 17:30 kostete „Brot“ 1.234,56 € (`x_1`, #7, a@b.org)."
+    from toolmark.grounding.values import find_values
+
+    found = find_values(text, "de")
+    assert all(0 <= value.start < value.end <= len(text) for value in found)
+    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))

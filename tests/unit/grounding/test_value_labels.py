@@ -1,0 +1,144 @@
+"""Every checkable value of a span is supported, said by the user, derived, or unsupported."""
+
+import pytest
+
+from tests.unit.grounding.asking import call, item, labels, score, turns
+
+
+def label(answer, *calls, **more):
+    [one] = labels(score(f"Integration: {answer}", *calls, **more))
+    return one
+
+
+class TestUserSaid:
+    def test_what_the_prompt_says_is_user_said_and_grounds_nothing(self):
+        scores = score("Integration: the 55 of them", call({"count": 42}), of=item("I have 55 things"))
+        assert labels(scores) == ["user_said"]
+        assert scores["lax"]["f1"] == 0
+
+    def test_an_argument_of_an_earlier_call_is_user_said(self):
+        assert label("the 55", call({"count": 42}, arguments={"q": "x", "top_k": 55})) == "user_said"
+        assert label("the 55", call({"count": 42}, arguments={"q": "room 55"})) == "user_said"
+        answer, ranges = turns("Integration: the 55.", "Integration: the 55.")
+        scores = score(answer, call({"n": 1}, arguments={"q": "room 55"}, turn=1), turns=ranges)
+        assert labels(scores)[1] == "user_said"
+
+    def test_an_argument_of_a_later_call_is_not(self):
+        answer, ranges = turns("Integration: the 55.", "Done.")
+        scores = score(answer, call({"n": 1}, arguments={"q": "room 55"}, turn=2), turns=ranges)
+        assert labels(scores) == ["unsupported"]
+
+    def test_evidence_wins_over_what_the_user_said(self):
+        assert label("the 42", call({"count": 42}), of=item("Are there 42?")) == "supported"
+
+    @pytest.mark.parametrize(
+        ("answer", "prompt"),
+        [
+            ("1,234 of them", "I have 1234"), ("on January 5, 2024", "it is 2024-01-05"), ("for HAT 023", "about HAT-023"),
+            ("at https://example.com/docs", "see example.com/docs"), ("for “green door”", "about the green door"),
+            ("in `main.py`", "open main.py please"), ("to joe@example.org", "mail Joe@example.org"),
+        ],
+    )  # fmt: skip
+    def test_forms_do_not_matter(self, answer, prompt):
+        assert label(answer, call({"count": 9}), of=item(prompt)) == "user_said"
+
+    def test_earlier_user_messages_and_content_parts_count(self):
+        prompt = [
+            {"role": "system", "content": "You are kind"},
+            {"role": "user", "content": [{"type": "text", "text": "I have 55"}, {"type": "image_url", "image_url": {"url": "x"}}]},
+        ]
+        assert label("the 55", call({"count": 42}), of=item(prompt)) == "user_said"
+
+    def test_user_turns_count_once_they_were_sent(self):
+        of = item("Hello there")
+        of["user_turns"] = ["I have 55"]
+        answer, ranges = turns("Integration: the 55.", "Integration: the 55.")
+        scores = score(answer, of=of, turns=ranges)
+        assert labels(scores) == ["unsupported", "user_said"]
+
+    def test_part_of_a_number_in_the_prompt_is_not_said(self):
+        assert label("the 55", call({"count": 42}), of=item("I have 1555 and 55.5")) == "unsupported"
+
+
+PRICES = {"items": [{"price": 110, "name": "pen"}, {"price": 250, "name": "book"}]}
+
+
+class TestDerived:
+    @pytest.mark.parametrize(
+        ("answer", "result", "expected"),
+        [
+            ("360", PRICES, "derived"), ("140", PRICES, "derived"), ("-140", PRICES, "derived"),
+            ("361", PRICES, "unsupported"), ("27500", PRICES, "unsupported"),
+            ("360", {"a": 110, "b": 250}, "unsupported"), ("140", {"a": 110, "b": 250}, "unsupported"),
+            ("50", {"price": 12.5, "qty": 4}, "derived"), ("2200", {"price": 110, "qty": 20}, "derived"),
+            ("2310", {"price": 110, "qty": 21}, "unsupported"), ("27.5", {"price": 11, "qty": 2.5}, "derived"),
+            ("31.25", {"price": 12.5, "qty": 2.5}, "unsupported"),
+            ("600", {"sales": [100, 200, 300]}, "derived"), ("650", {"sales": [100, 200, 300]}, "unsupported"),
+            ("7", {"names": ["aaa", "bbb", "ccc", "ddd", "eee", "fff", "ggg"]}, "derived"),
+            ("6", {"names": ["aaa", "bbb", "ccc", "ddd", "eee", "fff", "ggg"]}, "unsupported"),
+            ("2", PRICES, "derived"), ("0.30", {"x": [{"p": 0.1}, {"p": 0.2}]}, "derived"),
+            ("2.27", {"x": [{"p": 250}, {"p": 110}]}, "unsupported"),
+        ],
+    )  # fmt: skip
+    def test_each_rule(self, answer, result, expected):
+        assert label(f"it is {answer}", call(result)) == expected
+
+    def test_a_sum_over_two_results_under_one_key_is_derived(self):
+        assert label("it is 360", call({"price": 110}), call({"price": 250})) == "derived"
+        assert label("it is 360", call({"price": 110}), call({"cost": 250})) == "unsupported"
+
+    def test_derived_values_ground_no_marker_span(self):
+        scores = score("Integration: it is 360", call(PRICES))
+        assert (scores["lax"]["grounded"], scores["values"]["derived"]) == (0, 1)
+
+    def test_evidence_wins_over_derivation(self):
+        assert label("it is 110", call(PRICES)) == "supported"
+
+    @pytest.mark.parametrize(("count", "expected"), [(32, "derived"), (33, "unsupported")])
+    def test_only_results_with_few_numbers_are_combined(self, count, expected):
+        result = {"rows": [{"n": 1000 + 37 * step * step} for step in range(count)]}
+        wanted = result["rows"][0]["n"] + result["rows"][5]["n"]
+        assert wanted not in [row["n"] for row in result["rows"]]
+        assert label(f"it is {wanted}", call(result)) == expected
+
+    def test_the_limit_is_on_distinct_numbers(self):
+        result = {"rows": [{"n": 1000 + 37 * (step % 10) ** 2} for step in range(90)]}
+        assert label("it is 2037", call(result)) == "derived"
+
+    def test_a_user_said_number_is_no_term(self):
+        assert label("it is 152", call({"n": 97}), of=item("I have 55")) == "unsupported"
+
+    def test_an_echoed_number_is_no_term(self):
+        assert label("it is 630", call({"top_k": 7, "price": 90}, arguments={"q": "x", "top_k": 7})) == "unsupported"
+
+    def test_a_derived_value_does_not_block_a_line(self):
+        result = {"content": "Revenue grew strongly there\nCosts fell a bit", "sales": [100, 200, 300]}
+        assert score("Integration: Revenue grew strongly there by 600", call(result))["lax"]["grounded"] == 1
+
+
+def test_unsupported_values_are_marked_with_their_kind_and_bytes():
+    answer = "Integration: für 77 und `neu` ok"
+    scores = score(answer, call({"count": 42}))
+    data = answer.encode()
+    marks = scores["spans"][0]["values"]
+    assert [(data[m["start"] : m["end"]].decode(), m["kind"], m["label"]) for m in marks] == [
+        ("77", "number", "unsupported"),
+        ("`neu`", "code", "unsupported"),
+    ]
+    assert scores["values"] == {"supported": 0, "derived": 0, "user_said": 0, "unsupported": 2}
+
+
+@pytest.mark.parametrize(
+    ("answer", "leaf", "expected"),
+    [
+        ('it says "green door"', "behind the green door there is a room", "supported"),
+        ('it says "red door"', "behind the green door there is a room", "unsupported"),
+        ('it says "een doo"', "behind the green door there is a room", "unsupported"),
+        ("in `src/main.py`", "src/main.py", "supported"),
+        ("in `src/other.py`", "src/main.py", "unsupported"),
+        ("in `main`", "open main now or later", "supported"),
+        ("`True`", True, "unsupported"),
+    ],
+)
+def test_quotations_and_code_are_supported_by_a_leaf_that_holds_them(answer, leaf, expected):
+    assert label(answer, call({"x": leaf})) == expected
