@@ -11,7 +11,7 @@ import msgspec
 from toolmark.calls.registry import Registry
 from toolmark.config import RunConfig
 from toolmark.core.chance import CrossScore
-from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
+from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from toolmark.core.samples import MARKER, Extractor, Sample
 from toolmark.core.trace import Trace
 from toolmark.offers import REMEMBERED, Offer
@@ -47,16 +47,29 @@ class Evaluator:
 
     def __init__(self, config: RunConfig) -> None:
         self.seconds = 0.0
+        self.scoring = Scoring(
+            integration_span_cap=config.integration_span_cap,
+            strict_keys=config.strict_keys,
+            url_allowlist=config.url_allowlist,
+            privacy_echo=config.privacy_echo,
+        )
         self._config = config
-        self._settings = lru_cache(REMEMBERED)(self._made_settings)
+        self._settings = lru_cache(REMEMBERED)(_settings)
 
     def result(
-        self, played: Played, offer: Offer, origin: Origin, extractor: Extractor | None = None
+        self,
+        played: Played,
+        offer: Offer,
+        origin: Origin,
+        *,
+        extractor: Extractor | None = None,
+        scoring: Scoring | None = None,
     ) -> Result:
-        """`extractor` None: the settings and the sample decide."""
+        """`extractor` and `scoring` None: the run's own settings and the sample decide."""
         sample, trace = played.sample, played.trace
         extractor = extractor or extractor_for(sample, self._config.span_extractor)
-        settings = self._settings(offer.registry, extractor, offer.names)
+        scoring = scoring or self.scoring
+        settings = self._settings(offer.registry, extractor, offer.names, scoring)
         started = time.perf_counter()
         scores = None if played.error is not None else score_trial(sample, trace, settings)
         self.seconds += time.perf_counter() - started
@@ -81,29 +94,29 @@ class Evaluator:
             offered_tools_sha256=offer.sha256,
             fingerprints=origin.fingerprints,
             decoding=origin.decoding,
+            scoring=scoring,
         )
         return redact_result(result) if self._config.redact_pii else result
 
     def cross_score(self, registry: Registry) -> CrossScore:
         """What the summary needs for the level of chance."""
-        settings = self._settings_with(registry)
-        return lambda own, other: cross_score(own, other, settings)
-
-    def _made_settings(
-        self, registry: Registry, extractor: Extractor, offered: frozenset[str]
-    ) -> ScoreSettings:
-        settings = self._settings_with(registry)
-        return msgspec.structs.replace(settings, extractor=extractor, offered=offered)
-
-    def _settings_with(self, registry: Registry) -> ScoreSettings:
-        config = self._config
-        return ScoreSettings(
-            registry=registry,
-            span_cap=config.integration_span_cap,
-            strict_keys=config.strict_keys,
-            url_allowlist=config.url_allowlist,
-            echo_denied=config.privacy_echo == "deny",
+        return lambda own, other: cross_score(
+            own, other, self._settings(registry, own.span_extractor, None, own.scoring)
         )
+
+
+def _settings(
+    registry: Registry, extractor: Extractor, offered: frozenset[str] | None, scoring: Scoring
+) -> ScoreSettings:
+    return ScoreSettings(
+        registry=registry,
+        offered=offered,
+        extractor=extractor,
+        span_cap=scoring.integration_span_cap,
+        strict_keys=scoring.strict_keys,
+        url_allowlist=scoring.url_allowlist,
+        echo_denied=scoring.privacy_echo == "deny",
+    )
 
 
 def _ranges_of(trace: Trace) -> tuple[ByteRange, ...] | None:

@@ -16,7 +16,7 @@ from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code
 from toolmark.core.jsontext import Json, digest
 from toolmark.core.report import Report, ReportHeader, Timing
-from toolmark.core.results import Decoding, Fingerprints, Result
+from toolmark.core.results import Decoding, Fingerprints, Result, Scoring
 from toolmark.core.samples import Extractor, Sample, expectation_of
 from toolmark.core.summary import Scope, Summariser
 from toolmark.core.trace import Trace, TraceEntry
@@ -125,7 +125,13 @@ class _Scoring:
         error = None if line.status == "ok" else line.error or "no reason is given"
         used = line.used_fixtures_sha256 or digest([])
         played = Played(sample, line.trial, trace, used, error)
-        return self.evaluator.result(played, offer, self._origin(line), self._extractor(line))
+        return self.evaluator.result(
+            played,
+            offer,
+            self._origin(line),
+            extractor=self._extractor(line),
+            scoring=self._scoring(line),
+        )
 
     def _played(self, sample: Sample, line: Recorded, offers: Offers) -> Result:
         """Anybody else's line: calls may stand in the text, thinking too."""
@@ -143,13 +149,26 @@ class _Scoring:
         [played] = drive_at_once(play([trial], OneRecording(replies), None, settings))
         if offered is None:
             offer = _named_in(played.trace, offer)
-        return self.evaluator.result(played, offer, self._origin(line), self._extractor(line))
+        extractor = self._extractor(line)
+        return self.evaluator.result(played, offer, self._origin(line), extractor=extractor)
 
     def _extractor(self, line: Recorded) -> Extractor | None:
         """A line knows what its dataset had decided, unless somebody decides anew."""
         if self._dataset is not None or self._config.source_of("span_extractor") != "default":
             return None
         return line.span_extractor if isinstance(line, RecordedAnswer) else None
+
+    def _scoring(self, line: RecordedAnswer) -> Scoring:
+        """What the line was scored with, except where a dataset or an option decides anew."""
+        asked = self.evaluator.scoring
+        if self._dataset is not None or line.scoring is None:
+            return asked
+        decided = {
+            name: getattr(asked, name)
+            for name in Scoring.__struct_fields__
+            if self._config.source_of(name) != "default"
+        }
+        return msgspec.structs.replace(line.scoring, **decided)
 
     def _origin(self, line: Recorded) -> Origin:
         recorded = line if isinstance(line, RecordedAnswer) else None

@@ -2,7 +2,10 @@
 
 import json
 
+import jsonschema_rs
 import pytest
+
+from toolmark import resources, sample_id_of
 
 
 def read_report(path):
@@ -27,7 +30,10 @@ def test_a28_the_demo_runs_and_says_where_everything_is(toolmark, tmp_path):
         "toolmark show",
     ):
         assert part in finished.stdout
-    assert len((tmp_path / "demo-run" / "results.jsonl").read_bytes().splitlines()) == 153
+    lines = (tmp_path / "demo-run" / "results.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 153
+    schema = jsonschema_rs.Draft202012Validator(resources.schema("eval_result"))
+    assert all(schema.is_valid(json.loads(line)) for line in lines)  # a21, a49
     assert read_report(tmp_path / "demo-run" / "report.json")["verdict"] == "pass"
     assert toolmark("demo").returncode == 0  # twice
 
@@ -82,6 +88,47 @@ def test_a_model_that_says_nothing_or_always_the_same_fails(toolmark, world, cha
     assert toolmark(*world.arguments("--no-fail-on-gate-failure")).returncode == 0
 
 
+@pytest.mark.parametrize(("size", "code"), [(14, 5), (15, 1)])
+def test_a43_fifteen_samples_decide_and_fourteen_do_not(toolmark, world, size, code):
+    world.items = world.items[:size]
+    world.write_dataset({})
+    lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()[:size]]
+    world.write(world.answers, [{**line, "model_output": "I do not know."} for line in lines])
+    finished = toolmark(*world.arguments())
+    assert finished.returncode == code, finished.stdout
+
+
+def test_a137_a_contaminated_control_fails_at_any_n_and_is_named(toolmark, world):
+    world.items.append(
+        {"prompt": "hi", "metadata": {"sample_id": "hi-1", "expected_behaviour": "no_tool"}}
+    )
+    world.write_dataset({})
+    call = {"name": "web.search", "arguments": {"q": "open issues of project 1"}}
+    with world.answers.open("a") as file:
+        answer = {"sample_id": "hi-1", "model_output": "Hi.", "tool_trace": [call]}
+        file.write(json.dumps(answer) + "\n")
+    finished = toolmark(*world.arguments())
+    assert finished.returncode == 1
+    assert "controls_with_integration (1): hi-1" in finished.stdout
+
+
+def test_a19_a_call_outside_the_allowlist_is_reported(toolmark, world):
+    (world.folder / "allowed.json").write_text('["read_file"]')
+    finished = toolmark(*world.arguments("--allowlist", "allowed.json"))
+    assert finished.returncode == 1
+    assert "no sample is ever offered it" in finished.stdout
+    assert "tool_not_allowed" in toolmark("show", "results.jsonl", "issues-00").stdout
+
+
+def test_a41_seed_and_decoding_stand_in_results_and_report(toolmark, world):
+    toolmark(*world.arguments("--seed", "7", "--temperature", "null", "--max-tokens", "99"))
+    first = json.loads((world.folder / "results.jsonl").read_text("utf-8").splitlines()[0])
+    header = read_report(world.folder / "report.json")["header"]
+    for decoding in (first["decoding"], header["decoding"]):
+        assert (decoding["seed"], decoding["temperature"], decoding["max_tokens"]) == (7, None, 99)
+    assert header["seed"] == 7
+
+
 def test_quiet_prints_one_line(toolmark, world):
     assert toolmark(*world.arguments("--quiet")).stdout.count("\n") == 1
 
@@ -98,8 +145,6 @@ def test_fail_on_inconclusive_asks_for_every_gate(toolmark, world):
     world.items.append({"prompt": "hi", "metadata": {"expected_behaviour": "no_tool"}})
     world.write_dataset({})
     lines = world.answers.read_text("utf-8")
-    from toolmark import sample_id_of
-
     hello = {"sample_id": sample_id_of(world.items[-1]), "model_output": "Hello."}
     world.answers.write_text(lines + json.dumps(hello) + "\n")
     assert toolmark(*world.arguments()).returncode == 0

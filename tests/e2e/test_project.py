@@ -1,7 +1,9 @@
 """What a stranger touches first: make targets, workflows, licence, pinned versions."""
 
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -39,6 +41,33 @@ def test_make_test_real_insists_on_the_real_material(tmp_path: Path):
     )
     assert finished.returncode != 0
     assert "set TOOLMARK_REAL_DATA" in finished.stderr
+
+
+def test_a128_make_ci_broker_smoke_fails_when_fixtures_break(tmp_path: Path):
+    """One fixture of ten with another key is not what the dataset asks for any more."""
+    command = tmp_path / "toolmark"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/src exec {sys.executable} -m toolmark "$@"\n')
+    command.chmod(0o755)
+    fixtures = shutil.copytree(ROOT / "src/toolmark/data/fixtures", tmp_path / "fixtures")
+    make = [
+        "make",
+        "ci-broker-smoke",
+        f"READY={command}",
+        f"BIN={tmp_path}",
+        f"FIXTURES={fixtures}",
+    ]
+    whole = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    for path in fixtures.glob("*.jsonl"):
+        lines = path.read_text("utf-8").splitlines()
+        broken = [
+            line.replace('"key": {"', '"key": {"x_', 1) if number % 10 == 0 else line
+            for number, line in enumerate(lines)
+        ]
+        path.write_text("\n".join(broken), "utf-8")
+    finished = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode != 0
+    assert finished.stdout.startswith("FAIL")
 
 
 @pytest.mark.parametrize(

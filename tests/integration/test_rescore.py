@@ -32,6 +32,40 @@ def test_a26_own_results_give_the_same_lines_and_the_same_numbers(demo, tmp_path
     assert outcome.exit_code == 0
 
 
+def test_a_line_alone_knows_what_it_was_scored_with(project, tmp_path):
+    """Cap, strict keys, allowlist and echo rule of the header come back without the dataset."""
+    header = {
+        "integration_span_cap": 1,
+        "strict_keys": ["summary"],
+        "url_allowlist": ["tools.test"],
+        "privacy_echo": "deny",
+        "span_extractor": "marker",
+    }
+    answers = [
+        {
+            "sample_id": f"s{number:03}",
+            "model_output": f"Integration: {1000 + 7 * number} people.\nIntegration: See"
+            " https://tools.test/x or ann.lee@mail.test",
+            "tool_trace": [{"name": "web.search", "arguments": {"q": f"city {number}"}}],
+        }
+        for number in range(25)
+    ]
+    items = [json.loads(line) for line in project.dataset.read_text("utf-8").splitlines()][1:]
+    project.write(items=items, answers=answers, header=header)
+    project.run()
+    again = tmp_path / "again.jsonl"
+    score_file(project.out, {"out": str(again)})
+    assert again.read_bytes() == project.out.read_bytes()
+    first = json.loads(again.read_text("utf-8").splitlines()[0])
+    assert first["scores"]["spans_over_cap"] == 1
+    assert first["scores"]["strict"]["grounded"] == 0
+    assert first["scores"]["privacy"]["invented_urls"] == []
+    wider = score_file(project.out, {"out": str(again), "integration_span_cap": 2})
+    assert wider.report.integration_span_count_histogram["2"] == 25
+    first = json.loads(again.read_text("utf-8").splitlines()[0])
+    assert first["scores"]["spans_over_cap"] == 0
+
+
 def test_a14_a141_scoring_opens_no_socket_and_no_event_loop(demo, tmp_path, monkeypatch):
     run(demo)
 

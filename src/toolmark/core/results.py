@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from toolmark.core.jsontext import Json
-from toolmark.core.samples import Extractor
+from toolmark.core.samples import DEFAULT_SPAN_CAP, Extractor
 from toolmark.core.scores import Scores
 from toolmark.core.trace import Said, Stop, TraceEntry
 
@@ -38,6 +38,16 @@ class Decoding(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: str | None = "auto"
 
 
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scores depend on beside the sample and its trace, so that a line can be scored
+    again by itself."""
+
+    integration_span_cap: int = DEFAULT_SPAN_CAP
+    strict_keys: tuple[str, ...] | None = None
+    url_allowlist: tuple[str, ...] = ()
+    privacy_echo: Literal["allow", "deny"] = "allow"
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Identified by (sample_id, trial). Holds no time. `scores` is None where status is error."""
 
@@ -61,3 +71,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     offered_tools_sha256: str
     fingerprints: Fingerprints
     decoding: Decoding
+    scoring: Scoring = Scoring()

@@ -15,7 +15,7 @@ import msgspec
 
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, parse_json
-from toolmark.core.results import ByteRange, Decoding, Fingerprints
+from toolmark.core.results import ByteRange, Decoding, Fingerprints, Scoring
 from toolmark.core.samples import Extractor
 from toolmark.core.trace import Said, Stop, TraceEntry, entry_of
 from toolmark.errors import BadInput
@@ -48,6 +48,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     offered_tools_sha256: str | None = None
     fingerprints: Fingerprints | None = None
     decoding: Decoding | None = None
+    scoring: Scoring | None = None
 
 
 class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,7 @@ _VERBATIM = (
 class _Origin(msgspec.Struct):
     fingerprints: Fingerprints | None = None
     decoding: Decoding | None = None
+    scoring: Scoring | None = None
 
 
 class BadLine(BadInput):
@@ -207,6 +209,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         status=get("status") or "ok",
         fingerprints=origin.fingerprints,
         decoding=origin.decoding,
+        scoring=origin.scoring,
         **{name: value[name] for name in _VERBATIM if name in value},
     )
 
