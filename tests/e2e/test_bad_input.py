@@ -176,13 +176,19 @@ def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environme
     assert len((world.folder / "results.jsonl").read_text("utf-8").splitlines()) == 20
 
 
-def test_a_closed_pipe_is_quiet(world, child_environment):
-    """`toolmark … | true`: nobody reads, nobody complains."""
-    command = f"{sys.executable} -m toolmark fixtures check {world.fixtures} | true"
-    finished = subprocess.run(
-        ["bash", "-c", command], env=child_environment, capture_output=True, text=True, check=False
+def in_bash(command, env):
+    return subprocess.run(
+        ["bash", "-c", command], env=env, capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.parametrize("words", ["--help", "run --help", "fixtures check"])
+def test_a_closed_pipe_is_quiet(child_environment, words):
+    """Nobody reads, nobody complains."""
+    command = f"{sys.executable} -m toolmark {words} | true; echo ${{PIPESTATUS[0]}}"
+    finished = in_bash(command, child_environment)
     assert finished.stderr == ""
+    assert finished.stdout.strip() in ("0", "141")
 
 
 def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(toolmark, world):
@@ -190,11 +196,9 @@ def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(toolmark, 
     assert finished.returncode == 0, finished.stderr
 
 
-def test_a_full_standard_output_is_an_error(world, child_environment):
-    command = f"{sys.executable} -m toolmark fixtures check {world.fixtures} > /dev/full"
-    finished = subprocess.run(
-        ["bash", "-c", command], env=child_environment, capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize("words", ["--help", "run --help", "fixtures check"])
+def test_a_full_standard_output_is_an_error(child_environment, words):
+    finished = in_bash(f"{sys.executable} -m toolmark {words} > /dev/full", child_environment)
     assert finished.returncode == 4
     assert finished.stderr.startswith("toolmark: error: No space left")
 

@@ -20,7 +20,13 @@ class Pair(NamedTuple):
     excluded: bool  # the altered form is another value of the evidence
 
 
-FRAMES = ("The value is {}.", "It comes to {} in total", "See {} for this one", "Here: **{}**", "{}")
+FRAMES = (
+    "The value is {}.",
+    "It comes to {} in total",
+    "See {} for this one",
+    "Here: **{}**",
+    "{}",
+)
 
 
 def episodes(folder: Path) -> Iterator[tuple[str, list[object]]]:
@@ -61,7 +67,9 @@ def quotable(leaf: object) -> bool:
 def number_forms(leaf: int | float, rng: random.Random) -> str:
     plain = f"{leaf}" if isinstance(leaf, int) else repr(leaf)
     grouped = f"{leaf:,}"
-    return rng.choice([plain, f"${grouped}", grouped, f"\u202f${grouped}", f"{grouped} USD", f"€{plain}"])
+    return rng.choice(
+        [plain, f"${grouped}", grouped, f"\u202f${grouped}", f"{grouped} USD", f"€{plain}"]
+    )
 
 
 def id_forms(leaf: str, rng: random.Random) -> str:

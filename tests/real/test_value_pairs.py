@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.real.pairs import pairs
 
 import toolmark
-from tests.real.pairs import pairs
 
 pytestmark = pytest.mark.real
 

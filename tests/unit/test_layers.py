@@ -75,7 +75,9 @@ def imports_of(path: Path) -> set[str]:
     return names - {"toolmark"}
 
 
-MODULES = sorted(path for path in SRC.rglob("*.py") if "data" not in path.relative_to(SRC).parts[:1])
+MODULES = sorted(
+    path for path in SRC.rglob("*.py") if "data" not in path.relative_to(SRC).parts[:1]
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
@@ -98,7 +100,9 @@ def test_heavy_modules_are_imported_only_where_used(path: Path):
         alias.name.split(".")[0]
         for node in tree.body
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+        for alias in (
+            node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")]
+        )
     }
     heavy = {"numpy", "rich", "aiohttp", "torch", "transformers", "ray", "mcp"}
     assert not top & heavy, f"{path}: {top & heavy} at module level"

@@ -34,16 +34,24 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] in (["-h"], ["--help"], ["help"]):
-        print(overview())
-        return 0
+        return _say(overview())
     if words[:1] in (["-V"], ["--version"]):
         from toolmark._version import __version__
 
-        print(f"toolmark {__version__}")
-        return 0
+        return _say(f"toolmark {__version__}")
     from toolmark.cli.dispatch import dispatch
 
     return dispatch(words)
+
+
+def _say(text: str) -> int:
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        from toolmark.cli.dispatch import cannot_go_on
+
+        return cannot_go_on(error)
+    return 0
 
 
 def overview() -> str:

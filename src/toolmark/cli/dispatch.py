@@ -27,14 +27,18 @@ def dispatch(words: list[str]) -> int:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        _forget_stdout()
-        return CLOSED_PIPE
     except OSError as error:
-        _forget_stdout()
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", 4 if error.errno in NO_ROOM else 2)
+        return cannot_go_on(error)
     return code
+
+
+def cannot_go_on(error: OSError) -> int:
+    """A closed pipe is quiet: whoever read from us had enough."""
+    _forget_stdout()
+    if isinstance(error, BrokenPipeError):
+        return CLOSED_PIPE
+    where = f"{error.filename}: " if error.filename else ""
+    return _fail(f"{where}{error.strerror or error}", 4 if error.errno in NO_ROOM else 2)
 
 
 def _call(words: list[str]) -> int:

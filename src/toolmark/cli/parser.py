@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
 from textwrap import dedent
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from toolmark.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -22,13 +25,11 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stdout).write(self.format_help())  # argparse itself hides a full disk
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n  see: {self.prog} --help")
-
-
-def given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, object]:
-    """The options that really stood on the command line (their default is SUPPRESS)."""
-    return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def _indented(text: str) -> str:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import babel
 
+from toolmark.grounding.text import joins
+
 _NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
 
 
@@ -110,7 +112,7 @@ def _named_forms(locale: str | None) -> _NamedForms:
             re.IGNORECASE,
         ),
         re.compile(rf"(?<!\w)(?P<m>{any_month})\.?,?\s(?:de\s|of\s)?$", re.IGNORECASE),
-        re.compile(rf"(?<!\w)(?P<m>{capital})\.?\s$"),
+        re.compile(rf"(?<!\w)(?=[A-Z])(?P<m>(?i:{capital}))\.?\s$"),
         re.compile(rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\w|[.,]\d|:\d)(?:,?\s{year})?"),
     )
 
@@ -132,7 +134,7 @@ def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
 
 def _may_begin(text: str, start: int) -> bool:
     before = text[start - 1] if start else " "
-    return before in " \n\t\u00a0\u202f(" or not (before.isalnum() or before in "_.,:/-$€£")
+    return before in " \n\t\u00a0\u202f(" or not (joins(before) or before in ".,:/-$€£")
 
 
 def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMoment | None:

@@ -19,7 +19,7 @@ from toolmark.grounding.text import find_at_boundaries, fold, token_pattern
 from toolmark.grounding.values import Value, find_values, identifier_key
 from toolmark.grounding.words import STOP_WORDS
 
-MAX_DEPTH = 200
+MAX_DEPTH = 400
 RUN_TOKENS = 5
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
 MAX_DISTINCT = 32  # beyond that many numbers some sum or difference fits anything

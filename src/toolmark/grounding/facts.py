@@ -23,8 +23,17 @@ class Fact(NamedTuple):
     def is_in(self, grounder: Grounder, span: Span) -> bool:
         """Does the span hold it, in whatever form?"""
         if self.value is not None:
-            return any(same_value(self.value, other) for other in grounder.values_in(span))
+            return any(self._is(other, grounder) for other in grounder.values_in(span))
         return find_at_boundaries(self.text, fold(grounder.text[span[0] : span[1]])) >= 0
+
+    def _is(self, other: Value, grounder: Grounder) -> bool:
+        if self.value is None:
+            return False
+        return same_value(self.value, other) or (
+            self.value.kind == "identifier"
+            and other.text.isdecimal()
+            and any(key == self.value.key for _, key in grounder.joined_keys(other))
+        )
 
     def support(self, evidence: Evidence, turn: int | None) -> list[Leaf]:
         """The leaves of served results that hold it."""

@@ -61,7 +61,7 @@ class Grounder:
             if match is not None:
                 if match.kind != "month":
                     matches.append(match)
-            elif self.said.holds(value, turn):
+            elif self._was_said(value, turn):
                 label = "user_said"
             else:
                 found = self._derived(value, turn)
@@ -123,12 +123,22 @@ class Grounder:
         self, value: Value, turn: int | None, errors: bool
     ) -> tuple[int, Leaf | None]:
         """`HAT 023` and `credit card 4421486`: up to three words before the digits."""
-        for start in self._words_before(value.start):
-            key = identifier_key(self.text[start : value.end])
+        for start, key in self.joined_keys(value):
             leaf = self.evidence.identifier(key, turn, errors)
             if leaf is not None:
                 return start, leaf
         return value.start, None
+
+    def joined_keys(self, value: Value) -> Iterator[tuple[int, str]]:
+        """Identifiers that the value may be the end of: where they begin, and their keys."""
+        for start in self._words_before(value.start):
+            yield start, identifier_key(self.text[start : value.end])
+
+    def _was_said(self, value: Value, turn: int | None) -> bool:
+        return self.said.holds(value, turn) or (
+            value.text.isdecimal()
+            and any(self.said.holds_key(key, turn) for _, key in self.joined_keys(value))
+        )
 
     def _words_before(self, position: int) -> Iterator[int]:
         """Where the last one, two, three words before a position begin."""

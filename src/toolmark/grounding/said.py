@@ -46,8 +46,12 @@ class Said:
             )
         if value.kind in ("quote", "code"):
             return self.holds_text(value.key, turn)
-        at = self._keys.get(value.key)
-        return (at is not None and _earlier(at, turn)) or self._squeezed(value.key, turn)
+        return self.holds_key(value.key, turn) or self._squeezed(value.key, turn)
+
+    def holds_key(self, key: str, turn: int | None) -> bool:
+        self._index()
+        at = self._keys.get(key)
+        return at is not None and _earlier(at, turn)
 
     def holds_text(self, folded: str, turn: int | None) -> bool:
         self._index()

@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 # Scripts written without blanks: there is a token boundary between any two of their characters.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
@@ -32,12 +32,12 @@ def _marks() -> str:
 
 @lru_cache(maxsize=1)
 def _unicode_token() -> re.Pattern[str]:
-    return re.compile(rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{_marks()}])+")
+    return re.compile(rf"[{UNSPACED}]|(?:[^\W{UNSPACED}]|[{_marks()}])+")
 
 
 @lru_cache(maxsize=1)
 def _unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED}]")
+    return re.compile(f"[{UNSPACED}]")
 
 
 def token_pattern(text: str) -> re.Pattern[str]:
@@ -114,6 +114,13 @@ def is_boundary(text: str, position: int) -> bool:
         return False
     unspaced = _unspaced()
     return bool(unspaced.match(before) or unspaced.match(after))
+
+
+def joins(char: str) -> bool:
+    """Would this character be one token with a digit beside it?"""
+    if char.isascii():
+        return char.isalnum() or char == "_"
+    return _is_word(char) and not _unspaced().match(char)
 
 
 def _is_word(char: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from toolmark.grounding import numbers
 from toolmark.grounding.dates import FoundMoment, Moment, find_moments
-from toolmark.grounding.text import fold
+from toolmark.grounding.text import UNSPACED, fold
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 
@@ -56,7 +56,7 @@ _REST = (
     r'|(?P<key>(?<![\w\\])"[^"\n]{1,80}"\s?:)'
     rf"|(?P<quote>(?<!\w)(?:{_QUOTES})|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
     r"|(?P<hash>(?<![\w&])\#\w[\w-]*)"
-    r"|(?P<word>(?<!\w)_*[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+)"
+    r"|(?P<word>(?<!\w)(?:_+[^\W_]\w*|[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+))"
     r"(?:(?<=\d)\.\w*\d\w*|-\w*\d\w*)*)"
     rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
     r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
@@ -64,14 +64,19 @@ _REST = (
 _DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _patterns(
-    at: bool, scheme: bool, domain: bool, apostrophe: bool
+    plain: bool, at: bool, scheme: bool, domain: bool, apostrophe: bool
 ) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The token pattern with only the alternatives that the text can need, and the characters
     one of which stands in every token: between them whole words are skipped."""
     token = (_HTTP if scheme or domain else "") + (_EMAIL if at else "")
     token += (_DOMAIN if domain else "") + _REST
+    if not plain:
+        # `1,234円` is a number beside a word: scripts without blanks join nothing.
+        token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])")
+        token = token.replace(r"[^\W\d_]", rf"[^\W\d_{UNSPACED}]")
+        token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
     hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
     hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
     return re.compile(token), re.compile(hot)
@@ -87,6 +92,8 @@ _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _BEFORE_JSON_STRING = re.compile(r'":\s*\[?\s*$')
 _AFTER_JSON_STRING = re.compile(r",?[ \t]*(?:\n|$)")
+_EMPHASIS_START = re.compile(r"(?<!\w)_+\w")
+_EMPHASIS_END = re.compile(r"\w_+(?!\w)")
 _HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
 _CODE_AMOUNT = re.compile(rf"(?:{_CODES})(\d+)")
 _URL_TAIL = ".,;:!?…。，！？)]}>'\"’”»*_"
@@ -117,7 +124,7 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     """The checkable values of a text, in order; nested ones only inside their outer one."""
     text = break_literal_newlines(text)
     domain = "." in text and _DOMAIN_SIGN.search(text) is not None
-    token, hot = _patterns("@" in text, "://" in text, domain, "'" in text)
+    token, hot = _patterns(text.isascii(), "@" in text, "://" in text, domain, "'" in text)
     if not hot.search(text):
         return []
     moments = find_moments(text, locale) if _DIGIT.search(text) else []
@@ -156,7 +163,7 @@ def _scan(
                 yield value
                 position = max(position, value.end)
         elif match.lastgroup == "word":
-            yield from _word_values(start, match[0], locale)
+            yield from _word_values(start, match[0], text, locale)
         else:
             yield from _plain_value(match, text, locale)
 
@@ -208,7 +215,7 @@ def _quoted(
         yield inner[0]
     else:
         key = fold(content).strip(_QUOTE_EDGE)
-        if len(key) > 1:
+        if len(key) > 1 or kind == "code":
             yield Value(start, end, kind, content, key=key, inner=inner)
 
 
@@ -220,9 +227,11 @@ def _is_json_string(text: str, start: int, end: int) -> bool:
     return not text[line:start].strip() and _AFTER_JSON_STRING.match(text, end) is not None
 
 
-def _word_values(start: int, found: str, locale: str | None) -> Iterator[Value]:
-    bare = found.strip("_")  # Markdown emphasis
-    start += found.index(bare)
+def _word_values(start: int, found: str, text: str, locale: str | None) -> Iterator[Value]:
+    bare = found
+    if found[0] == "_" or found[-1] == "_":
+        bare = _without_emphasis(start, found, text)
+        start += found.index(bare)
     if not (_DIGIT.search(bare) or "_" in bare):
         return
     head, _, rest = bare.partition("-")
@@ -237,6 +246,17 @@ def _word_values(start: int, found: str, locale: str | None) -> Iterator[Value]:
     else:
         end = start + len(bare)
         yield Value(start, end, "identifier", bare, key=identifier_key(bare))
+
+
+def _without_emphasis(start: int, found: str, text: str) -> str:
+    """`_word_` and `_two words_` are Markdown; `_private` and `tail_` are names."""
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
+    before = text[line_start:start]
+    after = text[start + len(found) : line_end if line_end >= 0 else len(text)]
+    opens = found[0] == "_" and (found[-1] == "_" or _EMPHASIS_END.search(after))
+    closes = found[-1] == "_" and (found[0] == "_" or _EMPHASIS_START.search(before))
+    bare = found.lstrip("_") if opens else found
+    return bare.rstrip("_") if closes else bare
 
 
 def _number_values(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:

@@ -21,20 +21,34 @@ un une vos votre vous oui non vrai faux
 """
 STOP_WORDS = frozenset(_STOP.casefold().split())
 
-# Stems: each is looked for at the start of a word, so that inflected forms count.
+# Whole words and phrases; `(…)` are the endings that a word may have, `_` is a blank.
 _FAILURE = """
-fail error unable unavailable cannot couldn can't could\\snot couldn't wasn't\\sable unsuccessful
-timeout timed\\sout not\\sfound no\\sresult no\\sluck denied refused unreachable problem issue
-went\\swrong did\\snot\\swork didn't\\swork not\\savailable nothing\\sfound nothing\\swas\\sfound
-fehl gescheitert nicht\\smöglich konnte\\snicht konnten\\snicht nicht\\sgefunden nicht\\sverfügbar
-zeitüberschreitung abgelehnt verweigert leider\\snicht unmöglich keine\\sergebnisse
-falló fallo fallar falla imposible no\\spude no\\sse\\spudo no\\sfue\\sposible no\\sencontr
-no\\sdisponible denegad rechazad tiempo\\sde\\sespera sin\\sresultados
-échec échou erreur impossible n'ai\\spas\\spu n’ai\\spas\\spu n'a\\spas\\spu n’a\\spas\\spu
-introuvable indisponible refusé délai\\sdépassé aucun\\srésultat pas\\strouvé
+fail(s|ed|ing|ure|ures) error(s|ed) unable unavailable unsuccessful(ly) cannot can't can’t can_not
+couldn't couldn’t could_not wasn't_able wasn’t_able was_not_able did_not_work didn't_work
+didn’t_work timeout(s) time-out timed_out not_found no_result(s) nothing_found nothing_was_found
+not_available denied refused rejected unreachable problem(s) issue(s) went_wrong invalid aborted
+fehler(s|n|haft) fehlgeschlagen fehlschlag fehlschlug fehlte fehlt gescheitert scheiterte
+nicht_möglich unmöglich konnte_nicht konnten_nicht kann_nicht nicht_gefunden nicht_verfügbar
+nicht_erreichbar zeitüberschreitung abgelehnt verweigert leider_nicht keine_ergebnisse
+falló fallo(s) fallar falla(n|do) fallado error(es) imposible no_pude no_pudo no_pudieron no_se_pudo
+no_se_puede no_fue_posible no_es_posible no_encontr(é|ó|amos|ado|ada) no_se_encontr(ó|aron)
+no_disponible denegad(o|a) rechazad(o|a) tiempo_de_espera sin_resultados
+échec(s) échou(é|ée|er|e) erreur(s) impossible(s) n'ai_pas_pu n’ai_pas_pu n'a_pas_pu n’a_pas_pu
+n'avons_pas_pu n’avons_pas_pu introuvable(s) indisponible(s) refusé(e) délai_dépassé aucun_résultat
+pas_trouvé(e) a_échoué pas_disponible
 """
+
+
+def _alternative(word: str) -> str:
+    body, _, endings = word.partition("(")
+    pattern = re.escape(body).replace("_", r"\s+")
+    return f"{pattern}(?:{endings.rstrip(')')})?" if endings else pattern
+
+
 _FAILURE_RE = re.compile(
-    r"(?<!\w)(?:" + "|".join(sorted(_FAILURE.split(), key=len, reverse=True)) + ")",
+    r"(?<!\w)(?:"
+    + "|".join(map(_alternative, sorted(_FAILURE.split(), reverse=True)))
+    + r")(?!\w)",
     re.IGNORECASE,
 )
 

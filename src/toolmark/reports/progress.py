@@ -28,18 +28,17 @@ class RunProgress:
         self._started = time.monotonic()
         self._shown = self._started
 
-    def __call__(self, finished: int, total: int, errors: int = 0, misses: int = 0) -> None:
+    def __call__(self, finished: int, total: int) -> None:
         now = time.monotonic()
         if self._silent or (now - self._shown < self._pause and finished < total):
             return
         self._shown = now
-        trouble = f"{misses} misses, {errors} errors"
         if self._is_bar:
-            self._draw(finished, total, trouble)
+            self._draw(finished, total)
         elif now - self._started >= self._pause:
             rate = finished / (now - self._started)
             left = f"about {(total - finished) / rate:.0f} s left"
-            text = f"{finished} of {total} trials, {rate:.1f}/s, {left}, {trouble}"
+            text = f"{finished} of {total} trials, {rate:.1f}/s, {left}"
             print(text, file=self._stream, flush=True)
 
     def __enter__(self) -> Self:
@@ -54,13 +53,13 @@ class RunProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def _draw(self, finished: int, total: int, trouble: str) -> None:
+    def _draw(self, finished: int, total: int) -> None:
         if self._bar is None or self._task is None:
             self._bar = _bar_on(self._stream)
-            self._task = self._bar.add_task("trials", total=total, trouble=trouble, rate=0.0)
+            self._task = self._bar.add_task("trials", total=total, rate=0.0)
             self._bar.start()
         rate = finished / max(time.monotonic() - self._started, 1e-9)
-        self._bar.update(self._task, completed=finished, total=total, trouble=trouble, rate=rate)
+        self._bar.update(self._task, completed=finished, total=total, rate=rate)
 
 
 def _bar_on(stream: TextIO) -> Progress:
@@ -78,7 +77,6 @@ def _bar_on(stream: TextIO) -> Progress:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]:.1f}/s"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[trouble]}"),
         console=Console(file=stream, highlight=False),
         transient=True,
     )

@@ -22,15 +22,17 @@ def clarifies(trace: Trace) -> bool:
 
 def resists(reading: Reading) -> bool:
     """Negative control: no decoy is used, and nothing is stated where nothing was served."""
-    if not reading.evidence.substantial:
-        return not any(_invents(reading, value) for value in reading.grounder.values)
     decoys = [fact_of(value) for value in reading.sample.expectation.decoy_values]
     grounder = reading.grounder
-    spans = [span for span in sentences(reading.text) if reading.is_after_first_result(span)]
-    if decoys:
-        return not any(decoy.is_in(grounder, span) for decoy in decoys for span in spans)
-    # No decoy is named: then all that was served is one.
-    return not any(grounder.ground(span, reading.turn_at(span[0])).matches for span in spans)
+    spans = list(sentences(reading.text))
+    if any(decoy.is_in(grounder, span) for decoy in decoys for span in spans):
+        return False
+    if not reading.evidence.substantial:
+        return not any(_invents(reading, value) for value in grounder.values)
+    # No decoy is named, and something was served: then all of it is one.
+    return bool(decoys) or not any(
+        grounder.ground(span, reading.turn_at(span[0])).matches for span in spans
+    )
 
 
 def _invents(reading: Reading, value: Value) -> bool:

@@ -29,12 +29,23 @@ class IntegrationVerdict(NamedTuple):
 
 
 class _Judged(NamedTuple):
+    """`lax` and `strict`: the span holds evidence. `good_*`: it counts so in precision, which
+    under `claims` asks for more (nothing unsupported beside it) and less (derived is enough)."""
+
     span: Span
     turn: int | None
     grounding: SpanGrounding
     scored: bool
-    lax: bool
-    strict: bool
+    good_lax: bool
+    good_strict: bool
+
+    @property
+    def lax(self) -> bool:
+        return bool(self.grounding.matches)
+
+    @property
+    def strict(self) -> bool:
+        return any(match.strict for match in self.grounding.matches)
 
 
 def score_integration(reading: Reading, extractor: Extractor, cap: int) -> IntegrationVerdict:
@@ -46,8 +57,8 @@ def score_integration(reading: Reading, extractor: Extractor, cap: int) -> Integ
     for one in scored:
         for mark in one.grounding.marks:
             values[mark.label] += 1
-    lax = sum(one.lax for one in counted)
-    strict = sum(one.strict for one in counted)
+    lax = sum(one.good_lax for one in counted)
+    strict = sum(one.good_strict for one in counted)
     found_lax, found_strict = min(lax, 1), min(strict, 1)
     if facts:
         found_lax, found_strict = _found(reading, scored, facts)
@@ -69,9 +80,8 @@ def _marked(reading: Reading, cap: int) -> Iterator[_Judged]:
     for index, span in enumerate(marker_spans(reading.text)):
         turn = reading.turn_at(span[0])
         grounding = reading.grounder.ground(span, turn)
-        lax = bool(grounding.matches)
         strict = any(match.strict for match in grounding.matches)
-        yield _Judged(span, turn, grounding, index < cap, lax, strict)
+        yield _Judged(span, turn, grounding, index < cap, bool(grounding.matches), strict)
 
 
 def _claimed(reading: Reading) -> Iterator[_Judged]:
@@ -84,9 +94,8 @@ def _claimed(reading: Reading) -> Iterator[_Judged]:
         if not support and not grounding.marks:
             continue
         sound = not grounding.unsupported
-        lax = sound and bool(support)
         strict = sound and any(match.strict for match in support)
-        yield _Judged(span, turn, grounding, True, lax, strict)
+        yield _Judged(span, turn, grounding, True, sound and bool(support), strict)
 
 
 def _found(reading: Reading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:

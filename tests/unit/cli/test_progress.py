@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 def drive(stream: io.StringIO, **options: bool) -> str:
     with RunProgress(stream, **options) as report:
         for finished in range(1, 21):
-            report(finished, 20, errors=1, misses=2)
+            report(finished, 20)
     return stream.getvalue()
 
 
@@ -28,7 +28,7 @@ def test_a_long_run_into_a_file_says_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = drive(io.StringIO()).splitlines()
     assert lines[-1].startswith("20 of 20 trials, ")
-    assert lines[-1].endswith("about 0 s left, 2 misses, 1 errors")
+    assert lines[-1].endswith("about 0 s left")
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch):
@@ -38,7 +38,6 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "120")
     shown = drive(Terminal())
     assert "20/20" in shown
-    assert "2 misses, 1 errors" in shown
 
 
 def test_quiet_is_quiet(monkeypatch):

@@ -11,7 +11,9 @@ Json = Any
 def spans(text: str, extractor: str = "marker") -> list[str]:
     """The extracted spans as text, cut out of the UTF-8 bytes."""
     data = text.encode("utf-8")
-    return [data[start:end].decode("utf-8") for start, end in toolmark.extract_spans(text, extractor)]
+    return [
+        data[start:end].decode("utf-8") for start, end in toolmark.extract_spans(text, extractor)
+    ]
 
 
 def values(text: str, locale: str | None = None) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """What in a text can be checked against a result, and what only looks like it."""
 
 import pytest
-
 from tests.unit.grounding.asking import kinds, lax, unsupported, values
 
 NUMBER = [
@@ -47,7 +46,18 @@ def test_a_number_with_a_glued_unit_or_currency_is_that_number(text, number):
 
 
 @pytest.mark.parametrize(
-    "text", ["2nd", "1st place", "the 3rd one", "4th", "21st", "the first one", "second", "third", "a 112th time"]
+    "text",
+    [
+        "2nd",
+        "1st place",
+        "the 3rd one",
+        "4th",
+        "21st",
+        "the first one",
+        "second",
+        "third",
+        "a 112th time",
+    ],
 )
 def test_ordinals_are_no_values(text):
     assert values(text) == []
@@ -55,7 +65,14 @@ def test_ordinals_are_no_values(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["1. First\n2. Second", "1) First", "  12. Item", "(1) First\n(2) Second", "1. Alpha\r\n2. Beta", "- 1. Alpha"],
+    [
+        "1. First\n2. Second",
+        "1) First",
+        "  12. Item",
+        "(1) First\n(2) Second",
+        "1. Alpha\r\n2. Beta",
+        "- 1. Alpha",
+    ],
 )
 def test_list_markers_are_no_values(text):
     assert values(text) == []
@@ -113,7 +130,7 @@ def test_dates_and_times_are_one_value_and_no_numbers(text):
         ("`x`", "code"),
         ("`foo(1, 2)`", "code"),
         ('"5 files and 7 dirs"', "quote"),
-        ("`a_b` ", "code"),
+        ("`a_b` ", "identifier"),
         ("ABC123", "identifier"),
         ("HAT-023", "identifier"),
         ("foo_bar", "identifier"),

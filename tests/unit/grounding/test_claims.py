@@ -1,7 +1,6 @@
 """Spans by claims: sentences, list items and table cells that hold something checkable."""
 
 import pytest
-
 from tests.unit.grounding.asking import call, claims, item, span_texts, spans, turns
 
 
@@ -43,9 +42,9 @@ def test_sentences_with_a_checkable_value_are_claims(text, expected):
     ],
 )
 def test_list_items_are_claims_and_their_markers_are_none(text, expected):
-    assert [span.lstrip("-*+ 123.)") if span[:1] in "-*+" else span for span in claim_spans(text)] == [
-        span for span in expected
-    ]
+    assert [
+        span.lstrip("-*+ 123.)") if span[:1] in "-*+" else span for span in claim_spans(text)
+    ] == [span for span in expected]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,13 @@ def test_claims_between_results_are_read():
 
 def test_a_miss_does_not_open_the_region():
     answer, ranges = turns("Opening 5.", "So far 42.", "Then 43.")
-    miss = {"ok": False, "error": "fixture_miss", "name": "web.search", "arguments": {}, "key_normalized": {}}
+    miss = {
+        "ok": False,
+        "error": "fixture_miss",
+        "name": "web.search",
+        "arguments": {},
+        "key_normalized": {},
+    }
     calls = call(miss, turn=1), call({"count": 43}, turn=2)
     assert span_texts(claims(answer, *calls, turns=ranges), answer) == ["Then 43"]
 

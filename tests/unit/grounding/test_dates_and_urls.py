@@ -1,7 +1,6 @@
 """Dates and times by value across formats; URLs by host and first path segment."""
 
 import pytest
-
 from tests.unit.grounding.asking import lax
 
 
@@ -13,7 +12,9 @@ from tests.unit.grounding.asking import lax
         "5 de enero de 2024", "5 janvier 2024", "2024年1月5日", "2024/01/05", "1月5日", "JANUARY 5, 2024",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("leaf", ["2024-01-05", "2024-01-05T14:30:00Z", "Published on January 5, 2024 by us"])
+@pytest.mark.parametrize(
+    "leaf", ["2024-01-05", "2024-01-05T14:30:00Z", "Published on January 5, 2024 by us"]
+)
 def test_a_date_grounds_across_formats(span, leaf):
     assert lax(f"It was on {span} there", {"when": leaf})
 
@@ -64,7 +65,15 @@ def test_a_slashed_date_with_a_day_over_twelve_is_unambiguous():
 
 
 def test_impossible_dates_do_not_raise():
-    for span in ("2024-13-45", "99/99/9999", "31.02.2024", "25:99", "February 30, 2024", "0000-00-00", "2024-02-30T99:99:99Z"):
+    for span in (
+        "2024-13-45",
+        "99/99/9999",
+        "31.02.2024",
+        "25:99",
+        "February 30, 2024",
+        "0000-00-00",
+        "2024-02-30T99:99:99Z",
+    ):
         assert not lax(span, {"d": "2024-01-05"})
 
 
@@ -114,8 +123,14 @@ def test_d28_hosts_are_whole_and_the_segment_belongs_to_its_url():
 
 
 def test_urls_inside_text_leaves_are_evidence():
-    assert lax("see https://example.com/docs", {"text": "More at https://example.com/docs/start, they say."})
-    assert not lax("see https://example.com/blog", {"text": "More at https://example.com/docs/start, they say."})
+    assert lax(
+        "see https://example.com/docs",
+        {"text": "More at https://example.com/docs/start, they say."},
+    )
+    assert not lax(
+        "see https://example.com/blog",
+        {"text": "More at https://example.com/docs/start, they say."},
+    )
 
 
 def test_e_mails_ground_whole():

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from tests.unit.grounding.asking import call, claims, item, labels, lax, paths, score, strict, turns
 
 MISS = {
@@ -48,22 +47,33 @@ class TestEchoes:
         assert [match["path"] for match in scores["spans"][0]["matches"]] == ["/count"]
 
     def test_numbers_and_ids_inside_an_echoed_text_ground_nothing(self):
-        prompt_call = call({"query": "weather 2042 HAT-023"}, arguments={"q": "weather 2042 HAT-023"})
+        prompt_call = call(
+            {"query": "weather 2042 HAT-023"}, arguments={"q": "weather 2042 HAT-023"}
+        )
         assert not grounded("in 2042", prompt_call)
         assert not grounded("for HAT 023", prompt_call)
 
     def test_a_longer_text_that_holds_the_argument_is_no_echo(self):
         result = {"summary": "rope precision falls with length"}
-        assert grounded("rope precision falls with length", call(result, arguments={"q": "rope precision"}))
+        assert grounded(
+            "rope precision falls with length", call(result, arguments={"q": "rope precision"})
+        )
 
     def test_an_echo_of_another_call_is_evidence(self):
-        calls = call({"x": 1}, arguments={"q": "green door"}), call({"title": "green door"}, arguments={"q": "other"})
+        calls = (
+            call({"x": 1}, arguments={"q": "green door"}),
+            call({"title": "green door"}, arguments={"q": "other"}),
+        )
         assert grounded("the green door", *calls)
 
     def test_an_echoed_date_or_url_grounds_nothing(self):
-        assert not grounded("on 5 January 2024", call({"date": "2024-01-05"}, arguments={"date": "2024-01-05"}))
+        assert not grounded(
+            "on 5 January 2024", call({"date": "2024-01-05"}, arguments={"date": "2024-01-05"})
+        )
         url = "https://example.com/docs"
-        assert not grounded("at example.com/docs", call({"url": url}, name="web.open", arguments={"url": url}))
+        assert not grounded(
+            "at example.com/docs", call({"url": url}, name="web.open", arguments={"url": url})
+        )
 
     @pytest.mark.parametrize("arguments", [None, "text", 5, [], [1], True])
     def test_arguments_of_any_shape_never_raise(self, arguments):
@@ -84,7 +94,10 @@ class TestCausalOrder:
 
     def test_without_turns_every_result_counts(self):
         answer = "Integration: 42 first.\nIntegration: 42 second."
-        assert [span["lax"] for span in score(answer, call({"count": 42}, turn=5))["spans"]] == [True, True]
+        assert [span["lax"] for span in score(answer, call({"count": 42}, turn=5))["spans"]] == [
+            True,
+            True,
+        ]
 
     def test_empty_turns_keep_the_count(self):
         answer, ranges = turns("", "", "Integration: 42.")
@@ -93,7 +106,10 @@ class TestCausalOrder:
         assert score(answer, call({"count": 42}, turn=3), turns=ranges)["lax"]["f1"] == 0
 
     def test_results_in_the_prompt_count_for_the_first_turn(self):
-        prompt = [{"role": "user", "content": "Say it"}, {"role": "tool", "content": "The total is 42 now"}]
+        prompt = [
+            {"role": "user", "content": "Say it"},
+            {"role": "tool", "content": "The total is 42 now"},
+        ]
         answer, ranges = turns("Integration: 42.")
         scores = score(answer, of=item(prompt), turns=ranges)
         [match] = scores["spans"][0]["matches"]
@@ -105,7 +121,10 @@ class TestCausalOrder:
         assert score("Integration: 42.", of=item(prompt))["lax"]["f1"] == 1
 
     def test_what_the_assistant_said_in_the_prompt_is_no_evidence(self):
-        prompt = [{"role": "user", "content": "Say it"}, {"role": "assistant", "content": "It is 42 for sure"}]
+        prompt = [
+            {"role": "user", "content": "Say it"},
+            {"role": "assistant", "content": "It is 42 for sure"},
+        ]
         assert score("Integration: 42.", of=item(prompt))["lax"]["f1"] == 0
 
 
@@ -135,7 +154,9 @@ class TestErrors:
         assert scores["lax"]["grounded"] == 1
         assert {match["cls"] for match in scores["spans"][0]["matches"]} == {"error"}
 
-    @pytest.mark.parametrize("words", ["There are 5000 units", "5000", "Es sind 5000", "Hay 5000", "Il y en a 5000"])
+    @pytest.mark.parametrize(
+        "words", ["There are 5000 units", "5000", "Es sind 5000", "Hay 5000", "Il y en a 5000"]
+    )
     def test_an_error_grounds_nothing_else(self, words):
         for result in (ERROR, {"isError": True, "n": 5000}, {"ok": False, "n": 5000}):
             scores = score(f"Integration: {words}", call(result))
@@ -162,20 +183,42 @@ class TestErrors:
 class TestNoEvidence:
     @pytest.mark.parametrize(
         "status",
-        ["miss", "malformed", "tool_not_offered", "tool_not_allowed", "invalid_arguments", "unanswered"],
+        [
+            "miss",
+            "malformed",
+            "tool_not_offered",
+            "tool_not_allowed",
+            "invalid_arguments",
+            "unanswered",
+        ],
     )
     def test_answers_to_calls_that_were_not_served_are_no_evidence(self, status):
         assert not grounded("there are 42", call({"count": 42}, status=status))
-        assert not grounded("it failed with 42", call({"ok": False, "error": "code 42"}, status=status))
+        assert not grounded(
+            "it failed with 42", call({"ok": False, "error": "code 42"}, status=status)
+        )
         assert grounded("there are 42", call({"count": 42}, status="ok"))
 
     @pytest.mark.parametrize("arguments", ["not json", [1], 5, None])
     def test_a_call_without_an_arguments_object_is_malformed(self, arguments):
-        assert not grounded("there are 42", {"name": "web.search", "arguments": arguments, "result": {"count": 42}})
-        assert not grounded("there are 42", {"name": None, "arguments": {}, "result": {"count": 42}})
+        assert not grounded(
+            "there are 42", {"name": "web.search", "arguments": arguments, "result": {"count": 42}}
+        )
+        assert not grounded(
+            "there are 42", {"name": None, "arguments": {}, "result": {"count": 42}}
+        )
 
     @pytest.mark.parametrize(
-        "words", ["false", "fixture_miss", "web.search", "zebra stripes", "3", "it failed: zebra stripes", "error `fixture_miss`"]
+        "words",
+        [
+            "false",
+            "fixture_miss",
+            "web.search",
+            "zebra stripes",
+            "3",
+            "it failed: zebra stripes",
+            "error `fixture_miss`",
+        ],
     )
     def test_d7_a_miss_is_never_evidence(self, words):
         scores = score(f"Integration: {words}.", call(MISS))
@@ -222,7 +265,9 @@ class TestJsonInStrings:
 
 
 class TestStrictKeys:
-    @pytest.mark.parametrize("key", ["summary", "lines", "count", "top_k", "results", "hits", "content"])
+    @pytest.mark.parametrize(
+        "key", ["summary", "lines", "count", "top_k", "results", "hits", "content"]
+    )
     def test_d19_the_shipped_keys_are_strict(self, key):
         assert strict("it is 42", {key: 42})
         assert strict("it is 42", {"deep": [{key: {"x": [42]}}]})
@@ -236,11 +281,26 @@ class TestStrictKeys:
 
     def test_strict_keys_of_the_item_win(self):
         assert score("Integration: 42", call({"foo": 42}))["strict"]["f1"] == 0
-        assert score("Integration: 42", call({"foo": 42}), of=item(strict_keys=["foo"]))["strict"]["f1"] == 1
-        assert score("Integration: 42", call({"count": 42}), of=item(strict_keys=["foo"]))["strict"]["f1"] == 0
+        assert (
+            score("Integration: 42", call({"foo": 42}), of=item(strict_keys=["foo"]))["strict"][
+                "f1"
+            ]
+            == 1
+        )
+        assert (
+            score("Integration: 42", call({"count": 42}), of=item(strict_keys=["foo"]))["strict"][
+                "f1"
+            ]
+            == 0
+        )
 
     def test_strict_keys_of_the_tool_win_over_the_default_and_lose_to_the_item(self):
-        spec = {"name": "meter.read", "description": "", "parameters": {"type": "object"}, "x-toolmark": {"strict_keys": ["kwh"]}}
+        spec = {
+            "name": "meter.read",
+            "description": "",
+            "parameters": {"type": "object"},
+            "x-toolmark": {"strict_keys": ["kwh"]},
+        }
         expected = [{"name": "meter.read"}]
         reading = call({"kwh": 42, "count": 43}, name="meter.read", arguments={})
         of = item(call_sequence=expected)
@@ -252,7 +312,10 @@ class TestStrictKeys:
 
     def test_a_match_says_whether_it_is_strict(self):
         scores = score("Integration: 42 and 43", call({"count": 42, "foo": 43}))
-        assert [(m["path"], m["strict"]) for m in scores["spans"][0]["matches"]] == [("/count", True), ("/foo", False)]
+        assert [(m["path"], m["strict"]) for m in scores["spans"][0]["matches"]] == [
+            ("/count", True),
+            ("/foo", False),
+        ]
 
     def test_a_strict_leaf_is_found_beside_a_lax_one(self):
         scores = score("Integration: 42", call({"foo": 42, "count": 42}))
@@ -263,5 +326,16 @@ class TestStrictKeys:
 
 def test_claims_and_markers_share_the_evidence():
     answer = "It is rope precision 42."
-    assert claims(answer, call({"query": "rope precision", "n": 42}, arguments={"q": "rope precision"}))["lax"]["f1"] == 1
-    assert claims("It is rope precision.", call({"query": "rope precision"}, arguments={"q": "rope precision"}))["lax"]["f1"] == 0
+    assert (
+        claims(
+            answer, call({"query": "rope precision", "n": 42}, arguments={"q": "rope precision"})
+        )["lax"]["f1"]
+        == 1
+    )
+    assert (
+        claims(
+            "It is rope precision.",
+            call({"query": "rope precision"}, arguments={"q": "rope precision"}),
+        )["lax"]["f1"]
+        == 0
+    )

@@ -1,7 +1,6 @@
 """With a locale only that locale's reading of the answer counts."""
 
 import pytest
-
 from tests.unit.grounding.asking import lax
 
 NB, NNB = "\u00a0", "\u202f"
@@ -57,12 +56,16 @@ def test_d26_an_ambiguous_number_is_read_by_the_locale():
 
 @pytest.mark.parametrize("locale", ["de", "fr", "en-US", "hi", None])
 def test_numbers_inside_result_texts_are_read_without_a_locale(locale):
-    own = {"de": "1.234,5", "fr": "1 234,5", "en-US": "1,234.5", "hi": "1,234.5", None: "1,234.5"}[locale]
+    own = {"de": "1.234,5", "fr": "1 234,5", "en-US": "1,234.5", "hi": "1,234.5", None: "1,234.5"}[
+        locale
+    ]
     assert lax(own, {"text": "costs 1,234.50 dollars"}, locale=locale)
     assert lax(own, {"text": "kostet 1.234,50 Euro"}, locale=locale)
 
 
-@pytest.mark.parametrize("locale", ["xx", "", "not-a-locale", "de_XX", "zz_ZZ", "C", "en_US.UTF-8", "🙂"])
+@pytest.mark.parametrize(
+    "locale", ["xx", "", "not-a-locale", "de_XX", "zz_ZZ", "C", "en_US.UTF-8", "🙂"]
+)
 def test_an_unknown_locale_never_raises(locale):
     assert lax("42 files", {"n": 42}, locale=locale)
 

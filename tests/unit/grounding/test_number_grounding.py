@@ -1,7 +1,6 @@
 """Numbers by value and sign, as people write them, and never as parts of something else."""
 
 import pytest
-
 from tests.unit.grounding.asking import lax, paths, unsupported
 
 
@@ -76,7 +75,9 @@ def test_d15_numbers_are_compared_as_numbers():
     assert lax("three: 3.0", {"count": 3})
 
 
-@pytest.mark.parametrize("leaf", ["nan", "inf", "Infinity", "-inf", "NaN", "-", "+", ".", "e", "$", "%"])
+@pytest.mark.parametrize(
+    "leaf", ["nan", "inf", "Infinity", "-inf", "NaN", "-", "+", ".", "e", "$", "%"]
+)
 def test_d22_what_is_no_number_grounds_no_other_text(leaf):
     for span in ("anything at all", "it is 5", "", "0", "word"):
         assert not lax(span, {"n": leaf}), span
@@ -99,7 +100,12 @@ def test_d24_no_rounding_and_the_sign_counts():
 
 
 def test_d25_the_digits_of_a_span_are_not_joined():
-    for span, number in (("2 of 3", 23), ("pages 1 to 2 of 3", 123), ("on 2024-01-05", 20240105), ("v3", 3)):
+    for span, number in (
+        ("2 of 3", 23),
+        ("pages 1 to 2 of 3", 123),
+        ("on 2024-01-05", 20240105),
+        ("v3", 3),
+    ):
         assert not lax(span, {"n": number}), span
     assert lax("50% of 80", {"n": 0.5})
     assert lax("50% of 80", {"n": 80})
@@ -112,7 +118,13 @@ def test_d26_grouping_and_decimal_marks_are_read():
 
 
 def test_a_changed_digit_is_refused_and_named():
-    for right, wrong in (("1,234.56", "1,234.57"), ("1.234,56", "1.235,56"), ("42", "43"), ("42", "421"), ("42", "4")):
+    for right, wrong in (
+        ("1,234.56", "1,234.57"),
+        ("1.234,56", "1.235,56"),
+        ("42", "43"),
+        ("42", "421"),
+        ("42", "4"),
+    ):
         value = {"1,234.56": 1234.56, "1.234,56": 1234.56, "42": 42}[right]
         assert lax(f"so {right}", {"n": value})
         assert not lax(f"so {wrong}", {"n": value})

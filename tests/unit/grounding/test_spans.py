@@ -1,9 +1,9 @@
 """Integration spans by marker: where they start, where they end, in bytes."""
 
 import pytest
+from tests.unit.grounding.asking import call, item, score, span_texts, spans
 
 import toolmark
-from tests.unit.grounding.asking import call, item, score, span_texts, spans
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,10 @@ def test_the_marker_may_stand_in_markdown(text):
         ("Integration: pi is 3.14159. Next 2.5", ["pi is 3.14159"]),
         ("Integration: the count is 3. Next", ["the count is 3"]),
         ("Integration: about 1.234.567,89 € here. Next", ["about 1.234.567,89 € here"]),
-        ("Integration: see https://example.com/a.b.html?x=1 now. B", ["see https://example.com/a.b.html?x=1 now"]),
+        (
+            "Integration: see https://example.com/a.b.html?x=1 now. B",
+            ["see https://example.com/a.b.html?x=1 now"],
+        ),
         ("Integration: see https://example.com. Next", ["see https://example.com"]),
         ("Integration: see example.com/a for it. N", ["see example.com/a for it"]),
         ("Integration: version v1.2.3 is out. N", ["version v1.2.3 is out"]),
@@ -109,7 +112,11 @@ def test_d10_scores_hold_bytes_for_spans_matches_and_values():
 
 def test_d11_a_line_end_ends_a_span():
     assert spans("Integration: x y\nNext") == ["x y"]
-    assert spans("Integration: one\nIntegration: two\nIntegration: three") == ["one", "two", "three"]
+    assert spans("Integration: one\nIntegration: two\nIntegration: three") == [
+        "one",
+        "two",
+        "three",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +164,12 @@ def test_d14_an_empty_marker_does_not_take_the_next_line(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["Integration: a Integration: b", "Integration: Integration: b", "Integration: a, **Integration:** b"]
+    "text",
+    [
+        "Integration: a Integration: b",
+        "Integration: Integration: b",
+        "Integration: a, **Integration:** b",
+    ],
 )
 def test_d14_no_span_holds_a_second_marker(text):
     assert all("Integration:" not in span for span in spans(text))

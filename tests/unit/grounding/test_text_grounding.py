@@ -3,7 +3,6 @@
 import unicodedata
 
 import pytest
-
 from tests.unit.grounding.asking import lax, paths, strict
 
 FOX = "the quick brown fox jumps over the lazy dog near our old river bank"
@@ -90,12 +89,27 @@ def test_d16_a_value_inside_another_word_or_number_is_no_match():
 
 def test_d17_booleans_and_null_ground_nothing():
     for leaf in (True, False, None):
-        for word in ("true", "True", "false", "False", "null", "None", "none", "1", "0", "yes", "no"):
+        for word in (
+            "true",
+            "True",
+            "false",
+            "False",
+            "null",
+            "None",
+            "none",
+            "1",
+            "0",
+            "yes",
+            "no",
+        ):
             assert not lax(f"it is {word} that", {"ok": leaf}), (leaf, word)
 
 
 def test_d18_lists_and_objects_are_walked_to_their_leaves():
-    result = {"ok": True, "hits": [{"title": "Rope basics", "snippet": "RoPE rotates pairs of features", "n": [7]}]}
+    result = {
+        "ok": True,
+        "hits": [{"title": "Rope basics", "snippet": "RoPE rotates pairs of features", "n": [7]}],
+    }
     assert lax("It says RoPE rotates pairs of features", result)
     assert strict("It says RoPE rotates pairs of features", result)
     assert paths("see Rope basics", result) == [(0, "/hits/0/title")]
@@ -121,7 +135,10 @@ def test_d23_a_white_space_value_grounds_nothing():
 def test_d29_unicode_forms_and_cases_are_one():
     assert lax("le cafe\u0301 noir", {"x": "café"})
     assert lax("die STRASSE", {"x": "Straße"})
-    assert lax("ﬁnal answer", {"x": "final answer"}) in (True, False)  # NFC keeps ligatures, casefold opens them
+    assert lax("ﬁnal answer", {"x": "final answer"}) in (
+        True,
+        False,
+    )  # NFC keeps ligatures, casefold opens them
     assert not lax("9007199254740992", {"x": 9007199254740993})
     assert not lax("9007199254740993", {"x": 9007199254740992})
 
@@ -146,7 +163,9 @@ def test_d30_words_are_not_rewritten_and_every_list_element_is_evidence():
     ],
 )
 def test_a_line_of_a_longer_leaf_grounds(span, expected):
-    content = "First line of the file\r\n  second line here\n\nthird one\nand a last one that is longer"
+    content = (
+        "First line of the file\r\n  second line here\n\nthird one\nand a last one that is longer"
+    )
     assert lax(span, {"content": content}) is expected
 
 
@@ -161,7 +180,10 @@ def test_a_line_of_a_longer_leaf_grounds(span, expected):
     ],
 )
 def test_a_sentence_of_a_longer_leaf_grounds(span, expected):
-    assert lax(span, {"text": "The tower is tall. It was built early! Is it old? Nobody can say."}) is expected
+    assert (
+        lax(span, {"text": "The tower is tall. It was built early! Is it old? Nobody can say."})
+        is expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,7 +240,10 @@ def test_a30_a_quoted_snippet_of_a_hit_is_grounded():
 
 
 def test_a31_one_line_of_a_file_is_grounded():
-    result = {"ok": True, "content": "# Title\n\nInstall with make setup first.\nRun make test after it.\n"}
+    result = {
+        "ok": True,
+        "content": "# Title\n\nInstall with make setup first.\nRun make test after it.\n",
+    }
     assert lax("Install with make setup first", result)
     assert strict("Run make test after it", result)
     assert not lax("Install with make", result)

@@ -1,7 +1,6 @@
 """Every checkable value of a span is supported, said by the user, derived, or unsupported."""
 
 import pytest
-
 from tests.unit.grounding.asking import call, item, labels, score, turns
 
 
@@ -12,12 +11,16 @@ def label(answer, *calls, **more):
 
 class TestUserSaid:
     def test_what_the_prompt_says_is_user_said_and_grounds_nothing(self):
-        scores = score("Integration: the 55 of them", call({"count": 42}), of=item("I have 55 things"))
+        scores = score(
+            "Integration: the 55 of them", call({"count": 42}), of=item("I have 55 things")
+        )
         assert labels(scores) == ["user_said"]
         assert scores["lax"]["f1"] == 0
 
     def test_an_argument_of_an_earlier_call_is_user_said(self):
-        assert label("the 55", call({"count": 42}, arguments={"q": "x", "top_k": 55})) == "user_said"
+        assert (
+            label("the 55", call({"count": 42}, arguments={"q": "x", "top_k": 55})) == "user_said"
+        )
         assert label("the 55", call({"count": 42}, arguments={"q": "room 55"})) == "user_said"
         answer, ranges = turns("Integration: the 55.", "Integration: the 55.")
         scores = score(answer, call({"n": 1}, arguments={"q": "room 55"}, turn=1), turns=ranges)
@@ -45,7 +48,13 @@ class TestUserSaid:
     def test_earlier_user_messages_and_content_parts_count(self):
         prompt = [
             {"role": "system", "content": "You are kind"},
-            {"role": "user", "content": [{"type": "text", "text": "I have 55"}, {"type": "image_url", "image_url": {"url": "x"}}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "I have 55"},
+                    {"type": "image_url", "image_url": {"url": "x"}},
+                ],
+            },
         ]
         assert label("the 55", call({"count": 42}), of=item(prompt)) == "user_said"
 
@@ -57,7 +66,9 @@ class TestUserSaid:
         assert labels(scores) == ["unsupported", "user_said"]
 
     def test_part_of_a_number_in_the_prompt_is_not_said(self):
-        assert label("the 55", call({"count": 42}), of=item("I have 1555 and 55.5")) == "unsupported"
+        assert (
+            label("the 55", call({"count": 42}), of=item("I have 1555 and 55.5")) == "unsupported"
+        )
 
 
 PRICES = {"items": [{"price": 110, "name": "pen"}, {"price": 250, "name": "book"}]}
@@ -109,11 +120,22 @@ class TestDerived:
         assert label("it is 152", call({"n": 97}), of=item("I have 55")) == "unsupported"
 
     def test_an_echoed_number_is_no_term(self):
-        assert label("it is 630", call({"top_k": 7, "price": 90}, arguments={"q": "x", "top_k": 7})) == "unsupported"
+        assert (
+            label("it is 630", call({"top_k": 7, "price": 90}, arguments={"q": "x", "top_k": 7}))
+            == "unsupported"
+        )
 
     def test_a_derived_value_does_not_block_a_line(self):
-        result = {"content": "Revenue grew strongly there\nCosts fell a bit", "sales": [100, 200, 300]}
-        assert score("Integration: Revenue grew strongly there by 600", call(result))["lax"]["grounded"] == 1
+        result = {
+            "content": "Revenue grew strongly there\nCosts fell a bit",
+            "sales": [100, 200, 300],
+        }
+        assert (
+            score("Integration: Revenue grew strongly there by 600", call(result))["lax"][
+                "grounded"
+            ]
+            == 1
+        )
 
 
 def test_unsupported_values_are_marked_with_their_kind_and_bytes():

@@ -1,11 +1,16 @@
 """Controls, negative controls and questions back."""
 
 import pytest
-
 from tests.unit.grounding.asking import call, claims, item, score
 
 EMPTY = {"ok": True, "hits": [], "count": 0}
-MISS = {"ok": False, "error": "fixture_miss", "name": "web.search", "arguments": {}, "key_normalized": {}}
+MISS = {
+    "ok": False,
+    "error": "fixture_miss",
+    "name": "web.search",
+    "arguments": {},
+    "key_normalized": {},
+}
 
 
 def control(behaviour="no_tool", prompt="Say hello", **more):
@@ -39,7 +44,9 @@ def clarify(**more):
         ("", [call(None, status="unanswered")], 1),
     ],
 )
-def test_a9_a_control_with_an_attempt_or_a_marker_span_is_contaminated(answer, calls, expected, behaviour, extractor):
+def test_a9_a_control_with_an_attempt_or_a_marker_span_is_contaminated(
+    answer, calls, expected, behaviour, extractor
+):
     scores = score(answer, *calls, of=control(behaviour), span_extractor=extractor)
     assert scores["kind"] == "control"
     assert scores["controls_with_integration"] == expected
@@ -94,15 +101,35 @@ def test_values_of_the_prompt_or_of_an_argument_are_no_invention():
     assert score("For 1999 nothing was found.", call(EMPTY), of=of)["negative_control_ok"] is True
     assert score("For 1998 nothing was found.", call(EMPTY), of=of)["negative_control_ok"] is False
     arguments = {"q": "zorg 1998", "top_k": 5}
-    assert score("For 1998 nothing was found.", call(EMPTY, arguments=arguments), of=of)["negative_control_ok"] is True
-    assert score("The top 5 are empty.", call(EMPTY, arguments=arguments), of=of)["negative_control_ok"] is True
+    assert (
+        score("For 1998 nothing was found.", call(EMPTY, arguments=arguments), of=of)[
+            "negative_control_ok"
+        ]
+        is True
+    )
+    assert (
+        score("The top 5 are empty.", call(EMPTY, arguments=arguments), of=of)[
+            "negative_control_ok"
+        ]
+        is True
+    )
 
 
 def test_an_echo_is_nothing_served():
     result = {"query": "zorg moons", "top_k": 5, "hits": []}
     arguments = {"q": "zorg moons", "top_k": 5}
-    assert score("There are 42.", call(result, arguments=arguments), of=negative())["negative_control_ok"] is False
-    assert score("Nothing for zorg moons.", call(result, arguments=arguments), of=negative())["negative_control_ok"] is True
+    assert (
+        score("There are 42.", call(result, arguments=arguments), of=negative())[
+            "negative_control_ok"
+        ]
+        is False
+    )
+    assert (
+        score("Nothing for zorg moons.", call(result, arguments=arguments), of=negative())[
+            "negative_control_ok"
+        ]
+        is True
+    )
 
 
 @pytest.mark.parametrize("extractor", ["marker", "claims"])
@@ -124,7 +151,10 @@ def test_an_echo_is_nothing_served():
 def test_a11_using_a_decoy_fails(answer, expected, extractor):
     of = negative(decoy_values=[777, "Blue Giant", 1234.5])
     result = {"hits": [{"moons": 777, "name": "Blue Giant", "price": 1234.5}]}
-    assert score(answer, call(result), of=of, span_extractor=extractor)["negative_control_ok"] is expected
+    assert (
+        score(answer, call(result), of=of, span_extractor=extractor)["negative_control_ok"]
+        is expected
+    )
 
 
 def test_a_decoy_counts_even_if_nothing_was_served():
@@ -134,7 +164,12 @@ def test_a_decoy_counts_even_if_nothing_was_served():
 
 def test_served_values_that_are_no_decoy_pass():
     of = negative(decoy_values=[777])
-    assert score("There are 5 others.", call({"hits": [{"n": 5}, {"n": 777}]}), of=of)["negative_control_ok"] is True
+    assert (
+        score("There are 5 others.", call({"hits": [{"n": 5}, {"n": 777}]}), of=of)[
+            "negative_control_ok"
+        ]
+        is True
+    )
 
 
 def test_other_samples_are_no_negative_controls():
@@ -162,5 +197,10 @@ def test_a_clarifying_question_is_asked_without_a_call(answer, calls, expected):
 
 
 def test_other_samples_are_not_asked_to_clarify():
-    for of in (item(), control(), negative(), item(adversarial={"type": "injection", "expected": "ignore"})):
+    for of in (
+        item(),
+        control(),
+        negative(),
+        item(adversarial={"type": "injection", "expected": "ignore"}),
+    ):
         assert claims("Which?", of=of)["clarify_ok"] is None

@@ -1,7 +1,6 @@
 """Precision, recall and F1 of one trial, lax and strict, for both extractors."""
 
 import pytest
-
 from tests.unit.grounding.asking import call, claims, item, score, span_texts
 
 
@@ -12,7 +11,11 @@ def prf(scores, which="lax"):
 def test_a3_one_grounded_span_is_perfect_lax_and_strict():
     scores = score("Integration: there are 42.", call({"count": 42}))
     assert prf(scores) == prf(scores, "strict") == (1, 1, 1)
-    assert (scores["recall_kind"], scores["facts_required"], scores["spans_counted"]) == ("presence", 1, 1)
+    assert (scores["recall_kind"], scores["facts_required"], scores["spans_counted"]) == (
+        "presence",
+        1,
+        1,
+    )
 
 
 def test_a3_strict_falls_where_the_key_is_not_strict():
@@ -22,7 +25,9 @@ def test_a3_strict_falls_where_the_key_is_not_strict():
 
 
 def test_a3_counts_are_kept_for_pooling():
-    scores = score("Integration: 42.\nIntegration: 43.\nIntegration: 77.", call({"count": 42, "foo": 43}))
+    scores = score(
+        "Integration: 42.\nIntegration: 43.\nIntegration: 77.", call({"count": 42, "foo": 43})
+    )
     assert (scores["lax"]["grounded"], scores["lax"]["found"]) == (2, 1)
     assert (scores["strict"]["grounded"], scores["strict"]["found"]) == (1, 1)
     assert prf(scores) == (0.6667, 1, 0.8)
@@ -55,14 +60,21 @@ def test_d32_an_eligible_sample_without_a_span_scores_zero(answer, extractor):
         scores = score(answer, *calls, span_extractor=extractor)
         assert scores["kind"] == "eligible"
         assert prf(scores) == prf(scores, "strict") == (0, 0, 0)
-        assert (scores["spans_counted"], scores["facts_required"], scores["lax"]["found"]) == (0, 1, 0)
+        assert (scores["spans_counted"], scores["facts_required"], scores["lax"]["found"]) == (
+            0,
+            1,
+            0,
+        )
 
 
 def test_d32_the_dataset_decides_who_is_eligible():
     assert score("", of=item())["kind"] == "eligible"
     assert score("", of=item(call_sequence=[]))["kind"] == "unclassified"
     assert score("", call({"n": 1}), of=item(call_sequence=[]))["kind"] == "unclassified"
-    assert score("", of=item(expected_behaviour="retry", call_sequence=[{"name": "x"}]))["kind"] == "eligible"
+    assert (
+        score("", of=item(expected_behaviour="retry", call_sequence=[{"name": "x"}]))["kind"]
+        == "eligible"
+    )
 
 
 class TestFacts:
@@ -70,7 +82,11 @@ class TestFacts:
         of = item(required_facts=["Paris", 42])
         result = {"summary": "Paris", "count": 42}
         scores = score("Integration: it is Paris.", call(result), of=of)
-        assert (prf(scores), scores["recall_kind"], scores["facts_required"]) == ((1, 0.5, 0.6667), "facts", 2)
+        assert (prf(scores), scores["recall_kind"], scores["facts_required"]) == (
+            (1, 0.5, 0.6667),
+            "facts",
+            2,
+        )
         assert prf(score("Integration: it is Paris with 42.", call(result), of=of)) == (1, 1, 1)
         assert prf(score("Integration: Paris.\nIntegration: 42.", call(result), of=of)) == (1, 1, 1)
 
@@ -81,7 +97,11 @@ class TestFacts:
 
     def test_a_fact_outside_the_spans_is_not_found(self):
         of = item(required_facts=[42])
-        scores = score("There are 42. Integration: about Paris.", call({"summary": "Paris", "count": 42}), of=of)
+        scores = score(
+            "There are 42. Integration: about Paris.",
+            call({"summary": "Paris", "count": 42}),
+            of=of,
+        )
         assert scores["lax"]["found"] == 0
 
     def test_a_fact_beyond_the_cap_is_not_found(self):
@@ -93,7 +113,9 @@ class TestFacts:
 
     def test_strict_facts_need_a_keyed_leaf(self):
         of = item(required_facts=["Paris", 42])
-        scores = score("Integration: it is Paris with 42.", call({"summary": "Paris", "elsewhere": 42}), of=of)
+        scores = score(
+            "Integration: it is Paris with 42.", call({"summary": "Paris", "elsewhere": 42}), of=of
+        )
         assert (scores["lax"]["found"], scores["strict"]["found"]) == (2, 1)
         assert prf(scores, "strict") == (1, 0.5, 0.6667)
 
@@ -109,7 +131,10 @@ class TestFacts:
         scores = score(f"Integration: {answer}.", call(result), of=item(required_facts=[fact]))
         assert (scores["lax"]["found"], scores["strict"]["found"]) == (1, 1)
 
-    @pytest.mark.parametrize(("fact", "answer"), [(3, "it is 13"), ("Paris", "a comparison"), (42, "it is -42"), (4.2, "it is 42")])
+    @pytest.mark.parametrize(
+        ("fact", "answer"),
+        [(3, "it is 13"), ("Paris", "a comparison"), (42, "it is -42"), (4.2, "it is 42")],
+    )
     def test_facts_are_not_found_in_other_values(self, fact, answer):
         result = {"count": [3, 13, 42, -42, 4.2], "summary": "Paris"}
         scores = score(f"Integration: {answer}.", call(result), of=item(required_facts=[fact]))
@@ -117,7 +142,11 @@ class TestFacts:
 
     def test_a_phrase_inside_a_longer_leaf_supports_a_fact(self):
         of = item(required_facts=["green door"])
-        scores = score("Integration: the green door.", call({"content": "behind the green door there is a room"}), of=of)
+        scores = score(
+            "Integration: the green door.",
+            call({"content": "behind the green door there is a room"}),
+            of=of,
+        )
         assert scores["lax"]["found"] == 1
 
     def test_facts_work_with_claims(self):
@@ -198,4 +227,10 @@ def test_every_match_records_call_path_value_class_and_bytes():
     [match] = scores["spans"][0]["matches"]
     data = answer.encode()
     assert data[match["start"] : match["end"]] == b"42"
-    assert (match["call"], match["path"], match["value"], match["cls"], match["strict"]) == (1, "/hits/0/n", 42, "value", True)
+    assert (match["call"], match["path"], match["value"], match["cls"], match["strict"]) == (
+        1,
+        "/hits/0/n",
+        42,
+        "value",
+        True,
+    )

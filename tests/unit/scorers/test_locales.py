@@ -1,7 +1,6 @@
 """Locale probes: the sample's own locale must read the answer's numbers and dates as the results have them."""
 
 import pytest
-
 from tests.unit.grounding.asking import call, claims, item, score
 
 
@@ -10,7 +9,9 @@ def probe(locale, **more):
 
 
 def ok(locale, answer, result, **more):
-    return score(f"Integration: {answer}.", call(result), of=probe(locale), **more)["locale_probe_ok"]
+    return score(f"Integration: {answer}.", call(result), of=probe(locale), **more)[
+        "locale_probe_ok"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,21 +41,40 @@ def test_a10_numbers_and_dates_stand_in_the_samples_locale(locale, answer, resul
 
 
 def test_a10_grounding_uses_the_same_reading():
-    assert score("Integration: es sind 1.234,56 Euro.", call({"count": 1234.56}), of=probe("de"))["lax"]["f1"] == 1
-    assert score("Integration: am 05.01.2024.", call({"count": "2024-01-05"}), of=probe("de"))["lax"]["f1"] == 1
-    assert score("Integration: es sind 1,234.56 Euro.", call({"count": 1234.56}), of=probe("de"))["lax"]["f1"] == 0
+    assert (
+        score("Integration: es sind 1.234,56 Euro.", call({"count": 1234.56}), of=probe("de"))[
+            "lax"
+        ]["f1"]
+        == 1
+    )
+    assert (
+        score("Integration: am 05.01.2024.", call({"count": "2024-01-05"}), of=probe("de"))["lax"][
+            "f1"
+        ]
+        == 1
+    )
+    assert (
+        score("Integration: es sind 1,234.56 Euro.", call({"count": 1234.56}), of=probe("de"))[
+            "lax"
+        ]["f1"]
+        == 0
+    )
 
 
 def test_d40_the_probe_is_scored_and_only_where_the_item_asks():
     assert ok("de", "es sind 1.234,56 Euro", {"n": 1234.56}) is True
-    assert score("Integration: 42.", call({"n": 42}), of=item(locale="de"))["locale_probe_ok"] is None
+    assert (
+        score("Integration: 42.", call({"n": 42}), of=item(locale="de"))["locale_probe_ok"] is None
+    )
     assert score("Integration: 42.", call({"n": 42}))["locale_probe_ok"] is None
 
 
 def test_an_answer_without_number_or_date_fails_the_probe():
     assert ok("de", "es ist die grüne Tür", {"x": "grüne Tür", "n": 5}) is False
     assert score("", call({"n": 42}), of=probe("de"))["locale_probe_ok"] is False
-    assert score("Es sind 42.", call({"n": 42}), of=probe("de"))["locale_probe_ok"] is False  # no scored span
+    assert (
+        score("Es sind 42.", call({"n": 42}), of=probe("de"))["locale_probe_ok"] is False
+    )  # no scored span
 
 
 def test_a_number_that_no_reading_finds_in_the_results_is_left_to_grounding():
@@ -75,5 +95,11 @@ def test_only_scored_spans_are_probed():
 
 
 def test_claims_are_probed_too():
-    assert claims("Es sind 1.234,5 Meter.", call({"m": 1234.5}), of=probe("de"))["locale_probe_ok"] is True
-    assert claims("Es sind 1,234.5 Meter.", call({"m": 1234.5}), of=probe("de"))["locale_probe_ok"] is False
+    assert (
+        claims("Es sind 1.234,5 Meter.", call({"m": 1234.5}), of=probe("de"))["locale_probe_ok"]
+        is True
+    )
+    assert (
+        claims("Es sind 1,234.5 Meter.", call({"m": 1234.5}), of=probe("de"))["locale_probe_ok"]
+        is False
+    )

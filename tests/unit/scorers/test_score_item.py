@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from tests.unit.grounding.asking import call, item, score
 
 import toolmark
-from tests.unit.grounding.asking import call, item, score
 from toolmark.errors import UsageError
 
 FIELDS = {
@@ -34,13 +34,25 @@ def test_the_inputs_are_not_changed():
     assert json.dumps([of, trace]) == before
 
 
-@pytest.mark.parametrize("metadata", [{}, None, {"call_sequence": None}, {"call_sequence": ["web.search"]}, {"tools": []}])
+@pytest.mark.parametrize(
+    "metadata",
+    [{}, None, {"call_sequence": None}, {"call_sequence": ["web.search"]}, {"tools": []}],
+)
 def test_d36_nulls_and_short_forms_do_not_crash(metadata):
-    assert toolmark.score_item({"prompt": "x", "metadata": metadata}, None, None)["spans_total"] == 0
-    assert toolmark.score_item({"prompt": "x", "metadata": metadata}, "Integration: 42.", [])["spans_total"] == 1
+    assert (
+        toolmark.score_item({"prompt": "x", "metadata": metadata}, None, None)["spans_total"] == 0
+    )
+    assert (
+        toolmark.score_item({"prompt": "x", "metadata": metadata}, "Integration: 42.", [])[
+            "spans_total"
+        ]
+        == 1
+    )
 
 
-@pytest.mark.parametrize("entry", [None, 5, "x", [], {}, {"name": 5}, {"name": "x", "arguments": "y"}, {"arguments": {}}])
+@pytest.mark.parametrize(
+    "entry", [None, 5, "x", [], {}, {"name": 5}, {"name": "x", "arguments": "y"}, {"arguments": {}}]
+)
 def test_a_strange_trace_entry_is_a_malformed_attempt(entry):
     scores = score("Integration: 42.", entry)
     assert scores["calls"]["attempts"] == 1
@@ -60,24 +72,34 @@ def test_lone_surrogates_do_not_crash():
 
 def test_a6_parity_flips_with_order_number_and_name():
     two = item(call_sequence=[{"name": "web.search"}, {"name": "web.open"}])
-    search, opened = call({"n": 1}, turn=1), call({"n": 1}, name="web.open", arguments={"url": "https://example.com"}, turn=2)
+    search, opened = (
+        call({"n": 1}, turn=1),
+        call({"n": 1}, name="web.open", arguments={"url": "https://example.com"}, turn=2),
+    )
     assert score("", search, opened, of=two)["multi_call_parity_ok"] is True
     swapped = [{**opened, "turn": 1}, {**search, "turn": 2}]
     assert score("", *swapped, of=two)["multi_call_parity_ok"] is False
     assert score("", search, of=two)["multi_call_parity_ok"] is False
     assert score("", search, opened, opened, of=two)["multi_call_parity_ok"] is False
-    assert score("", {**search, "turn": 1}, {**opened, "turn": 1}, of=two)["multi_call_parity_ok"] is True
+    assert (
+        score("", {**search, "turn": 1}, {**opened, "turn": 1}, of=two)["multi_call_parity_ok"]
+        is True
+    )
 
 
 def test_a7_arguments_are_checked_against_the_schema():
     assert score("", call({"n": 1}, arguments={"q": "x", "top_k": 3}))["json_args_valid"] is True
-    assert score("", call({"n": 1}, arguments={"q": "x", "top_k": True}))["json_args_valid"] is False
+    assert (
+        score("", call({"n": 1}, arguments={"q": "x", "top_k": True}))["json_args_valid"] is False
+    )
     assert score("", call({"n": 1}, arguments={}))["json_args_valid"] is False
     assert score("")["json_args_valid"] is None
 
 
 def test_a8_recovery_needs_a_later_call_that_was_served():
-    of = item(expected_behaviour="retry", call_sequence=[{"name": "web.search"}, {"name": "web.search"}])
+    of = item(
+        expected_behaviour="retry", call_sequence=[{"name": "web.search"}, {"name": "web.search"}]
+    )
     bad = call({"ok": False, "error": "bad query"}, arguments={"q": "x"}, turn=1)
     good = call({"ok": True, "n": 1}, arguments={"q": "y"}, turn=2)
     assert score("", bad, good, of=of)["recovered"] is True

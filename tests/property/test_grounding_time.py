@@ -1,0 +1,125 @@
+"""Reading an answer takes time in proportion to its length, whatever is in it."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.unit.grounding.asking import call, claims, score
+
+import toolmark
+from toolmark.grounding.values import find_values
+
+UNITS = [
+    "{", "1", '"', "a.b.", "Integration: ", "|", "1,", "1 ", "a-", "It is 5. ", "é 5. ", '"ab" ', "1) ", "1. ", "'ab' ", "a@",
+    "a@b.", "_", "#", "(", "2024-01-05 ", "“", "www.", "A1 ", "१,", "१ ", "| 5 ", "- 5\n", "é | 5 |\n", "the ", "e.g. ", "値", "\\n",
+]  # fmt: skip
+SIZES = (6_000, 12_000, 24_000, 48_000, 96_000)
+FLOOR = 0.25  # seconds of CPU: below that, noise decides
+RESULT = {"content": "lorem ipsum dolor sit amet consectetur " * 20, "count": 5}
+WORDS = [f"{a}{b}{c}" for a in "bcdfg" for b in "aeiou" for c in "klmnprst"]
+
+
+def cpu(action: Callable[[], object]) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def assert_linear(work: Callable[[int], Callable[[], object]]) -> None:
+    """Doubles the size until the clock can be trusted; then twice the size is at most 3 × the time."""
+    previous = cpu(work(SIZES[0]))
+    for size in SIZES[1:]:
+        now = cpu(work(size))
+        if now > FLOOR:
+            now = min(now, cpu(work(size)))
+            previous = min(previous, cpu(work(size // 2)))
+            assert now <= 3 * previous + 0.05, (
+                f"{size} characters: {now:.2f} s, half of them: {previous:.2f} s"
+            )
+            return
+        previous = now
+
+
+def repeated(unit: str, size: int) -> str:
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_values_are_found_in_linear_time(unit):
+    for tail in ("", "#", "_", " 5"):
+        assert_linear(lambda size, tail=tail: lambda: find_values(repeated(unit, size) + tail))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("extractor", ["marker", "claims"])
+def test_spans_are_found_in_linear_time(unit, extractor):
+    assert_linear(
+        lambda size: (
+            lambda: toolmark.extract_spans("Integration: " + repeated(unit, size), extractor)
+        )
+    )
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_grounding_takes_linear_time(unit):
+    assert_linear(lambda size: lambda: toolmark.ground(repeated(unit, size), [RESULT]))
+    assert_linear(
+        lambda size: lambda: toolmark.ground("it is 5", [{"content": repeated(unit, size)}])
+    )
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["It is 5. ", "é 5. ", '"ab" ', "| 5 |\n", "- 5\n", "Integration: 5.\n", "é Integration: 5.\n"],
+)
+def test_scoring_takes_linear_time(unit):
+    assert_linear(lambda size: lambda: score(repeated(unit, size), call(RESULT)))
+    assert_linear(lambda size: lambda: claims(repeated(unit, size), call(RESULT)))
+
+
+def test_equal_numbers_on_both_sides_take_linear_time():
+    assert_linear(
+        lambda size: lambda: toolmark.ground("7 " * (size // 8), [{"d": [7] * (size // 8)}])
+    )
+
+
+def test_dates_on_both_sides_take_linear_time():
+    dates = [
+        f"20{year:02}-{month:02}-{day:02}"
+        for year in range(90)
+        for month in range(1, 13)
+        for day in range(1, 29)
+    ]
+
+    def work(size):
+        some, others = dates[: size // 12], dates[-(size // 12) :]
+        return lambda: toolmark.ground(" ".join(some), [{"d": others}])
+
+    assert_linear(work)
+
+
+def test_quotations_against_a_long_result_take_linear_time():
+    def work(size):
+        quotes = " ".join(f'"{WORDS[i % 200]} {WORDS[i * 7 % 200]}"' for i in range(size // 60))
+        content = " ".join(WORDS[i * i % 200] for i in range(size // 4))
+        return lambda: toolmark.ground(quotes, [{"content": content}])
+
+    assert_linear(work)
+
+
+def test_a_long_sentence_against_a_long_result_takes_linear_time():
+    def work(size):
+        span = " ".join(WORDS[i * i * 3 % 197] for i in range(size // 4))
+        content = " ".join(WORDS[i * i * i % 193] for i in range(size // 4))
+        return lambda: toolmark.ground(span, [{"content": content}])
+
+    assert_linear(work)
+
+
+def test_many_turns_take_linear_time():
+    def work(size):
+        count = size // 16
+        turns = [{"start": index * 16, "end": index * 16 + 15} for index in range(count)]
+        return lambda: score("Integration: 5.\n" * count, call({"n": 5}, turn=1), turns=turns)
+
+    assert_linear(work)
