@@ -79,7 +79,7 @@ def summarize_results(
 def run(config: Mapping[str, Json]) -> dict[str, Json]:
     """What `toolmark run` does, with the keys of a toolmark.yaml: the report (or, with `dry_run`,
     what would be run). Results and report are written where `out` and `report` say."""
-    from toolmark.running import run_plainly  # needs far more than the rest of this module
+    from toolmark.running.run import run_plainly  # needs far more than the rest of this module
 
     return run_plainly(config)
 

@@ -16,14 +16,14 @@ from toolmark.core.jsontext import Json
 from toolmark.core.results import Fingerprints
 from toolmark.datasets.reader import open_dataset
 from toolmark.errors import BadInput, ToolmarkError
-from toolmark.fingerprints import compare_pinned, refuse_other_pins
-from toolmark.offers import open_registry
 from toolmark.resources import (
     allowlist,
     default_config,
     demo_paths,
     schema,
 )
+from toolmark.running.fingerprints import compare_pinned, refuse_other_pins
+from toolmark.running.offers import open_registry
 
 OLDEST_PYTHON = (3, 11)
 DEPENDENCIES = (

@@ -43,7 +43,7 @@ class Incomplete(ToolmarkError):
 
 
 class OutputFailed(Incomplete):
-    """A file could not be written (full disk, no permission). Finished work stays in the journal."""
+    """A file could not be written (full disk, no permission). Finished work stays on disk."""
 
 
 class CannotWrite(UsageError):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolmark.resources import demo_paths
-from toolmark.running import RunOutcome, run
+from toolmark.running.run import RunOutcome, run
 
 
 def write_lines(path: Path, lines) -> Path:

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from toolmark.errors import UsageError
-from toolmark.rescore import score_file
+from toolmark.running.rescore import score_file
 
 SHARDS = 4
 

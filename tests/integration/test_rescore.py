@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from toolmark.errors import BadInput, UsageError
-from toolmark.rescore import score_file
-from toolmark.running import run
+from toolmark.running.rescore import score_file
+from toolmark.running.run import run
 
 
 def write_lines(path: Path, lines) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmark import running
+from toolmark.running import run as running
 from toolmark.errors import FingerprintMismatch, OutputFailed, UsageError
 from toolmark.runners.replay import ReplayRunner, open_replay
 
@@ -262,7 +262,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(project):
 # A run that takes half a second, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from toolmark.running import run
+from toolmark.running.run import run
 from toolmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):

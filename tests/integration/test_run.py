@@ -11,7 +11,7 @@ import pytest
 import toolmark
 from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
 from toolmark.resources import schema
-from toolmark.running import dry_run, run, run_plainly, show_prompt
+from toolmark.running.run import dry_run, run, run_plainly, show_prompt
 
 
 def without_timing(path) -> dict:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.rescore import score_file
+from toolmark.running.rescore import score_file
 from toolmark.store.lines import read_results
 
 pytestmark = pytest.mark.real

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from toolmark.driving import Interrupts, drive_at_once, driver
+from toolmark.running.driving import Interrupts, drive_at_once, driver
 
 
 class Waiting:

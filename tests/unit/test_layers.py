@@ -19,10 +19,7 @@ CALLS = CORE | {"calls"}
 GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
-WORK = PIPE | {
-    "plugins", "running", "rescore", "datasets", "verify", "shards", "probe", "doctor",
-    "offers", "selection", "fingerprints", "evaluate", "driving", "_version",
-}  # fmt: skip
+WORK = PIPE | {"plugins", "datasets", "running", "doctor", "_version"}
 
 # layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
@@ -32,29 +29,22 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "calls": (CALLS, True),
     "grounding": (GROUNDING, True),
     "scorers": (SCORERS, True),
-    "store": (CORE | {"store"}, False),
+    "store": (CORE, False),
     "resources": (CORE, False),
     "config": (CORE | {"store", "resources"}, False),
-    "broker": (CALLS | {"store", "broker"}, False),
-    "runners": (CALLS | {"store", "runners"}, False),
+    "broker": (CALLS | {"store"}, False),
+    "runners": (CALLS | {"store"}, False),
     "play": (CALLS, True),
     "plugins": ({"errors"}, False),
-    "running": (WORK, False),
-    "rescore": (WORK, False),
-    "offers": (WORK, False),
-    "selection": (WORK, False),
-    "fingerprints": (WORK, False),
-    "evaluate": (WORK, False),
-    "driving": (CORE, False),
-    "datasets": (WORK, False),
+    "datasets": (CALLS | {"store", "resources"}, False),
+    "running": (WORK - {"doctor"}, False),
     "doctor": (WORK, False),
-    "reports": (CORE | {"store", "reports", "_version"}, False),
-    "cli": (WORK | {"cli", "reports", "_version", "api"}, False),
-    "api": (WORK | {"reports"}, False),
+    "reports": (CORE | {"store", "_version"}, False),
+    "cli": (WORK | {"reports", "api"}, False),
+    "api": (WORK, False),
     "__init__": ({"api", "_version", "errors"}, False),
     "__main__": ({"cli", "errors"}, False),
 }
-IMPURE_IN_CORE = {"os", "pathlib", "time", "logging", "random", "io", "socket", "sys"}
 
 
 def layer_of(path: Path) -> str:

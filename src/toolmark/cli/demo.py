@@ -9,7 +9,7 @@ from toolmark.cli.parser import CommandParser
 from toolmark.cli.run import REPORT, run_and_present
 from toolmark.config import load_config
 from toolmark.resources import demo_paths
-from toolmark.selection import RESULTS
+from toolmark.running.selection import RESULTS
 
 
 def build_parser() -> CommandParser:

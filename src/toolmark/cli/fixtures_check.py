@@ -11,10 +11,10 @@ from toolmark.broker.check import FLOOR, ExpectedUse, FixtureCheck, HitRate, che
 from toolmark.cli.parser import CommandParser
 from toolmark.core.jsontext import canonical_json
 from toolmark.datasets.reader import open_dataset
-from toolmark.offers import open_registry
 from toolmark.reports.layout import Block, Cell, Line, Table, line, write
 from toolmark.reports.neutral import one_line
 from toolmark.resources import data_path
+from toolmark.running.offers import open_registry
 
 SHOWN_FAILURES = 10
 

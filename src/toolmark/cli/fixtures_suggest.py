@@ -10,7 +10,7 @@ from toolmark.broker.broker import ToolBroker
 from toolmark.broker.suggest import suggest
 from toolmark.cli.parser import CommandParser
 from toolmark.core.trace import TraceEntry
-from toolmark.offers import open_registry
+from toolmark.running.offers import open_registry
 from toolmark.store.lines import read_results
 
 

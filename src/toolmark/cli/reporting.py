@@ -10,9 +10,9 @@ import msgspec
 from toolmark.broker.broker import ToolBroker
 from toolmark.broker.nearest import explain_miss
 from toolmark.core.report import Report
-from toolmark.offers import open_registry
 from toolmark.reports.layout import write
 from toolmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
+from toolmark.running.offers import open_registry
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,8 +24,8 @@ from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
 from toolmark.config import RunConfig, load_config
 from toolmark.reports.progress import RunProgress
-from toolmark.running import DryRun, ShownPrompt, dry_run, run, show_prompt
-from toolmark.selection import RESULTS
+from toolmark.running.run import DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.selection import RESULTS
 
 REPORT = "report.json"
 OUTPUT: Group = {

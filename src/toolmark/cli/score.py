@@ -13,7 +13,7 @@ from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
 from toolmark.config import RunConfig, load_config
 from toolmark.reports.progress import RunProgress
-from toolmark.rescore import score_file
+from toolmark.running.rescore import score_file
 
 READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
 JUDGED: Group = {

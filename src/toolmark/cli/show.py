@@ -10,7 +10,7 @@ from toolmark.core.results import Result
 from toolmark.errors import UsageError
 from toolmark.reports.layout import write
 from toolmark.reports.show import show_blocks
-from toolmark.selection import RESULTS
+from toolmark.running.selection import RESULTS
 from toolmark.store.lines import read_results
 
 

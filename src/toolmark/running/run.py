@@ -21,10 +21,13 @@ from toolmark.core.results import Decoding, Fingerprints, Result
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
-from toolmark.driving import Interrupts, driver
 from toolmark.errors import UsageError
-from toolmark.evaluate import Evaluator, Origin
-from toolmark.fingerprints import (
+from toolmark.play import PlaySettings, TrialInput, opening_messages, play
+from toolmark.plugins import find_runner
+from toolmark.runners.options import RunnerOptions
+from toolmark.running.driving import Interrupts, driver
+from toolmark.running.evaluate import Evaluator, Origin
+from toolmark.running.fingerprints import (
     MAY_GROW,
     Check,
     compare_pinned,
@@ -33,12 +36,9 @@ from toolmark.fingerprints import (
     resume_key,
     runner_fingerprint,
 )
-from toolmark.offers import Offers, check_tools, open_offers, open_source
-from toolmark.play import PlaySettings, TrialInput, opening_messages, play
-from toolmark.plugins import find_runner
-from toolmark.runners.options import RunnerOptions
+from toolmark.running.offers import Offers, check_tools, open_offers, open_source
+from toolmark.running.selection import Selection, select
 from toolmark.scorers.score import SCORER_VERSION
-from toolmark.selection import Selection, select
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
 from toolmark.store.lines import encode_result

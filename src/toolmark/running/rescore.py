@@ -22,15 +22,15 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.core.trace import Trace, TraceEntry
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.datasets.schema import item_problems
-from toolmark.driving import drive_at_once
 from toolmark.errors import BadInput, UsageError
-from toolmark.evaluate import Evaluator, Origin
-from toolmark.fingerprints import provenance
-from toolmark.offers import Offer, Offers, open_offers
 from toolmark.play import Played, PlaySettings, TrialInput, opening_messages, play
 from toolmark.runners.messages import split_prompt
 from toolmark.runners.replay import OneRecording, recorded_replies
-from toolmark.running import Progress, RunOutcome, rules_of, write_report
+from toolmark.running.driving import drive_at_once
+from toolmark.running.evaluate import Evaluator, Origin
+from toolmark.running.fingerprints import provenance
+from toolmark.running.offers import Offer, Offers, open_offers
+from toolmark.running.run import Progress, RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result

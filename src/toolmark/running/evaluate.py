@@ -14,8 +14,8 @@ from toolmark.core.chance import CrossScore
 from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from toolmark.core.samples import MARKER, Extractor, Sample
 from toolmark.core.trace import Trace
-from toolmark.offers import REMEMBERED, Offer
 from toolmark.play import Played
+from toolmark.running.offers import REMEMBERED, Offer
 from toolmark.scorers.redaction import redact_result
 from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
 
