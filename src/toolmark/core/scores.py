@@ -36,11 +36,16 @@ class ValueMark(msgspec.Struct, frozen=True):
 
 
 class SpanScore(msgspec.Struct, frozen=True):
+    """`lax`, `strict`: it holds a value of the evidence, of a keyed leaf. `counted`: it is in the
+    denominator of precision, and `good` if it is in the (lax) numerator too."""
+
     start: int
     end: int
     scored: bool
     lax: bool
     strict: bool
+    counted: bool
+    good: bool
     matches: tuple[Match, ...] = ()
     values: tuple[ValueMark, ...] = ()
 

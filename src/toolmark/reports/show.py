@@ -144,7 +144,7 @@ def _pieces(
 def _span_style(span: SpanScore) -> Style:
     if not span.scored:
         return "quiet"
-    return "grounded" if span.lax else "ungrounded"
+    return "grounded" if span.good else "ungrounded"
 
 
 def _evidence(result: Result) -> Iterator[Block]:

@@ -30,12 +30,14 @@ class IntegrationVerdict(NamedTuple):
 
 class _Judged(NamedTuple):
     """`lax` and `strict`: the span holds evidence. `good_*`: it counts so in precision, which
-    under `claims` asks for more (nothing unsupported beside it) and less (derived is enough)."""
+    under `claims` asks for more (nothing unsupported beside it) and less (derived is enough), and
+    does not count what only repeats the user."""
 
     span: Span
     turn: int | None
     grounding: SpanGrounding
     scored: bool
+    counted: bool
     good_lax: bool
     good_strict: bool
 
@@ -51,7 +53,7 @@ class _Judged(NamedTuple):
 def score_integration(reading: Reading, extractor: Extractor, cap: int) -> IntegrationVerdict:
     judged = list(_marked(reading, cap) if extractor == "marker" else _claimed(reading))
     scored = [one for one in judged if one.scored]
-    counted = [one for one in scored if extractor == "marker" or not one.grounding.wholly_user_said]
+    counted = [one for one in scored if one.counted]
     facts = [fact_of(fact) for fact in reading.sample.expectation.required_facts]
     values = dict.fromkeys(LABELS, 0)
     for one in scored:
@@ -81,7 +83,8 @@ def _marked(reading: Reading, cap: int) -> Iterator[_Judged]:
         turn = reading.turn_at(span[0])
         grounding = reading.grounder.ground(span, turn)
         strict = any(match.strict for match in grounding.matches)
-        yield _Judged(span, turn, grounding, index < cap, bool(grounding.matches), strict)
+        scored = index < cap
+        yield _Judged(span, turn, grounding, scored, scored, bool(grounding.matches), strict)
 
 
 def _claimed(reading: Reading) -> Iterator[_Judged]:
@@ -95,7 +98,8 @@ def _claimed(reading: Reading) -> Iterator[_Judged]:
             continue
         sound = not grounding.unsupported
         strict = sound and any(match.strict for match in support)
-        yield _Judged(span, turn, grounding, True, sound and bool(support), strict)
+        counted = not grounding.wholly_user_said
+        yield _Judged(span, turn, grounding, True, counted, sound and bool(support), strict)
 
 
 def _found(reading: Reading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:
@@ -130,6 +134,8 @@ def _span_score(reading: Reading, one: _Judged) -> SpanScore:
         scored=one.scored,
         lax=one.lax,
         strict=one.strict,
+        counted=one.counted,
+        good=one.counted and one.good_lax,
         matches=one.grounding.matches + one.grounding.derived,
         values=one.grounding.marks,
     )

@@ -27,7 +27,7 @@ END = len(FIRST)
 
 def span(text: bytes, lax: bool, **more: Any) -> SpanScore:
     start = ANSWER.encode().index(text)
-    return SpanScore(start, start + len(text), True, lax, lax, **more)
+    return SpanScore(start, start + len(text), True, lax, lax, True, lax, **more)
 
 
 def scores() -> Scores:

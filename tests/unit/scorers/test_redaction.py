@@ -54,7 +54,7 @@ def make_result(answer=ANSWER, metadata=None, **changes):
         card, amount = byte_range(answer, CARD), byte_range(answer, "12.50")
         spans = (
             SpanScore(
-                *byte_range(answer, line), True, True, False,
+                *byte_range(answer, line), True, True, False, True, False,
                 (Match(*card, 0, f"/{MAIL}/card", CARD, "text", "value", False),),
                 (
                     ValueMark(*amount, "number", "supported"),
