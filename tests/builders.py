@@ -85,7 +85,9 @@ def make_scores(
     scores = Scores(
         kind=kind,
         span_extractor=extractor,
-        spans=tuple(SpanScore(at, at + 1, True, f1 > 0, strict_f1 > 0, True, f1 > 0) for at in range(spans)),
+        spans=tuple(
+            SpanScore(at, at + 1, True, f1 > 0, strict_f1 > 0, True, f1 > 0) for at in range(spans)
+        ),
         spans_total=spans,
         spans_over_cap=0,
         spans_counted=spans,

@@ -13,8 +13,8 @@ UNITS = [
     "{", "1", '"', "a.b.", "Integration: ", "|", "1,", "1 ", "a-", "It is 5. ", "é 5. ", '"ab" ', "1) ", "1. ", "'ab' ", "a@",
     "a@b.", "_", "#", "(", "2024-01-05 ", "“", "www.", "A1 ", "१,", "१ ", "| 5 ", "- 5\n", "é | 5 |\n", "the ", "e.g. ", "値", "\\n",
 ]  # fmt: skip
-SIZES = (6_000, 12_000, 24_000, 48_000, 96_000)
-FLOOR = 0.25  # seconds of CPU: below that, noise decides
+QUICK, THOROUGH = (3_000, 6_000, 12_000), (6_000, 12_000, 24_000, 48_000, 96_000)
+FLOOR = 0.12  # seconds of CPU: below that, noise decides
 RESULT = {"content": "lorem ipsum dolor sit amet consectetur " * 20, "count": 5}
 WORDS = [f"{a}{b}{c}" for a in "bcdfg" for b in "aeiou" for c in "klmnprst"]
 
@@ -25,10 +25,14 @@ def cpu(action: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def assert_linear(work: Callable[[int], Callable[[], object]]) -> None:
-    """Doubles the size until the clock can be trusted; then twice the size is at most 3 × the time."""
-    previous = cpu(work(SIZES[0]))
-    for size in SIZES[1:]:
+Work = Callable[[int], Callable[[], object]]
+
+
+def assert_linear(work: Work, sizes: tuple[int, ...] = THOROUGH) -> None:
+    """Doubles the size until the clock can be trusted; then twice as much takes at most 3 times
+    as long."""
+    previous = cpu(work(sizes[0]))
+    for size in sizes[1:]:
         now = cpu(work(size))
         if now > FLOOR:
             now = min(now, cpu(work(size)))
@@ -44,30 +48,31 @@ def repeated(unit: str, size: int) -> str:
     return (unit * (size // len(unit) + 1))[:size]
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_values_are_found_in_linear_time(unit):
-    for tail in ("", "#", "_", " 5"):
-        assert_linear(lambda size, tail=tail: lambda: find_values(repeated(unit, size) + tail))
+def readings_of(unit: str) -> list[Work]:
+    """Everything that reads an answer or a result made of one piece over and over."""
+    return [
+        lambda size: lambda: [find_values(repeated(unit, size) + tail) for tail in ("", "#", "_")],
+        lambda size: lambda: toolmark.extract_spans("Integration: " + repeated(unit, size)),
+        lambda size: lambda: toolmark.extract_spans(repeated(unit, size), "claims"),
+        lambda size: lambda: toolmark.ground(repeated(unit, size), [RESULT]),
+        lambda size: lambda: toolmark.ground("it is 5", [{"content": repeated(unit, size)}]),
+    ]
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("extractor", ["marker", "claims"])
-def test_spans_are_found_in_linear_time(unit, extractor):
-    assert_linear(
-        lambda size: (
-            lambda: toolmark.extract_spans("Integration: " + repeated(unit, size), extractor)
-        )
-    )
+def test_reading_takes_linear_time(unit):
+    for work in readings_of(unit):
+        assert_linear(work, QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
-def test_grounding_takes_linear_time(unit):
-    assert_linear(lambda size: lambda: toolmark.ground(repeated(unit, size), [RESULT]))
-    assert_linear(
-        lambda size: lambda: toolmark.ground("it is 5", [{"content": repeated(unit, size)}])
-    )
+def test_reading_long_texts_takes_linear_time(unit):
+    for work in readings_of(unit):
+        assert_linear(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["It is 5. ", "é 5. ", '"ab" ', "| 5 |\n", "- 5\n", "Integration: 5.\n", "é Integration: 5.\n"],

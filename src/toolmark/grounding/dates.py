@@ -40,7 +40,8 @@ class Moment(NamedTuple):
 class FoundMoment(NamedTuple):
     start: int
     end: int
-    moments: tuple[Moment, ...]  # every way to read it in this locale; empty: none is valid
+    moments: tuple[Moment, ...]  # how it is read; empty: not in this locale
+    own: tuple[Moment, ...]  # the same, unless its words are those of another language
     every_way: tuple[Moment, ...]  # every way to read it in some locale
 
 
@@ -86,6 +87,7 @@ def _month_names(locale: str) -> dict[str, int]:
 
 class _NamedForms(NamedTuple):
     months: dict[str, int]
+    own: frozenset[str]  # the month names of the locale itself, of all without one
     month_after: re.Pattern[str]  # matched at the day
     month_before: re.Pattern[str]  # searched in the text that ends where the digits begin
     english_before: re.Pattern[str]
@@ -106,6 +108,7 @@ def _named_forms(locale: str | None) -> _NamedForms:
     year = r"(?P<y>\d{4})(?!\w)"
     return _NamedForms(
         months,
+        frozenset(_month_names(locale) if locale else months),
         re.compile(
             r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|re|º|\.)?\s?(?:de\s|of\s)?"
             rf"(?P<m>{any_month})\b\.?(?:,?\s(?:de\s|del\s)?{year})?",
@@ -179,7 +182,8 @@ def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | No
         moment = month_first or (day_first if locale is None else None)
     else:
         moment = day_first
-    return FoundMoment(start, match.end(), () if moment is None else (moment,), every_way)
+    readings = () if moment is None else (moment,)
+    return FoundMoment(start, match.end(), readings, readings, every_way)
 
 
 @lru_cache(maxsize=64)
@@ -201,31 +205,46 @@ def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMom
     if end - start <= 2:
         match = forms.month_after.match(text, start)
         if match is not None:
-            month = str(forms.months[match["m"].casefold()])
-            return _found(match, _of(match["y"], month, match["d"]))
+            return _in_words(start, match.end(), match["y"], match["m"], match["d"], forms)
     if start < 4 or not text[start - 1].isspace() or text[start - 2].isdecimal():
         return None
     window = max(0, start - _LONGEST_MONTH)
     head = text[window:start]
     if end - start <= 2:
-        before = forms.english_before.search(head)
-        match = forms.day_and_year.match(text, start) if before else None
-        if before is None or match is None:
+        match = forms.day_and_year.match(text, start)
+        if match is None:
             return None
-        moment = _of(match["y"], str(forms.months[before["m"].casefold()]), match["d"])
-        readings = () if moment is None else (moment,)
-        return FoundMoment(window + before.start(), match.end(), readings, readings)
+        # A lower-case `may 5` may be no month; with a year after it it is one.
+        pattern = forms.month_before if match["y"] else forms.english_before
+        before = pattern.search(head)
+        if before is None:
+            return None
+        begin = window + before.start()
+        return _in_words(begin, match.end(), match["y"], before["m"], match["d"], forms)
     before = forms.month_before.search(head) if end - start == 4 else None
     if before is None or text[end : end + 1].isalnum():
         return None
-    month_year = Moment(year=int(text[start:end]), month=forms.months[before["m"].casefold()])
-    return FoundMoment(window + before.start(), end, (month_year,), (month_year,))
+    return _in_words(window + before.start(), end, text[start:end], before["m"], None, forms)
+
+
+def _in_words(
+    start: int, end: int, year: str | None, name: str, day: str | None, forms: _NamedForms
+) -> FoundMoment | None:
+    month = forms.months[name.casefold()]
+    if day is None:
+        moment: Moment | None = Moment(year=None if year is None else int(year), month=month)
+    else:
+        moment = _of(year, str(month), day)
+    if moment is None:
+        return None
+    own = (moment,) if name.casefold() in forms.own else ()
+    return FoundMoment(start, end, (moment,), own, (moment,))
 
 
 def _found(match: re.Match[str], moment: Moment | None) -> FoundMoment | None:
     if moment is None:
         return None
-    return FoundMoment(match.start(), match.end(), (moment,), (moment,))
+    return FoundMoment(match.start(), match.end(), (moment,), (moment,), (moment,))
 
 
 def _of(year: str | None, month: str, day: str) -> Moment | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from toolmark.grounding.evidence import Evidence, Leaf
+from toolmark.grounding.evidence import Evidence
+from toolmark.grounding.leaves import Leaf
 from toolmark.grounding.numbers import SCALE
 
 MAX_FACTOR = 20

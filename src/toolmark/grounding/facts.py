@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolmark.grounding.evidence import Evidence, Leaf, same_value
+from toolmark.grounding.evidence import Evidence, flat, states
+from toolmark.grounding.leaves import Leaf
 from toolmark.grounding.match import Grounder
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.spans import Span
@@ -23,13 +24,13 @@ class Fact(NamedTuple):
     def is_in(self, grounder: Grounder, span: Span) -> bool:
         """Does the span hold it, in whatever form?"""
         if self.value is not None:
-            return any(self._is(other, grounder) for other in grounder.values_in(span))
+            return any(self._is(other, grounder) for other in flat(grounder.values_in(span)))
         return find_at_boundaries(self.text, fold(grounder.text[span[0] : span[1]])) >= 0
 
     def _is(self, other: Value, grounder: Grounder) -> bool:
         if self.value is None:
             return False
-        return same_value(self.value, other) or (
+        return states(other, self.value) or (
             self.value.kind == "identifier"
             and other.text.isdecimal()
             and any(key == self.value.key for _, key in grounder.joined_keys(other))

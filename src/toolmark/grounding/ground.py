@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from toolmark.core.jsontext import Json, plain
 from toolmark.core.samples import DEFAULT_STRICT_KEYS
 from toolmark.core.trace import is_error_result, is_miss_result
-from toolmark.grounding.evidence import Evidence, Served
+from toolmark.grounding.evidence import Evidence
+from toolmark.grounding.leaves import Served
 from toolmark.grounding.match import Grounder
 from toolmark.grounding.said import Said, Utterance
 from toolmark.grounding.values import find_values

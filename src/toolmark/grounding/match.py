@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, well_formed
 from toolmark.core.scores import Match, ValueLabel, ValueMark
 from toolmark.grounding import derived
-from toolmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, telling
+from toolmark.grounding.evidence import Evidence
+from toolmark.grounding.leaves import Leaf, best_of
 from toolmark.grounding.numbers import read_unlocalised
 from toolmark.grounding.said import Said
 from toolmark.grounding.spans import Span
 from toolmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
+from toolmark.grounding.texts import RUN_TOKENS, telling
 from toolmark.grounding.values import Value, identifier_key
 from toolmark.grounding.words import admits_failure
 
+IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
 
 
@@ -45,12 +49,13 @@ class Grounder:
     def __init__(self, text: str, values: list[Value], evidence: Evidence, said: Said) -> None:
         self.text = text
         self.values = values
+        self._starts = [value.start for value in values]
         self.evidence = evidence
         self.said = said
         self.to_bytes = ByteOffsets(text)
 
     def ground(self, span: Span, turn: int | None) -> SpanGrounding:
-        values = [self._with_its_words(value) for value in self.values_in(span)]
+        values = self.values_in(span)
         errors = self._failure_counts(span)
         matches: list[Match] = []
         computed: list[Match] = []
@@ -71,14 +76,19 @@ class Grounder:
             marks.append(
                 ValueMark(self.to_bytes(value.start), self.to_bytes(value.end), value.kind, label)
             )
-        unsupported = any(mark.label == "unsupported" for mark in marks)
         if not any(match.strict for match in matches):  # else the text could add nothing
-            matches += self._texts(span, values, turn, errors, whole_only=unsupported)
+            unsupported = [
+                value
+                for value, mark in zip(values, marks, strict=True)
+                if mark.label == "unsupported"
+            ]
+            edges = values + [self._with_its_words(value) for value in unsupported]
+            matches += self._texts(span, edges, turn, errors, whole_only=bool(unsupported))
         return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
 
     def values_in(self, span: Span) -> list[Value]:
-        start, end = span
-        return [value for value in self.values if start <= value.start < end]
+        first = bisect_left(self._starts, span[0])
+        return self.values[first : bisect_left(self._starts, span[1], lo=first)]
 
     def _failure_counts(self, span: Span) -> bool:
         """May error results ground this span? Only if it says that something failed."""
@@ -153,14 +163,11 @@ class Grounder:
             yield position
 
     def _with_its_words(self, value: Value) -> Value:
-        """`paypal 261484` where the evidence has a `paypal_1261484`: the digits are no number,
-        and the word, which belongs to the identifier, is no evidence by itself."""
-        if value.text.isdecimal():
+        """In `paypal 261484` that nothing supports, the word belongs to an identifier that is
+        wrong, and is no evidence by itself."""
+        if value.text.isdecimal() and len(value.text) >= IDENTIFIER_DIGITS:
             for start in self._words_before(value.start):
-                words = identifier_key(self.text[start : value.start])
-                if self.evidence.has_identifiers_like(words, len(value.text)):
-                    key = identifier_key(self.text[start : value.end])
-                    return Value(start, value.end, "identifier", value.text, key=key)
+                value = value._replace(start=start)
         return value
 
     def _identifier(self, value: Value, turn: int | None, errors: bool) -> Match | None:
@@ -176,7 +183,7 @@ class Grounder:
 
     def _quotation(self, value: Value, turn: int | None, errors: bool) -> Match | None:
         leaf = self.evidence.identifier(identifier_key(value.text), turn, errors)
-        leaf = leaf or self.evidence.quoted(value.key, turn, errors)
+        leaf = leaf or self.evidence.texts.quoting(value.key, turn, errors)
         if leaf is not None:
             return self._match(value.start, value.end, leaf, value.kind)
         inner = [self._support(each, turn, errors) for each in value.inner]
@@ -203,58 +210,48 @@ class Grounder:
     # --- texts
 
     def _texts(
-        self, span: Span, values: list[Value], turn: int | None, errors: bool, *, whole_only: bool
+        self, span: Span, edges: list[Value], turn: int | None, errors: bool, *, whole_only: bool
     ) -> list[Match]:
-        pieces = self.evidence.pieces()
-        if not pieces and not self.evidence.runs():
-            return []
         folded = Folded(self.text[span[0] : span[1]])
         tokens = list(token_pattern(folded.text).finditer(folded.text))
-        found: dict[tuple[int, str], Match] = {}
+        found: dict[Leaf, Match] = {}
         for token in tokens:
-            for piece in pieces.get(token[0], ()):
-                leaf = piece.leaf
-                if whole_only and not piece.whole:
-                    continue
-                if not leaf.counts_for(turn) or (leaf.error and not errors):
-                    continue
+            for piece, leaves in self.evidence.texts.starting_with(token[0]):
                 end = token.start() + len(piece.text)
-                if not folded.text.startswith(piece.text, token.start()):
+                if (whole_only and not piece.whole) or not (
+                    folded.text.startswith(piece.text, token.start())
+                    and is_boundary(folded.text, end)
+                ):
                     continue
-                if is_boundary(folded.text, end):
+                leaf = best_of(leaves, turn, errors)
+                place = self._place(span, folded, token.start(), end)
+                if leaf is not None and not _cuts_a_value(place, edges):
                     kind = "text" if piece.whole else "line"
-                    place = self._place(span, folded, token.start(), end)
-                    if not _cuts_a_value(place, values):
-                        found.setdefault((leaf.call, leaf.path), self._match(*place, leaf, kind))
+                    found.setdefault(leaf, self._match(*place, leaf, kind))
         if not found and not whole_only:
             words = [token[0] for token in tokens]
-            for run_start, run_end, leaf in self._runs(words, turn, errors):
-                place = self._place(span, folded, tokens[run_start].start(), tokens[run_end].end())
-                found.setdefault((leaf.call, leaf.path), self._match(*place, leaf, "run"))
+            for first, last, leaf in self._runs(words, turn, errors):
+                place = self._place(span, folded, tokens[first].start(), tokens[last].end())
+                found.setdefault(leaf, self._match(*place, leaf, "run"))
         return list(found.values())
 
     def _runs(
         self, words: list[str], turn: int | None, errors: bool
-    ) -> list[tuple[int, int, Leaf]]:
-        """Runs of at least five tokens that a longer leaf holds, each as long as it goes."""
-        found: list[tuple[int, int, Leaf]] = []
-        if len(words) < RUN_TOKENS:
-            return found
-        for text, leaf in self.evidence.runs():
-            if not leaf.counts_for(turn) or (leaf.error and not errors):
-                continue
-            first = 0
-            while first + RUN_TOKENS <= len(words):
-                last = first + RUN_TOKENS
-                if f" {' '.join(words[first:last])} " not in text:
-                    first += 1
-                    continue
-                while last < len(words) and f" {' '.join(words[first : last + 1])} " in text:
-                    last += 1
-                if telling(words[first:last]):
-                    found.append((first, last - 1, leaf))
-                first = last
-        return found
+    ) -> Iterator[tuple[int, int, Leaf]]:
+        """Runs of at least five tokens that a longer leaf holds: first and last token, leaf."""
+        texts = self.evidence.texts
+        runs = [
+            best_of(texts.with_run(" ".join(words[at : at + RUN_TOKENS])), turn, errors)
+            for at in range(len(words) - RUN_TOKENS + 1)
+        ]
+        first = 0
+        while first < len(runs):
+            leaf, last = runs[first], first
+            while leaf is not None and last + 1 < len(runs) and runs[last + 1] is leaf:
+                last += 1
+            if leaf is not None and telling(words[first : last + RUN_TOKENS]):
+                yield first, last + RUN_TOKENS - 1, leaf
+            first = last + 1
 
     def _place(self, span: Span, folded: Folded, start: int, end: int) -> Span:
         return span[0] + folded.origin(start), span[0] + folded.origin(end - 1) + 1
@@ -277,9 +274,9 @@ class Grounder:
 
 def shown(value: Json, longest: int = 200) -> Json:
     """A leaf's value as a match records it: long texts are cut."""
-    if isinstance(value, str) and len(value) > longest:
-        return value[: longest - 1] + "…"
-    return value
+    if not isinstance(value, str):
+        return value
+    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
 
 
 def _cuts_a_value(place: Span, values: list[Value]) -> bool:

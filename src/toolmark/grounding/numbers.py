@@ -14,7 +14,7 @@ import babel
 SCALE_DIGITS = 12
 SCALE: int = 10**SCALE_DIGITS
 TOLERANCE: int = SCALE // 10**6
-MAX_DIGITS = 400  # longer runs are no numbers that anybody states; int() of them is slow
+MAX_DIGITS = 4000  # longer runs are no numbers that anybody states; int() of them is slow
 
 SPACES = "\u00a0\u202f\u2009"
 APOSTROPHES = "'’"
@@ -25,6 +25,7 @@ _COMMA_DECIMAL = re.compile(r"\d+,\d+")
 _SPACE_GROUPS = re.compile(rf"[1-9]\d{{0,2}}(?:[ {SPACES}]\d{{3}})+(?:[.,]\d+)?")
 _APOSTROPHE_GROUPS = re.compile(rf"[1-9]\d{{0,2}}(?:[{APOSTROPHES}]\d{{3}})+(?:[.,]\d+)?")
 _DOT_GROUP_ONCE = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+")
 _NOT_DIGIT = re.compile(r"\D")
 _ARABIC = str.maketrans({"٫": ".", "٬": ","})
 
@@ -81,7 +82,7 @@ def read_unlocalised(run: str) -> int | None:
 
 def read_exponent(text: str) -> int | None:
     """`1e5`, `1.5E-3`."""
-    if len(text) > 40:
+    if len(text) > 40 or not _EXPONENT.fullmatch(text):
         return None
     return _of_decimal(Decimal(text))
 

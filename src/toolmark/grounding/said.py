@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from toolmark.core.jsontext import Json
 from toolmark.core.trace import json_inside
 from toolmark.grounding.dates import Moment
-from toolmark.grounding.evidence import values_of
+from toolmark.grounding.leaves import is_number
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.text import find_at_boundaries, fold
-from toolmark.grounding.values import Value, identifier_key
+from toolmark.grounding.values import Value, identifier_key, values_of
+
+# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier.
+_WORDS_AND_DIGITS = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
 
 
 class Utterance(NamedTuple):
@@ -23,15 +27,22 @@ class Utterance(NamedTuple):
 
 
 class Said:
-    """Indexed when the first question is asked: most answers never ask."""
+    """Indexed when the first question is asked: most answers never ask. `names` are the field
+    names that the model was shown: no values of the evidence, and no inventions either."""
 
-    def __init__(self, utterances: Iterable[Utterance], locale: str | None) -> None:
+    def __init__(
+        self,
+        utterances: Iterable[Utterance],
+        locale: str | None,
+        names: Iterable[tuple[int, str]] = (),
+    ) -> None:
         self._utterances = utterances
+        self._names = names
         self._locale = locale
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
         self._moments: list[tuple[Moment, int]] = []
-        self._folded: list[tuple[str, str, int]] = []
+        self._folded: list[tuple[str, int]] = []
         self._indexed = False
 
     def holds(self, value: Value, turn: int | None) -> bool:
@@ -45,8 +56,10 @@ class Said:
                 for moment, at in self._moments
             )
         if value.kind in ("quote", "code"):
-            return self.holds_text(value.key, turn)
-        return self.holds_key(value.key, turn) or self._squeezed(value.key, turn)
+            return self.holds_text(value.key, turn) or self.holds_key(
+                identifier_key(value.key), turn
+            )
+        return self.holds_key(value.key, turn)
 
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
@@ -57,13 +70,7 @@ class Said:
         self._index()
         return any(
             _earlier(at, turn) and find_at_boundaries(folded, text) >= 0
-            for text, _, at in self._folded
-        )
-
-    def _squeezed(self, key: str, turn: int | None) -> bool:
-        # `HAT 023` for `HAT023`: long enough that it does not stand there by accident.
-        return len(key) >= 5 and any(
-            _earlier(at, turn) and key in squeezed for _, squeezed, at in self._folded
+            for text, at in self._folded
         )
 
     def _number(self, scaled: int, turn: int | None) -> bool:
@@ -82,10 +89,16 @@ class Said:
                 self._numbers.setdefault(of_json(text), turn)
                 continue
             folded = fold(text)
-            self._folded.append((folded, identifier_key(folded), turn))
+            self._folded.append((folded, turn))
+            for match in _WORDS_AND_DIGITS.finditer(folded):
+                for start in _word_starts(match[0]):
+                    self._keys.setdefault(identifier_key(match[0][start:]), turn)
             for locale in {None, self._locale}:
                 for value in values_of(text, locale):
                     self._add(value, turn)
+
+        for turn, name in self._names:
+            self._keys.setdefault(identifier_key(name), turn)
 
     def _add(self, value: Value, turn: int) -> None:
         for reading in value.readings:
@@ -98,22 +111,28 @@ class Said:
             self._add(inner, turn)
 
 
+def _word_starts(phrase: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer(" (?=[^\\W\\d_])", phrase))]
+
+
 def _earlier(at: int, turn: int | None) -> bool:
     return turn is None or at < turn
 
 
-def names_in(value: Json) -> Iterable[str]:
+def names_in(value: Json) -> set[str]:
     """Every key of a JSON value: a word that the model was shown."""
+    names: set[str] = set()
     stack = [value]
     while stack:
         value = stack.pop()
         if isinstance(value, str):
             value = json_inside(value)
         if isinstance(value, dict):
-            yield from value
+            names.update(value)
             stack.extend(value.values())
         elif isinstance(value, list):
             stack.extend(value)
+    return names
 
 
 def argument_leaves(arguments: Json) -> Iterable[str | int | float]:
@@ -125,5 +144,5 @@ def argument_leaves(arguments: Json) -> Iterable[str | int | float]:
             stack.extend(value.values())
         elif isinstance(value, list):
             stack.extend(value)
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        elif isinstance(value, str) or is_number(value):
             yield value

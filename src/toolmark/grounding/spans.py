@@ -5,6 +5,7 @@ Offsets here are characters; `extract_spans` gives UTF-8 bytes."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from toolmark.core.samples import Extractor
@@ -31,12 +32,14 @@ def marker_spans(text: str) -> list[Span]:
     spans: list[Span] = []
     if "Integration" not in text:
         return spans
+    text = break_literal_newlines(text)
     markers = list(_MARKER.finditer(text))
     for index, marker in enumerate(markers):
-        stop = _line_end(text, marker.end())
-        if index + 1 < len(markers):
-            stop = min(stop, markers[index + 1].start())
-        span = _trimmed(text, marker.end(), _sentence_end(text, marker.end(), stop))
+        limit = markers[index + 1].start() if index + 1 < len(markers) else len(text)
+        line_end = text.find("\n", marker.end(), limit)
+        stop = _sentence_end(text, marker.end(), limit if line_end < 0 else line_end)
+        emphasised = text[marker.start() - 1 : marker.start()] == "_"
+        span = _trimmed(text, marker.end(), stop, _TRIM_END + "_" * emphasised)
         if span is not None:
             spans.append(span)
     return spans
@@ -61,7 +64,7 @@ def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]
         spans = [
             (start, end)
             for start, end in sentences(text)
-            if any(start <= value < end for value in starts)
+            if bisect_left(starts, start) < bisect_left(starts, end)
         ]
     else:
         raise UsageError(f"extractor must be 'marker' or 'claims', not {extractor!r}")
@@ -80,6 +83,8 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
             position += len(cell) + 1
         return
     item = _ITEM.match(line)
+    if item and _is_ordinal_before_month(item[0].strip().rstrip("."), line[item.end() :]):
+        item = None
     position = start + (item.end() if item else 0)
     while position < end:
         stop = _sentence_end(text, position, end)
@@ -87,13 +92,6 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
         if span is not None:
             yield span
         position = stop
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    literal = text.find("\\n", start)
-    candidates = [position for position in (end, literal) if position >= 0]
-    return min(candidates, default=len(text))
 
 
 def _sentence_end(text: str, start: int, stop: int) -> int:
@@ -116,20 +114,18 @@ def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
             or (folded in BEFORE_LOWER and after[:1].islower())
             or (word[0].isupper() and _INITIAL.search(head) is not None and bool(after))
         )
-    if head[-1:].isdecimal():
-        return after[:1].islower() or _is_ordinal_before_month(head, after)
-    return False
+    return head[-1:].isdecimal() and _is_ordinal_before_month(head, after)
 
 
 def _is_ordinal_before_month(head: str, after: str) -> bool:
-    digits = re.search(r"(?<!\S)\d{1,2}$", head)
+    digits = re.search(r"(?<![\w.,])\d{1,2}$", head)
     values = find_values(f"{digits[0]}. {after[:20]}") if digits and after[:1].isalpha() else []
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 
 
-def _trimmed(text: str, start: int, end: int) -> Span | None:
+def _trimmed(text: str, start: int, end: int, edge: str = _TRIM_END) -> Span | None:
     piece = text[start:end]
-    kept = piece.rstrip(_TRIM_END)
+    kept = piece.rstrip(edge)
     stripped = kept.lstrip(_TRIM_START)
     if not stripped:
         return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import accumulate
 
 # Scripts written without blanks: there is a token boundary between any two of their characters.
 UNSPACED = (
-    "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _BLANKS = re.compile(r"\s+")
@@ -16,12 +17,12 @@ _ASCII_TOKEN = re.compile(r"\w+")
 
 
 @lru_cache(maxsize=1)
-def _marks() -> str:
-    # Combining marks are no \w for Python, but belong to the letter before them.
+def joining_marks() -> str:
+    """Combining marks as a character class: no \\w for Python, but part of the letter before."""
     ranges: list[str] = []
     start = None
     for code in range(0x0300, 0x1_0000):
-        is_mark = unicodedata.category(chr(code))[0] == "M"
+        is_mark = unicodedata.category(chr(code))[0] == "M" and not _unspaced().match(chr(code))
         if is_mark and start is None:
             start = code
         elif not is_mark and start is not None:
@@ -32,7 +33,7 @@ def _marks() -> str:
 
 @lru_cache(maxsize=1)
 def _unicode_token() -> re.Pattern[str]:
-    return re.compile(rf"[{UNSPACED}]|(?:[^\W{UNSPACED}]|[{_marks()}])+")
+    return re.compile(rf"[{UNSPACED}]|(?:[^\W{UNSPACED}]|[{joining_marks()}])+")
 
 
 @lru_cache(maxsize=1)
@@ -140,21 +141,28 @@ def find_at_boundaries(needle: str, haystack: str) -> int:
 class ByteOffsets:
     """Character offset → UTF-8 byte offset, for many offsets of one text."""
 
-    __slots__ = ("_text", "_ascii", "_known")  # noqa: RUF023 - in order of use
+    __slots__ = ("_ascii", "_marks", "_text")
+
+    _STEP = 256
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._ascii = text.isascii()
-        self._known: dict[int, int] = {}
+        self._marks: list[int] | None = None  # byte offset of every 256th character
 
     def __call__(self, position: int) -> int:
         if self._ascii:
             return position
-        found = self._known.get(position)
-        if found is None:
-            found = len(self._text[:position].encode("utf-8", "surrogatepass"))
-            self._known[position] = found
-        return found
+        if self._marks is None:
+            chunks = range(0, len(self._text), self._STEP)
+            sizes = (_size(self._text[at : at + self._STEP]) for at in chunks)
+            self._marks = list(accumulate(sizes, initial=0))
+        mark = position // self._STEP
+        return self._marks[mark] + _size(self._text[mark * self._STEP : position])
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def char_offset(text: str, byte_offset: int) -> int:

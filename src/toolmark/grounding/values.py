@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from toolmark.grounding import numbers
 from toolmark.grounding.dates import FoundMoment, Moment, find_moments
-from toolmark.grounding.text import UNSPACED, fold
+from toolmark.grounding.text import UNSPACED, fold, joining_marks
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 
@@ -21,10 +21,10 @@ CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
 _CODES = "USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RUB|KRW|ZAR|TRY"
 _UNITS = frozenset(
     """
-    b kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
-    kv mv a ma mah ah ohm m km cm mm nm um µm μm mi ft in yd nmi g kg mg ug µg μg t lb lbs oz l ml
-    cl dl gal s sec secs ms us µs μs ns min mins h hr hrs d day days wk wks mo yr yrs k bn mn tn x
-    px pt em rem dpi fps rpm mph kmh kph c f psi bar pa kpa hpa mpa j kj cal kcal ev db pc pcs p pp
+    kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
+    kv mv ma mah ah ohm m km cm mm nm um µm μm mi ft in yd nmi g kg mg ug µg μg lb lbs oz l ml
+    cl dl gal s sec secs ms us µs μs ns min mins h hr hrs day days wk wks mo yr yrs k bn mn tn x
+    px pt em rem dpi fps rpm mph kmh kph psi bar pa kpa hpa mpa kj cal kcal ev db pc pcs pp
     m² m³ km² cm² cm³ percent usd eur gbp chf jpy inr cad aud cny brl mxn sek nok dkk pln
     """.split()
 )
@@ -56,7 +56,7 @@ _REST = (
     r'|(?P<key>(?<![\w\\])"[^"\n]{1,80}"\s?:)'
     rf"|(?P<quote>(?<!\w)(?:{_QUOTES})|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
     r"|(?P<hash>(?<![\w&])\#\w[\w-]*)"
-    r"|(?P<word>(?<!\w)(?:_+[^\W_]\w*|[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+))"
+    r"|(?P<word>(?<!\w)(?<!\w-)(?:_+[^\W_]\w*|[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+))"
     r"(?:(?<=\d)\.\w*\d\w*|-\w*\d\w*)*)"
     rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
     r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
@@ -74,8 +74,8 @@ def _patterns(
     token += (_DOMAIN if domain else "") + _REST
     if not plain:
         # `1,234円` is a number beside a word: scripts without blanks join nothing.
-        token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])")
-        token = token.replace(r"[^\W\d_]", rf"[^\W\d_{UNSPACED}]")
+        token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])(?<![{joining_marks()}])")
+        token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
         token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
     hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
     hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
@@ -86,20 +86,49 @@ _PERCENT = re.compile(
     r"\s?(?:%|％|٪|(?:percent|per\scent|prozent|por\sciento|pour\scent|por\scento)\b)",
     re.IGNORECASE,
 )
+_FACTORS = {
+    "thousand": 10**3, "tausend": 10**3,
+    "million": 10**6, "millions": 10**6, "millionen": 10**6, "mio": 10**6, "millón": 10**6,
+    "millones": 10**6, "milliard": 10**9, "milliards": 10**9, "milliarde": 10**9,
+    "milliarden": 10**9, "mrd": 10**9, "billion": 10**9, "billions": 10**9,
+    "trillion": 10**12,
+}  # fmt: skip
+_SCALE = re.compile(rf"\s({'|'.join(sorted(_FACTORS, reverse=True))})\b", re.IGNORECASE)
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 _DIGIT = re.compile(r"\d")
+_NEARBY = 300
+_ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
+_JSON_BEFORE = re.compile(r'":\s*[\[{"]')
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _BEFORE_JSON_STRING = re.compile(r'":\s*\[?\s*$')
 _AFTER_JSON_STRING = re.compile(r",?[ \t]*(?:\n|$)")
 _EMPHASIS_START = re.compile(r"(?<!\w)_+\w")
 _EMPHASIS_END = re.compile(r"\w_+(?!\w)")
+_CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
 _HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
 _CODE_AMOUNT = re.compile(rf"(?:{_CODES})(\d+)")
 _URL_TAIL = ".,;:!?…。，！？)]}>'\"’”»*_"
 _QUOTE_EDGE = ' .,;:!?…\\"'
 _WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
+_JOINTS = re.compile(r"[-_#\s]+")
+_LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 _LETTER = re.compile(r"[^\W\d_]")
+
+
+class Form(NamedTuple):
+    """What stands around the digits: where a minus sign is, a per cent sign, `million`."""
+
+    sign: int | None = None
+    percent: bool = False
+    factor: int = 1
+
+    def readings(self, reading: int) -> tuple[int, ...]:
+        """`50 %` is 50 and 0.5; `18.4 million` is 18400000, and 18.4 of a unit of millions."""
+        signed = reading if self.sign is None else -reading
+        if self.percent:
+            return (signed, signed // 100)
+        return (signed,) if self.factor == 1 else (signed * self.factor, signed)
 
 
 class Value(NamedTuple):
@@ -113,6 +142,8 @@ class Value(NamedTuple):
     moments: tuple[Moment, ...] = ()
     key: str = ""
     inner: tuple[Value, ...] = ()
+    form: Form = Form()
+    own: tuple[Moment, ...] = ()
     every_way: tuple[Moment, ...] = ()
 
     def shifted(self, by: int) -> Value:
@@ -131,9 +162,27 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     return list(_scan(text, locale, moments, token, hot))
 
 
+@lru_cache(maxsize=4096)
+def _remembered_values(text: str, locale: str | None) -> tuple[Value, ...]:
+    return tuple(find_values(text, locale))
+
+
+def values_of(text: str, locale: str | None = None) -> tuple[Value, ...]:
+    """`find_values`, remembered for the longer texts that come back sample after sample."""
+    if len(text) < 200:
+        return tuple(find_values(text, locale))
+    return _remembered_values(text, locale)
+
+
 def break_literal_newlines(text: str) -> str:
-    """A two-character backslash-n, which real answers hold, is a line break; lengths stay."""
-    return text.replace("\\n", "\n\n") if "\\n" in text else text
+    """A two-character backslash-n, which answers written as JSON hold, is a line break there.
+    Lengths stay. In `C:\\new` it is none."""
+    if "\\n" not in text:
+        return text
+    return "\n".join(
+        line.replace("\\n", "\n\n") if _ESCAPED_LINE.search(line) else line
+        for line in text.split("\n")
+    )
 
 
 def _scan(
@@ -168,6 +217,12 @@ def _scan(
             yield from _plain_value(match, text, locale)
 
 
+def _line_start(text: str, position: int) -> int:
+    """Where the line begins, or as far back as matters."""
+    low = max(0, position - _NEARBY)
+    return max(low, text.rfind("\n", low, position) + 1)
+
+
 def _word_start(text: str, low: int, position: int) -> int:
     return max(low, text.rfind(" ", low, position) + 1, text.rfind("\n", low, position) + 1)
 
@@ -179,6 +234,7 @@ def _moment_value(text: str, found: FoundMoment) -> Value:
         "moment",
         text[found.start : found.end],
         moments=found.moments,
+        own=found.own,
         every_way=found.every_way,
     )
 
@@ -221,10 +277,14 @@ def _quoted(
 
 def _is_json_string(text: str, start: int, end: int) -> bool:
     """In an answer written as JSON the quotation marks quote nobody."""
-    line = text.rfind("\n", 0, start) + 1
+    line = _line_start(text, start)
     if _BEFORE_JSON_STRING.search(text, line, start):
         return True
-    return not text[line:start].strip() and _AFTER_JSON_STRING.match(text, end) is not None
+    return (
+        not text[line:start].strip()
+        and _AFTER_JSON_STRING.match(text, end) is not None
+        and _JSON_BEFORE.search(text, max(0, start - 10 * _NEARBY), start) is not None
+    )
 
 
 def _word_values(start: int, found: str, text: str, locale: str | None) -> Iterator[Value]:
@@ -242,7 +302,7 @@ def _word_values(start: int, found: str, text: str, locale: str | None) -> Itera
     amount = _CODE_AMOUNT.fullmatch(bare)
     if amount:
         end = start + len(bare)
-        yield _number(start + amount.start(1), end, amount[1], locale, False, False)
+        yield _number(start + amount.start(1), end, amount[1], locale, Form())
     else:
         end = start + len(bare)
         yield Value(start, end, "identifier", bare, key=identifier_key(bare))
@@ -250,9 +310,8 @@ def _word_values(start: int, found: str, text: str, locale: str | None) -> Itera
 
 def _without_emphasis(start: int, found: str, text: str) -> str:
     """`_word_` and `_two words_` are Markdown; `_private` and `tail_` are names."""
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
-    before = text[line_start:start]
-    after = text[start + len(found) : line_end if line_end >= 0 else len(text)]
+    before = text[_line_start(text, start) : start]
+    after = text[start + len(found) : start + len(found) + _NEARBY].partition("\n")[0]
     opens = found[0] == "_" and (found[-1] == "_" or _EMPHASIS_END.search(after))
     closes = found[-1] == "_" and (found[0] == "_" or _EMPHASIS_START.search(before))
     bare = found.lstrip("_") if opens else found
@@ -264,7 +323,7 @@ def _number_values(match: re.Match[str], text: str, locale: str | None) -> Itera
     run, tail = match["number"], match["tail"].casefold()
     if end - start <= 3 and _is_list_marker(text, start, end):
         return
-    if run[0] == "0" and run.isdecimal() and end - start > 2 and not tail:
+    if run[0] == "0" and run.isdecimal() and not tail and _is_code(text, start, end):
         yield Value(start, end, "identifier", run, key=run)  # nobody counts with leading zeros
         return
     chain = _HYPHEN_CHAIN.match(text, start) if text.startswith("-", match.end()) else None
@@ -278,11 +337,18 @@ def _number_values(match: re.Match[str], text: str, locale: str | None) -> Itera
         yield from _run_values(start, end, run, text, locale)
 
 
+def _is_code(text: str, start: int, end: int) -> bool:
+    """`0148`, `HAT 05`; but the `05` of a list of months is a number."""
+    return end - start > 2 or (
+        end - start > 1 and _CAPITALS_BEFORE.search(text[max(0, start - 8) : start]) is not None
+    )
+
+
 def _is_list_marker(text: str, start: int, end: int) -> bool:
     """`1.` at the start of a line, or `1)` that no bracket opened."""
     if not _AFTER_MARKER.match(text, end):
         return False
-    line = text.rfind("\n", 0, start) + 1
+    line = _line_start(text, start)
     if _BEFORE_MARKER.fullmatch(text, line, start):
         return True
     before = text[line:start]
@@ -300,9 +366,10 @@ def _number_then_identifier(match: re.Match[str], text: str, locale: str | None)
 
 def _exponential(start: int, run: str, text: str) -> Iterator[Value]:
     reading = numbers.read_exponent(numbers.ascii_digits(run))
-    if reading is not None:
-        signed = -reading if _is_negative(text, start) else reading
-        yield Value(start, start + len(run), "number", run, (signed,))
+    form = Form(_sign_before(text, start))
+    readings = () if reading is None else form.readings(reading)
+    begin = start if form.sign is None else form.sign
+    yield Value(begin, start + len(run), "number", run, readings, form=form)
 
 
 def _is_identifier_chain(chain: str) -> bool:
@@ -318,11 +385,13 @@ def _is_identifier_chain(chain: str) -> bool:
 
 def _run_values(start: int, end: int, run: str, text: str, locale: str | None) -> Iterator[Value]:
     """A run of digits and separators as one number, or as the several that it lists."""
-    negative = _is_negative(text, start)
-    percent = _PERCENT.match(text, end) if text[end : end + 1] in _PERCENT_STARTS else None
-    stop = percent.end() if percent else end
-    value = _number(start, stop, run, locale, negative, percent is not None)
-    if run.isdecimal() or _is_one_number(value, run, locale, text):
+    after = text[end : end + 1]
+    percent = _PERCENT.match(text, end) if after in _PERCENT_STARTS else None
+    scale = _SCALE.match(text, end) if after and after in " \u00a0\u202f" else None
+    form = Form(_sign_before(text, start), percent is not None, _factor(scale, locale))
+    stop = percent.end() if percent else scale.end() if scale and form.factor > 1 else end
+    value = _number(start, stop, run, locale, form)
+    if run.isdecimal() or _is_one_number(value, start, run, locale, text):
         yield value
         return
     if run.count(".") > 1 and set(_ANY_SEP.findall(run.lstrip("."))) == {"."}:
@@ -332,15 +401,17 @@ def _run_values(start: int, end: int, run: str, text: str, locale: str | None) -
     for index, part in enumerate(parts):
         last = index == len(parts) - 1
         end = stop if last else start + len(part)
-        signed, rated = negative and index == 0, last and percent is not None
-        yield _number(start, end, part, locale, signed, rated)
+        part_form = Form(
+            form.sign if index == 0 else None, form.percent and last, form.factor if last else 1
+        )
+        yield _number(start, end, part, locale, part_form)
         start += len(part) + 1
 
 
-def _is_one_number(value: Value, run: str, locale: str | None, text: str) -> bool:
+def _is_one_number(value: Value, start: int, run: str, locale: str | None, text: str) -> bool:
     """Not so: numbers in a row (`1 234`, `1,2,3`), or cells between commas (`x,1874,1951`)."""
     if "," in run:
-        start, end = value.start, value.start + len(run)
+        end = start + len(run)
         glued = text[end : end + 1] == "," and text[end + 1 : end + 2].isalnum()
         if glued or text[start - 1 : start] == ",":
             return False
@@ -358,40 +429,49 @@ def _blanks_group(run: str, locale: str | None) -> bool:
     return run.count(" ") > 1 or run[-4:-3] != " "
 
 
-def _number(
-    start: int, end: int, run: str, locale: str | None, negative: bool, percent: bool
-) -> Value:
+def _number(start: int, end: int, run: str, locale: str | None, form: Form) -> Value:
     digits = "0" + run if run.startswith(".") else run
     reading = numbers.read_in_locale(digits, locale) if locale else numbers.read_unlocalised(digits)
-    readings: tuple[int, ...] = ()
-    if reading is not None:
-        reading = -reading if negative else reading
-        readings = (reading, reading // 100) if percent else (reading,)
-    return Value(start, end, "number", run, readings, (), "-" if negative else "")
+    readings = () if reading is None else form.readings(reading)
+    begin = start if form.sign is None else form.sign
+    return Value(begin, end, "number", run, readings, form=form)
 
 
 def readings_in_any_locale(value: Value) -> set[int]:
     """Every value that some locale would read out of this number, sign and percent kept."""
-    sign = -1 if value.key == "-" else 1
-    found = {sign * reading for reading in numbers.read_every_way(value.text)}
-    if len(value.readings) > 1 or value.end > value.start + len(value.text):
-        found |= {reading // 100 for reading in found}
-    return found
+    return {
+        number
+        for reading in numbers.read_every_way(value.text)
+        for number in value.form.readings(reading)
+    }
 
 
-def _is_negative(text: str, start: int) -> bool:
+def _sign_before(text: str, start: int) -> int | None:
+    """Where the minus sign of a number stands, if it has one."""
     position = start - 1
     if position >= 0 and text[position] in CURRENCY:
         position -= 1
     if position < 0 or text[position] not in _SIGNS:
-        return False
-    return position == 0 or text[position - 1] in _BEFORE_SIGN
+        return None
+    return position if position == 0 or text[position - 1] in _BEFORE_SIGN else None
+
+
+def _factor(scale: re.Match[str] | None, locale: str | None) -> int:
+    if scale is None:
+        return 1
+    word = scale[1].casefold()
+    english = locale is None or locale.startswith("en")
+    return 1 if word.startswith("billion") and not english else _FACTORS[word]
 
 
 def identifier_key(text: str) -> str:
-    """Without case, `-`, `_`, `#` and blanks: `HAT 023` is `HAT023`."""
+    """Without case, and without `-`, `_`, `#` and blanks between letters and digits, so that
+    `HAT 023` is `HAT023`; other such runs are all alike."""
     folded = text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
-    return re.sub(r"[-_#\s]", "", folded)
+    if folded.isalnum():
+        return folded
+    joined = _JOINTS.sub("-", folded).strip("-")
+    return _LETTER_DIGIT.sub("", joined)
 
 
 def url_key(text: str) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from toolmark.grounding.numbers import form_of, read_every_way
 from toolmark.grounding.spans import Span
 from toolmark.grounding.values import Value, readings_in_any_locale
 from toolmark.scorers.reading import Reading
+
+_BLANK_GROUPS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?:[.,]\d+)?(?!\w)")
 
 
 def writes_its_locale(reading: Reading, scored: Sequence[Span]) -> bool:
@@ -18,7 +22,25 @@ def writes_its_locale(reading: Reading, scored: Sequence[Span]) -> bool:
         for value in reading.grounder.values_in(span)
         if value.kind in ("number", "moment")
     ]
-    return bool(values) and all(_own_form(reading, value) for value in values)
+    return (
+        bool(values)
+        and all(_own_form(reading, value) for value in values)
+        and not any(_groups_by_blanks(reading, span) for span in scored)
+    )
+
+
+def _groups_by_blanks(reading: Reading, span: Span) -> bool:
+    """`1 234` where the locale sets no blanks: read as two numbers, but meant as one."""
+    form = form_of(reading.sample.expectation.locale or "")
+    if form is None or form.spaced:
+        return False
+    turn = reading.turn_at(span[0])
+    runs = _BLANK_GROUPS.findall(reading.text[span[0] : span[1]])
+    return any(
+        reading.evidence.number(number, turn, False)
+        for run in runs
+        for number in read_every_way(run)
+    )
 
 
 def _own_form(reading: Reading, value: Value) -> bool:
@@ -29,5 +51,5 @@ def _own_form(reading: Reading, value: Value) -> bool:
         return own or not any(
             evidence.number(number, turn, False) for number in readings_in_any_locale(value)
         )
-    own = any(evidence.moment(moment, turn, False) for moment in value.moments)
+    own = any(evidence.moment(moment, turn, False) for moment in value.own)
     return own or not any(evidence.moment(moment, turn, False) for moment in value.every_way)

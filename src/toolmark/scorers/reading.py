@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, canonical_json
 from toolmark.core.samples import DEFAULT_STRICT_KEYS, Sample
 from toolmark.core.trace import Trace, is_error_result, json_inside
-from toolmark.grounding.evidence import Evidence, Served
+from toolmark.grounding.evidence import Evidence
+from toolmark.grounding.leaves import Served
 from toolmark.grounding.match import Grounder
 from toolmark.grounding.said import Said, Utterance, argument_leaves, names_in
 from toolmark.grounding.spans import Span
@@ -31,7 +33,9 @@ class Reading:
     ) -> None:
         self.sample = sample
         self.trace = trace
-        self.text, self._turns = _normalised(trace, sample.expectation.normalise_text)
+        self.text, turns = _normalised(trace, sample.expectation.normalise_text)
+        self._turns = turns
+        self._turn_ends = [end for _, end in turns or ()]
         keys = _strict_keys(sample, tool_strict_keys, header_strict_keys)
         served = [*_prompt_results(sample.prompt, keys), *_trace_results(trace, keys)]
         self.evidence = Evidence(served)
@@ -40,7 +44,7 @@ class Reading:
             (one.turn for one in served if one.turn is not None), default=None
         )
         locale = sample.expectation.locale
-        self.said = Said(_utterances(sample, trace), locale)
+        self.said = Said(_utterances(sample, trace), locale, _names(trace))
         self.grounder = Grounder(
             self.text, find_values(self.text, locale), self.evidence, self.said
         )
@@ -49,10 +53,7 @@ class Reading:
         """The assistant turn that a character belongs to; None where turns are not known."""
         if self._turns is None:
             return None
-        for number, (start, end) in enumerate(self._turns, start=1):
-            if start <= position < end:
-                return number
-        return len(self._turns)
+        return bisect_right(self._turn_ends, position) + 1
 
     def is_after_first_result(self, span: Span) -> bool:
         turn = self.turn_at(span[0])
@@ -158,8 +159,8 @@ def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
             yield message_text(message)
         for call in message.get("tool_calls") or ():
             arguments = (call.get("function") or {}).get("arguments")
-            if isinstance(arguments, str):
-                yield arguments
+            if arguments is not None:
+                yield arguments if isinstance(arguments, str) else canonical_json(arguments)
 
 
 def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:
@@ -171,7 +172,11 @@ def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:
         turn = entry.turn if entry.turn is not None and trace.turns is not None else 0
         for leaf in argument_leaves(entry.arguments):
             yield Utterance(turn, leaf)
-        # Field names are no values of the evidence, and no inventions either.
-        for shown in (entry.arguments, entry.result):
+
+
+def _names(trace: Trace) -> Iterator[tuple[int, str]]:
+    for entry in trace.tool_trace:
+        turn = entry.turn if entry.turn is not None and trace.turns is not None else 0
+        for shown in (entry.arguments, entry.result if entry.served else None):
             for name in names_in(shown):
-                yield Utterance(turn, name)
+                yield turn, name

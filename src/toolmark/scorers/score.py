@@ -113,7 +113,24 @@ def _read(sample: Sample, trace: Trace, settings: ScoreSettings) -> Reading:
         spec = registry.spec(name) if name is not None else None
         return None if spec is None else spec.x_toolmark.strict_keys
 
-    return Reading(sample, trace, strict_keys_of, settings.strict_keys)
+    return Reading(sample, _without_refused(trace, settings), strict_keys_of, settings.strict_keys)
+
+
+def _without_refused(trace: Trace, settings: ScoreSettings) -> Trace:
+    """A trace of somebody else may hold answers to calls of tools that were never offered: to
+    such a call nothing was served."""
+    offered = settings.offered
+    if offered is None or all(entry.name in offered for entry in trace.tool_trace):
+        return trace
+    entries = tuple(
+        entry
+        if not entry.served
+        or entry.name is None
+        or settings.registry.resolve(entry.name) in offered
+        else msgspec.structs.replace(entry, status="tool_not_offered")
+        for entry in trace.tool_trace
+    )
+    return msgspec.structs.replace(trace, tool_trace=entries)
 
 
 def _shown_texts(sample: Sample, trace: Trace) -> Iterator[str]:

@@ -44,7 +44,7 @@ def test_sentences_with_a_checkable_value_are_claims(text, expected):
 def test_list_items_are_claims_and_their_markers_are_none(text, expected):
     assert [
         span.lstrip("-*+ 123.)") if span[:1] in "-*+" else span for span in claim_spans(text)
-    ] == [span for span in expected]
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,9 @@ def test_claims_have_no_cap():
     answer = " ".join("It is 42." for _ in range(9))
     scores = claims(answer, call({"count": 42}))
     assert (scores["spans_total"], scores["spans_over_cap"], scores["spans_counted"]) == (9, 0, 9)
+
+
+def test_a_date_at_the_start_of_a_line_is_no_list_marker():
+    assert claim_spans("5. Januar 2024 war es kalt.") == ["5. Januar 2024 war es kalt"]
+    scores = claims("5. Januar 2024 war es kalt.", call({"when": "2024-01-05"}))
+    assert scores["lax"]["f1"] == 1

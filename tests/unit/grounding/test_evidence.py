@@ -339,3 +339,16 @@ def test_claims_and_markers_share_the_evidence():
         )["lax"]["f1"]
         == 0
     )
+
+
+@pytest.mark.parametrize(
+    "words", ["The card was issued with 5000", "A failsafe of 5000", "Reissued and 5000"]
+)
+def test_failure_words_are_not_parts_of_other_words(words):
+    assert not grounded(words, call(ERROR))
+
+
+def test_an_echoed_text_that_is_json_grounds_nothing():
+    arguments = {"path": "a.json", "content": '{"a": 55}'}
+    written = call({"written": '{"a": 55}'}, name="file.write", arguments=arguments)
+    assert not grounded("it has 55", written)

@@ -139,3 +139,12 @@ def test_numbers_inside_text_leaves_carry_that_leafs_path():
 
 def test_pointer_paths_are_escaped():
     assert paths("it is 42", {"a/b": {"c~d": 42}}) == [(0, "/a~1b/c~0d")]
+
+
+def test_integers_of_any_size_are_exact():
+    number = int("7" * 500)
+    assert lax(f"it is {number}", {"n": number})
+    assert not lax(f"it is {number}", {"n": number + 1})
+    assert paths(f"it is {10**22 + 1}", {"content": f'{{"n": {10**22 + 1}}}'}) == [
+        (0, "/content/n")
+    ]

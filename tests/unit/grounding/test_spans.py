@@ -207,3 +207,34 @@ def test_offsets_follow_the_normalised_text_where_the_item_asks_for_it():
 def test_no_text_has_no_span():
     assert score(None, call({"count": 42}))["spans_total"] == 0
     assert score("", call({"count": 42}))["lax"]["f1"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"Integration: in C:\new\data are 42 rows. Next", [r"in C:\new\data are 42 rows"]),
+        (r"Integration: the pattern `\n+` hits 42. Next", [r"the pattern `\n+` hits 42"]),
+    ],
+)
+def test_a_backslash_and_an_n_are_no_line_end(text, expected):
+    assert spans(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Integration: the count is 3. next comes 77.", "the count is 3"),
+        ("Integration: it is 42. iPhones are 77.", "it is 42"),
+    ],
+)
+def test_a_full_stop_after_a_number_ends_a_sentence_before_a_small_letter_too(text, expected):
+    assert spans(text) == [expected]
+
+
+def test_emphasis_that_closes_after_the_sentence_is_no_part_of_it():
+    assert spans("_Integration: foo bar._") == ["foo bar"]
+
+
+@pytest.mark.parametrize("date", ["(5. Januar 2024)", "**5. Januar 2024**", "„5. Januar 2024“"])
+def test_a_date_in_brackets_or_emphasis_is_not_cut(date):
+    assert spans(f"Integration: es war {date} kalt. Danach") == [f"es war {date} kalt"]

@@ -285,3 +285,15 @@ def test_leaf_numbers_are_not_read_out_of_words():
     assert not lax("there are 42", {"file": "file42"})
     assert not lax("there are 42", {"file": "data_42.csv"})
     assert not lax("version 3", {"x": "v3"})
+
+
+def test_only_a_long_run_of_digits_stands_for_its_identifier():
+    """People quote `certificate_7504069` as 7504069; 406 of `gate_406` may be anything."""
+    assert lax("the number is 7504069", {"id": "certificate_7504069"})
+    assert not lax("the number is 504069", {"id": "certificate_7504069"})
+    assert not lax("the number is 406", {"id": "gate_406"})
+
+
+def test_a_text_match_does_not_lose_the_sign_of_its_number():
+    assert not lax("it had -3 apples", {"x": "3 apples"})
+    assert lax("it had 3 apples", {"x": "3 apples"})

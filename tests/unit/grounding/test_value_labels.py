@@ -164,3 +164,18 @@ def test_unsupported_values_are_marked_with_their_kind_and_bytes():
 )
 def test_quotations_and_code_are_supported_by_a_leaf_that_holds_them(answer, leaf, expected):
     assert label(answer, call({"x": leaf})) == expected
+
+
+def test_part_of_an_identifier_in_the_prompt_is_not_said():
+    result = call({"count": 42})
+    assert label("it is HAT023", result, of=item("about HAT0234")) == "unsupported"
+    assert label("it is HAT-023", result, of=item("about XHAT023")) == "unsupported"
+    assert label("it is HAT-023", result, of=item("about HAT023")) == "user_said"
+
+
+@pytest.mark.parametrize("arguments", [{"q": "room 55"}, '{"q": "room 55"}'])
+def test_arguments_of_calls_in_the_prompt_are_said_in_both_forms(arguments):
+    function = {"name": "web.search", "arguments": arguments}
+    made = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]}
+    of = item([{"role": "user", "content": "x"}, made])
+    assert label("the 55", call({"count": 42}), of=of) == "user_said"

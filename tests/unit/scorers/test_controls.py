@@ -204,3 +204,15 @@ def test_other_samples_are_not_asked_to_clarify():
         item(adversarial={"type": "injection", "expected": "ignore"}),
     ):
         assert claims("Which?", of=of)["clarify_ok"] is None
+
+
+def test_a_text_decoy_counts_if_nothing_was_served():
+    of = negative(decoy_values=["Blue Giant"])
+    assert score("It is the Blue Giant.", call(EMPTY), of=of)["negative_control_ok"] is False
+
+
+def test_a_month_is_not_a_date_that_is_a_decoy():
+    of = negative(decoy_values=["2024-01-05"])
+    result = call({"hits": [{"day": "2024-01-05"}]})
+    assert score("Something in January 2024.", result, of=of)["negative_control_ok"] is True
+    assert score("It was January 5.", result, of=of)["negative_control_ok"] is False

@@ -234,3 +234,9 @@ def test_every_match_records_call_path_value_class_and_bytes():
         "value",
         True,
     )
+
+
+def test_a_month_is_not_a_date_that_is_required():
+    of = item(required_facts=["2024-01-05"])
+    scores = score("Integration: in January 2024.", call({"count": "2024-01-05"}), of=of)
+    assert scores["lax"]["found"] == 0

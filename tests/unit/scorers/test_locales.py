@@ -103,3 +103,17 @@ def test_claims_are_probed_too():
         claims("Es sind 1,234.5 Meter.", call({"m": 1234.5}), of=probe("de"))["locale_probe_ok"]
         is False
     )
+
+
+@pytest.mark.parametrize(
+    ("locale", "answer", "result", "expected"),
+    [
+        ("en-US", "it is 1\u202f234 m", {"n": 1234}, False),
+        ("en-US", "it is 1 234 m", {"n": 1234}, False),
+        ("de", "am 5. Januar 2024", {"d": "2024-01-05"}, True),
+        ("de", "am 5 janvier 2024", {"d": "2024-01-05"}, False),
+        ("de", "am January 5, 2024", {"d": "2024-01-05"}, False),
+    ],
+)
+def test_a_form_of_another_locale_fails_the_probe(locale, answer, result, expected):
+    assert ok(locale, answer, result) is expected

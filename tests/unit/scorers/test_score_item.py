@@ -115,3 +115,14 @@ def test_d33_call_f1_compares_arguments_and_number():
     assert score("", call({}, arguments={"q": "other"}), of=of)["call_f1"] == 0
     assert 0 < score("", *[call({}, arguments={"q": "rope"})] * 5, of=of)["call_f1"] < 1
     assert score("", of=of)["call_f1"] == 0
+
+
+def test_lone_surrogates_in_a_matched_leaf_do_not_crash():
+    assert score("Integration: it is 42.", call({"count": "\ud800 42"}))["lax"]["f1"] == 1
+    assert toolmark.ground("it is 42", [{"count": "\ud800 42"}])["lax"]
+
+
+def test_a_refund_that_was_issued_admits_no_failure():
+    of = item(expected_behaviour="retry", call_sequence=[{"name": "web.search"}] * 2)
+    bad = call({"ok": False, "error": "bad query"}, turn=1)
+    assert score("The refund has been issued.", bad, of=of)["gave_up_honestly"] is False

@@ -17,7 +17,9 @@ from toolmark.core.scores import (
 from toolmark.core.trace import RepairedCall, Said, TraceEntry
 
 MATCH = Match(13, 16, 0, "/hits/0/year", 1894, "number", "value", True)
-SPAN = SpanScore(13, 20, True, True, True, True, True, (MATCH,), (ValueMark(13, 17, "number", "supported"),))
+SPAN = SpanScore(
+    13, 20, True, True, True, True, True, (MATCH,), (ValueMark(13, 17, "number", "supported"),)
+)
 ENTRY = TraceEntry(
     name="web.search",
     arguments={"q": "bridge", "top_k": 3},
