@@ -58,7 +58,7 @@ def call_score(*, attempts: int = 1, valid: int | None = None, misses: int = 0) 
         matched=valid,
         attempts=attempts,
         valid_attempts=valid,
-        well_formed=valid,
+        looked_up=valid,
         hits=valid - misses,
         misses=misses,
         differences=CallDifferences(),

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.running import run as running
 from toolmark.errors import FingerprintMismatch, OutputFailed, UsageError
 from toolmark.runners.replay import ReplayRunner, open_replay
+from toolmark.running import run as running
 
 SRC = Path(__file__).parents[2] / "src"
 KILLS = int(os.environ.get("TOOLMARK_KILLS", "10"))
@@ -101,8 +101,8 @@ def test_ctrl_c_in_the_middle_of_a_trial_finishes_that_trial(project):
     """The signal comes while a trial is being counted: it must not be counted half."""
     whole = baseline(project)
 
-    def press_ctrl_c(done, _total):
-        if done == 7:
+    def press_ctrl_c(standing):
+        if standing.finished == 7:
             os.kill(os.getpid(), signal.SIGINT)
 
     outcome = running.run(project.config(), progress=press_ctrl_c)

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema_rs
 import msgspec
 import pytest
+from tests.integration.conftest import answer, fixture
 
 import toolmark
 from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
@@ -350,8 +351,11 @@ def test_a_dry_run_checks_everything_and_writes_nothing(project):
 
 def test_progress_counts_every_trial(project):
     seen = []
-    run(project.config(), progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(done, 25) for done in range(1, 26)]
+    fixtures = [fixture(number) for number in range(24) if number != 3]
+    project.write(fixtures=fixtures, answers=[answer(number) for number in range(24)])
+    run(project.config(max_errors=1), progress=seen.append)
+    assert [(one.finished, one.total) for one in seen] == [(done, 25) for done in range(1, 26)]
+    assert (seen[-1].misses, seen[-1].errors) == (1, 1)
 
 
 def test_plain_values_for_those_who_want_them(project):

@@ -73,7 +73,7 @@ def test_any_text_is_read_without_an_error(text):
 @UNHURRIED
 @given(st.text(max_size=60))
 def test_plain_prose_stays_as_it_is(text):
-    if not set(text) & set("<{[`"):
+    if not set(text) & set("<{[`") and "TOOL_CALL:" not in text:
         assert read_turn(text, offered=None).text == text.strip().replace("\ud800", "\ufffd")
 
 

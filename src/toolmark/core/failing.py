@@ -35,8 +35,8 @@ def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing
             found[definition.name] = _listed(whole, definition.over, is_short)
     for name, (over, key) in _ANY.items():
         found[name] = _listed(whole, over, _above(column(key), 0))
-    hits, well_formed = column("hits"), column("well_formed")
-    found["fixture_hit_rate"] = _listed(whole, "not_control", lambda at: hits[at] < well_formed[at])
+    hits, looked_up = column("hits"), column("looked_up")
+    found["fixture_hit_rate"] = _listed(whole, "not_control", lambda at: hits[at] < looked_up[at])
     heavy = whole.in_slice(TEACHER_HEAVY)
     found["teacher_heavy_spans_over_cap"] = _listed(heavy, "all", _above(column("over_cap"), 0))
     lax, strict = column("f1_lax"), column("f1_strict")

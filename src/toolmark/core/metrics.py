@@ -137,7 +137,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "fixture_hit_rate",
         "not_control",
         "pooled",
-        ("hits", "well_formed"),
+        ("hits", "looked_up"),
         "no well-formed call was made",
     ),
     Definition(

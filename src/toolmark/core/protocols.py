@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -62,6 +62,18 @@ class Runner(Protocol):
         ...
 
     def model_fingerprint(self) -> str | None: ...
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How far a run is, after each trial."""
+
+    finished: int
+    total: int
+    misses: int = 0
+    errors: int = 0
+
+
+Progress = Callable[[Standing], None]
 
 
 class Hit(msgspec.Struct, frozen=True):

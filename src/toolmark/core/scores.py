@@ -76,7 +76,7 @@ class CallScore(msgspec.Struct, frozen=True, kw_only=True):
     matched: int
     attempts: int
     valid_attempts: int
-    well_formed: int  # parsed, offered and within the schema: what the fixtures must answer
+    looked_up: int  # parsed, offered, within the schema: what the fixtures had to answer
     hits: int
     misses: int
     differences: CallDifferences

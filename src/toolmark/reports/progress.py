@@ -6,6 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from toolmark.core.protocols import Standing
 from toolmark.reports.layout import wants_colour
 
 if TYPE_CHECKING:
@@ -28,17 +29,18 @@ class RunProgress:
         self._started = time.monotonic()
         self._shown = self._started
 
-    def __call__(self, finished: int, total: int) -> None:
+    def __call__(self, standing: Standing) -> None:
         now = time.monotonic()
+        finished, total = standing.finished, standing.total
         if self._silent or (now - self._shown < self._pause and finished < total):
             return
         self._shown = now
         if self._is_bar:
-            self._draw(finished, total)
+            self._draw(standing)
         elif now - self._started >= self._pause:
             rate = finished / (now - self._started)
             left = f"about {(total - finished) / rate:.0f} s left"
-            text = f"{finished} of {total} trials, {rate:.1f}/s, {left}"
+            text = f"{finished} of {total} trials, {rate:.1f}/s, {left}{_troubles(standing)}"
             print(text, file=self._stream, flush=True)
 
     def __enter__(self) -> Self:
@@ -53,13 +55,23 @@ class RunProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def _draw(self, finished: int, total: int) -> None:
+    def _draw(self, standing: Standing) -> None:
         if self._bar is None or self._task is None:
             self._bar = _bar_on(self._stream)
-            self._task = self._bar.add_task("trials", total=total, rate=0.0)
+            self._task = self._bar.add_task("trials", total=standing.total, rate=0.0, troubles="")
             self._bar.start()
-        rate = finished / max(time.monotonic() - self._started, 1e-9)
-        self._bar.update(self._task, completed=finished, total=total, rate=rate)
+        self._bar.update(
+            self._task,
+            completed=standing.finished,
+            total=standing.total,
+            rate=standing.finished / max(time.monotonic() - self._started, 1e-9),
+            troubles=_troubles(standing),
+        )
+
+
+def _troubles(standing: Standing) -> str:
+    found = {"misses": standing.misses, "errors": standing.errors}
+    return "".join(f", {count} {what}" for what, count in found.items() if count)
 
 
 def _bar_on(stream: TextIO) -> Progress:
@@ -77,6 +89,7 @@ def _bar_on(stream: TextIO) -> Progress:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]:.1f}/s"),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[troubles]}"),
         console=Console(file=stream, highlight=False),
         transient=True,
     )

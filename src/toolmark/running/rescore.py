@@ -15,6 +15,7 @@ from toolmark.calls.registry import Registry
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code
 from toolmark.core.jsontext import Json, digest
+from toolmark.core.protocols import Progress, Standing
 from toolmark.core.report import Report, ReportHeader, Timing
 from toolmark.core.results import Decoding, Fingerprints, Result, Scoring
 from toolmark.core.samples import Extractor, Sample, expectation_of
@@ -30,7 +31,7 @@ from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import provenance
 from toolmark.running.offers import Offer, Offers, open_offers
-from toolmark.running.run import Progress, RunOutcome, rules_of, write_report
+from toolmark.running.run import RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result
@@ -77,7 +78,7 @@ def score_file(
                 out.write(encode_result(result))
             scoring.summariser.add(result)
             if progress is not None:
-                progress(done, max(done, scoring.expected))
+                progress(Standing(done, max(done, scoring.expected)))
         timing = Timing(
             wall_time_sec=time.perf_counter() - started, scoring_sec=scoring.evaluator.seconds
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ import msgspec
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code, resolve_rules
 from toolmark.core.jsontext import Json, plain
-from toolmark.core.protocols import Runner, ToolSource
+from toolmark.core.protocols import Progress, Runner, Standing, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Timing
 from toolmark.core.results import Decoding, Fingerprints, Result
 from toolmark.core.samples import Kind
@@ -47,9 +47,6 @@ DEFAULT_MAX_TURNS = 8
 # Runners whose trials end by themselves: without --max-turns nothing cuts them short.
 OWN_LENGTH = frozenset({"replay"})
 INTERRUPTED = 130
-
-# (finished trials, all trials): called after every trial, resumed ones included.
-Progress = Callable[[int, int], None]
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -235,6 +232,7 @@ class _Running:
         self._progress = progress
         self._finished = 0
         self._errors = 0
+        self._misses = 0
 
     def to_the_end(self) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place."""
@@ -277,8 +275,9 @@ class _Running:
         self._summariser.add(result)
         self._finished += 1
         self._errors += result.status == "error"
+        self._misses += 0 if result.scores is None else result.scores.calls.misses
         if self._progress is not None:
-            self._progress(self._finished, self._setup.trials)
+            self._progress(Standing(self._finished, self._setup.trials, self._misses, self._errors))
 
 
 def _trials_of(setup: Setup, done: DoneTrials | None) -> Iterator[TrialInput]:

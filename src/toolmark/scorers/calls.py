@@ -82,12 +82,13 @@ def _call_score(
     matched: int,
     differences: CallDifferences,
 ) -> CallScore:
-    answerable = [
+    # A result that was recorded with the call says nothing about the fixtures.
+    looked_up = [
         entry.status
         for entry, found in zip(entries, problems, strict=True)
-        if not found and entry.status in _ANSWERABLE
+        if not found and entry.status in _ANSWERABLE and entry.served_by != "recorded"
     ]
-    misses = answerable.count("miss")
+    misses = looked_up.count("miss")
     errors = [
         f"call {number}: {error}"
         for number, found in enumerate(problems, start=1)
@@ -99,8 +100,8 @@ def _call_score(
         matched=matched,
         attempts=len(entries),
         valid_attempts=sum(not found for found in problems),
-        well_formed=len(answerable),
-        hits=len(answerable) - misses,
+        looked_up=len(looked_up),
+        hits=len(looked_up) - misses,
         misses=misses,
         differences=differences,
         errors=_listed(errors),

@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from toolmark.core.protocols import Standing
 from toolmark.reports import progress
 from toolmark.reports.progress import RunProgress
 
@@ -16,7 +17,7 @@ class Terminal(io.StringIO):
 def drive(stream: io.StringIO, **options: bool) -> str:
     with RunProgress(stream, **options) as report:
         for finished in range(1, 21):
-            report(finished, 20)
+            report(Standing(finished, 20, misses=2, errors=1))
     return stream.getvalue()
 
 
@@ -28,7 +29,7 @@ def test_a_long_run_into_a_file_says_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = drive(io.StringIO()).splitlines()
     assert lines[-1].startswith("20 of 20 trials, ")
-    assert lines[-1].endswith("about 0 s left")
+    assert lines[-1].endswith("about 0 s left, 2 misses, 1 errors")
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch):

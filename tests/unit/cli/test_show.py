@@ -41,7 +41,7 @@ def scores() -> Scores:
     )  # fmt: skip
     grounding = Grounding(0.5, 1.0, 2 / 3, 1, 1)
     calls = CallScore(
-        expected=1, observed=2, matched=1, attempts=2, valid_attempts=1, well_formed=1, hits=1,
+        expected=1, observed=2, matched=1, attempts=2, valid_attempts=1, looked_up=1, hits=1,
         misses=0, differences=CallDifferences(extra=('web.open {"url":"x"}',)),
     )  # fmt: skip
     finding = PrivacyFinding("email", "medium", "answer", 0, 5, True)

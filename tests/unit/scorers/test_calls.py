@@ -302,16 +302,21 @@ def test_the_stored_verdict_on_the_schema_wins():
 
 def test_hits_and_misses_count_only_well_formed_calls_that_were_answered():
     observed = [
-        SEARCH,
+        {**SEARCH, "served_by": "fixture:exact"},
         {**READ, "result": {"ok": False, "error": "fixture_miss"}},
-        {**OPEN, "result": FAILED},
+        {**OPEN, "result": FAILED, "served_by": "fixture:any"},
         {**SEARCH, "status": "unanswered"},
         {**SEARCH, "status": "tool_not_offered"},
         {**called("web.search"), "status": "invalid_arguments"},
     ]
     calls = verdict([], observed).calls
-    assert (calls.well_formed, calls.hits, calls.misses) == (3, 2, 1)
+    assert (calls.looked_up, calls.hits, calls.misses) == (3, 2, 1)
     assert (calls.attempts, calls.valid_attempts) == (6, 4)
+
+
+def test_recorded_results_say_nothing_about_the_fixtures():
+    calls = verdict([], [SEARCH, {**OPEN, "served_by": "recorded"}]).calls
+    assert (calls.looked_up, calls.hits, calls.misses, calls.valid_attempts) == (0, 0, 0, 2)
 
 
 # ---------------------------------------------------------------- recovery

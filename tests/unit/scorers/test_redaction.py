@@ -80,7 +80,7 @@ def make_result(answer=ANSWER, metadata=None, **changes):
             matched=0,
             attempts=1,
             valid_attempts=1,
-            well_formed=1,
+            looked_up=1,
             hits=1,
             misses=0,
             differences=CallDifferences((f'a {{"to":"{MAIL}"}}',), (MAIL,), (MAIL,), True),

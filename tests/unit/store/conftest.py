@@ -62,7 +62,7 @@ SCORES = Scores(
         matched=1,
         attempts=2,
         valid_attempts=1,
-        well_formed=1,
+        looked_up=1,
         hits=1,
         misses=0,
         differences=CallDifferences(missing=("x {}",)),
