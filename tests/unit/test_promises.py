@@ -25,13 +25,21 @@ def demo(tmp_path_factory):
         "min_eligible_for_gates": 12,
     }
     report = toolmark.run(config)
-    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()
+    ]
     return config, report, lines
 
 
 def test_a13_every_fingerprint_stands_in_report_and_lines(demo):
     _, report, lines = demo
-    names = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint")
+    names = (
+        "dataset_sha256",
+        "tool_registry_sha256",
+        "fixtures_sha256",
+        "runner_fingerprint",
+        "model_fingerprint",
+    )
     for name in names:
         assert len(report["header"][name]) == 64
         assert {line["fingerprints"][name] for line in lines} == {report["header"][name]}
@@ -44,7 +52,10 @@ def test_a35_a62_the_model_is_fingerprinted_by_its_bytes(demo, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_bytes(recorded.replace(b"the", b"The", 1))
     changed = {**config, "model": str(other), "out": None, "report": None}
-    assert toolmark.run(changed)["header"]["model_fingerprint"] != report["header"]["model_fingerprint"]
+    assert (
+        toolmark.run(changed)["header"]["model_fingerprint"]
+        != report["header"]["model_fingerprint"]
+    )
 
 
 def test_a41_a42_seed_and_temperature_stand_in_results_and_report(demo):
@@ -62,7 +73,9 @@ def test_a65_a66_what_the_gates_were_judged_with_stands_in_the_header(demo):
 @pytest.mark.parametrize("sample_id", ["a", "straße-01", "0"])
 def test_a79_a81_a_shard_is_the_first_eight_bytes_little_endian(sample_id):
     head = hashlib.sha256(sample_id.encode()).digest()[:8]
-    assert toolmark.shard_of(sample_id, 7) == sum(byte << 8 * at for at, byte in enumerate(head)) % 7
+    assert (
+        toolmark.shard_of(sample_id, 7) == sum(byte << 8 * at for at, byte in enumerate(head)) % 7
+    )
 
 
 def test_a23_a25_the_old_modules_lead_to_the_new_ones():
@@ -80,4 +93,6 @@ def test_the_public_names_are_these():
         "parse_tool_calls", "redact_pii", "registry_sha256", "run", "sample_id_of", "score_item",
         "shard_of", "summarize_results", "validate_arguments",
     ]  # fmt: skip
-    assert all(callable(getattr(toolmark, name)) for name in toolmark.__all__ if name != "__version__")
+    assert all(
+        callable(getattr(toolmark, name)) for name in toolmark.__all__ if name != "__version__"
+    )
