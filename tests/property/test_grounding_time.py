@@ -9,6 +9,9 @@ from tests.unit.grounding.asking import call, claims, score
 import toolmark
 from toolmark.grounding.values import find_values
 
+# The CPU of a shared machine is noisy: run by make test-slow, not by every commit.
+pytestmark = pytest.mark.slow
+
 UNITS = [
     "{", "1", '"', "a.b.", "Integration: ", "|", "1,", "1 ", "a-", "It is 5. ", "é 5. ", '"ab" ', "1) ", "1. ", "'ab' ", "a@",
     "a@b.", "_", "#", "(", "2024-01-05 ", "“", "www.", "A1 ", "१,", "१ ", "| 5 ", "- 5\n", "é | 5 |\n", "the ", "e.g. ", "値", "\\n",

@@ -94,7 +94,7 @@ class _ValueIndex:
         self.buckets: dict[int, list[int]] = {}
         self.identifiers: dict[str, list[Leaf]] = {}
         self.endings: dict[str, list[Leaf]] = {}
-        self.moments: dict[tuple[str, int, int], dict[Moment, list[Leaf]]] = {}
+        self.moments: dict[tuple[str, ...], dict[Moment, list[Leaf]]] = {}
         self.links: dict[str, list[Leaf]] = {}
         self.distinct: dict[int, set[int]] = {}
         self.countable: dict[tuple[int, str, int], list[Leaf]] = {}
@@ -156,16 +156,23 @@ class _ValueIndex:
             note(self.endings.setdefault(key[len(letters) :], []), leaf)
 
 
-def _moment_keys(moment: Moment) -> list[tuple[str, int, int]]:
-    """Where a moment is filed: the first one that a question states is where to look."""
-    keys = []
-    if moment.month is not None and moment.day is not None:
-        keys.append(("day", moment.month, moment.day))
-    if moment.year is not None and moment.month is not None:
-        keys.append(("month", moment.year, moment.month))
-    if moment.hour is not None:
-        keys.append(("hour", moment.hour, 0))
-    return keys
+_MOMENT_KEYS = (
+    ("year", "month", "day"),
+    ("month", "day"),
+    ("year", "month"),
+    ("hour", "minute"),
+    ("hour",),
+)
+
+
+def _moment_keys(moment: Moment) -> list[tuple[str, ...]]:
+    """Where a moment is filed, the most telling key first: that is where a question looks."""
+    parts = moment._asdict()
+    return [
+        (*names, *(str(parts[name]) for name in names))
+        for names in _MOMENT_KEYS
+        if all(parts[name] is not None for name in names)
+    ]
 
 
 def _holds(leaf: Leaf, folded: str, value: Value | None) -> bool:

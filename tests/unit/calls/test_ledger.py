@@ -288,6 +288,7 @@ def cpu_of(text):
     return min(once() for _ in range(4))
 
 
+@pytest.mark.slow  # measures CPU, which a busy machine makes noisy
 @pytest.mark.parametrize(
     "unit",
     ["{", "<tool_call>", '{"name":', "TOOL_CALL: ", "```json\n{", '{"{"name"',
