@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from toolmark.core.jsontext import Json
 from toolmark.core.trace import json_inside
@@ -13,6 +13,8 @@ from toolmark.grounding.leaves import is_number
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.text import find_at_boundaries, fold
 from toolmark.grounding.values import Value, identifier_key, values_of
+
+K = TypeVar("K", int, str)
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier.
 _WORDS_AND_DIGITS = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
@@ -86,29 +88,34 @@ class Said:
         self._indexed = True
         for turn, text in self._utterances:
             if not isinstance(text, str):
-                self._numbers.setdefault(of_json(text), turn)
+                _note(self._numbers, of_json(text), turn)
                 continue
             folded = fold(text)
             self._folded.append((folded, turn))
             for match in _WORDS_AND_DIGITS.finditer(folded):
                 for start in _word_starts(match[0]):
-                    self._keys.setdefault(identifier_key(match[0][start:]), turn)
+                    _note(self._keys, identifier_key(match[0][start:]), turn)
             for locale in {None, self._locale}:
                 for value in values_of(text, locale):
                     self._add(value, turn)
 
         for turn, name in self._names:
-            self._keys.setdefault(identifier_key(name), turn)
+            _note(self._keys, identifier_key(name), turn)
 
     def _add(self, value: Value, turn: int) -> None:
         for reading in value.readings:
-            self._numbers.setdefault(reading, turn)
+            _note(self._numbers, reading, turn)
         for moment in value.moments:
             self._moments.append((moment, turn))
         if value.key:
-            self._keys.setdefault(value.key, turn)
+            _note(self._keys, value.key, turn)
         for inner in value.inner:
             self._add(inner, turn)
+
+
+def _note(turns: dict[K, int], key: K, turn: int) -> None:
+    """Remember when something was said first."""
+    turns[key] = min(turn, turns.get(key, turn))
 
 
 def _word_starts(phrase: str) -> list[int]:

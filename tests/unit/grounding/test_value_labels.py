@@ -31,6 +31,16 @@ class TestUserSaid:
         scores = score(answer, call({"n": 1}, arguments={"q": "room 55"}, turn=2), turns=ranges)
         assert labels(scores) == ["unsupported"]
 
+    def test_what_was_said_early_and_again_later_counts_from_the_first_time(self):
+        answer, ranges = turns("", "Integration: the 55 in room_id.", "Integration: the 55.")
+        scores = score(
+            answer,
+            call({"room_id": True}, arguments={"q": "room 55"}, turn=1),
+            of={**item(), "user_turns": ["I said 55, and room_id."]},
+            turns=ranges,
+        )
+        assert labels(scores) == ["user_said", "user_said", "user_said"]
+
     def test_evidence_wins_over_what_the_user_said(self):
         assert label("the 42", call({"count": 42}), of=item("Are there 42?")) == "supported"
 
