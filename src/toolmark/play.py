@@ -123,6 +123,9 @@ class _Play:
         self.fixtures: list[str] = []
         self.scripted = list(trial.sample.user_turns)
         self.ordered = settings.max_turns != 1
+        # An alias of an offered tool names it too.
+        offered = trial.offered
+        self._spellings = None if offered is None else settings.registry.spellings(offered)
         self.stop: Stop | None = None
         self.error: str | None = None
 
@@ -172,7 +175,7 @@ class _Play:
         settings = self.settings
         found = read_turn(
             reply.text,
-            offered=self.input.offered,
+            offered=self._spellings,
             formats=() if settings.parse_text == "off" else FORMATS,
         )
         calls = list(reply.calls or ())

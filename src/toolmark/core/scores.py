@@ -80,7 +80,7 @@ class CallScore(msgspec.Struct, frozen=True, kw_only=True):
     hits: int
     misses: int
     differences: CallDifferences
-    errors: tuple[str, ...] = ()  # `call 2: /top_k: true is not of type "integer"`
+    errors: tuple[str, ...] = ()  # `call 1: /top_k: …`, with the index into `tool_trace`
 
 
 class PrivacyFinding(msgspec.Struct, frozen=True):

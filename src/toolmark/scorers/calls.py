@@ -89,11 +89,7 @@ def _call_score(
         if not found and entry.status in _ANSWERABLE and entry.served_by != "recorded"
     ]
     misses = looked_up.count("miss")
-    errors = [
-        f"call {number}: {error}"
-        for number, found in enumerate(problems, start=1)
-        for error in found
-    ]
+    errors = [f"call {number}: {error}" for number, found in enumerate(problems) for error in found]
     return CallScore(
         expected=len(wanted),
         observed=len(entries),

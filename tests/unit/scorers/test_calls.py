@@ -273,7 +273,7 @@ def test_a7_each_way_of_being_invalid(call, error):
     assert found.json_args_valid is False
     assert (found.calls.attempts, found.calls.valid_attempts) == (2, 1)
     (listed,) = found.calls.errors
-    assert listed.startswith("call 2: ")
+    assert listed.startswith("call 1: ")
     assert error in listed
 
 
