@@ -14,7 +14,7 @@ from toolmark.grounding.leaves import Leaf, ListFacts, Served, Walk, best_of, no
 from toolmark.grounding.numbers import TOLERANCE, of_json
 from toolmark.grounding.text import find_at_boundaries
 from toolmark.grounding.texts import Texts
-from toolmark.grounding.values import Value, identifier_key
+from toolmark.grounding.value import Value, identifier_key
 
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
 MAX_DISTINCT = 32  # beyond that many numbers some sum or difference fits anything

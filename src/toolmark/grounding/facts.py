@@ -10,7 +10,8 @@ from toolmark.grounding.match import Grounder
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.spans import Span
 from toolmark.grounding.text import find_at_boundaries, fold
-from toolmark.grounding.values import Value, find_values
+from toolmark.grounding.value import Value
+from toolmark.grounding.values import find_values
 
 _TRIM = " .,;:!?…"
 

@@ -10,7 +10,8 @@ from toolmark.core.jsontext import Json
 from toolmark.core.trace import json_inside
 from toolmark.grounding.numbers import SCALE, of_json
 from toolmark.grounding.text import fold
-from toolmark.grounding.values import Value, values_of
+from toolmark.grounding.value import Value
+from toolmark.grounding.values import values_of
 
 MAX_DEPTH = 400
 

@@ -16,7 +16,7 @@ from toolmark.grounding.said import Said
 from toolmark.grounding.spans import Span
 from toolmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
 from toolmark.grounding.texts import RUN_TOKENS, telling
-from toolmark.grounding.values import Value, identifier_key
+from toolmark.grounding.value import Value, identifier_key
 from toolmark.grounding.words import admits_failure
 
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it

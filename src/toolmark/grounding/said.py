@@ -12,7 +12,8 @@ from toolmark.grounding.dates import Moment
 from toolmark.grounding.leaves import is_number
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.text import find_at_boundaries, fold
-from toolmark.grounding.values import Value, identifier_key, values_of
+from toolmark.grounding.value import Value, identifier_key
+from toolmark.grounding.values import values_of
 
 K = TypeVar("K", int, str)
 

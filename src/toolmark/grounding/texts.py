@@ -9,13 +9,13 @@ from typing import NamedTuple
 from toolmark.grounding.leaves import Leaf, best_of, note
 from toolmark.grounding.spans import sentences
 from toolmark.grounding.text import fold, token_pattern
+from toolmark.grounding.value import WHOLE_KINDS
 from toolmark.grounding.values import find_values
 from toolmark.grounding.words import STOP_WORDS
 
 RUN_TOKENS = 5
 _SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
 _PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
-_WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
 
 
 class Piece(NamedTuple):
@@ -94,4 +94,4 @@ def _is_text(piece: str) -> bool:
     if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
         return True  # two longer words: no number, date or identifier is written so
     values = find_values(piece)
-    return not (len(values) == 1 and values[0].text == piece and values[0].kind in _WHOLE_KINDS)
+    return not (len(values) == 1 and values[0].text == piece and values[0].kind in WHOLE_KINDS)

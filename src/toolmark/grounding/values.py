@@ -6,156 +6,34 @@ the dates. Offsets here are characters."""
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from toolmark.grounding import numbers
-from toolmark.grounding.dates import FoundMoment, Moment, find_moments
-from toolmark.grounding.text import UNSPACED, fold, joining_marks
+from toolmark.grounding.dates import FoundMoment, find_moments
+from toolmark.grounding.figures import NEARBY, line_start, number, number_values
+from toolmark.grounding.text import fold
+from toolmark.grounding.tokens import patterns_for
+from toolmark.grounding.value import WHOLE_KINDS, Form, Value, identifier_key, url_key
 
-ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
-
-CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
 _CODES = "USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RUB|KRW|ZAR|TRY"
-_UNITS = frozenset(
-    """
-    kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
-    kv mv ma mah ah ohm m km cm mm nm um µm μm mi ft in yd nmi g kg mg ug µg μg lb lbs oz l ml
-    cl dl gal s sec secs ms us µs μs ns min mins h hr hrs day days wk wks mo yr yrs k bn mn tn x
-    px pt em rem dpi fps rpm mph kmh kph psi bar pa kpa hpa mpa kj cal kcal ev db pc pcs pp
-    m² m³ km² cm² cm³ percent usd eur gbp chf jpy inr cad aud cny brl mxn sek nok dkk pln
-    """.split()
-)
-_ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
-_TAILS = _UNITS | _ORDINALS
 _NUMERIC_PREFIXES = frozenset("mid pre post early late sub non top under over anti".split())
-_SIGNS = "-−"
-_BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
-
-_SEP = rf"[.,'’٫٬{numbers.SPACES}]"
-_ANY_SEP = re.compile(rf"{_SEP}|[ ]")
-_TLD = "com|org|net|io|dev|edu|gov|ai|app|info"
-_IN_URL = r"[^\s<>\"“”`|]"
-_OPEN_CLOSE = (
-    ("“", "”"), ("„", "“”"), ("«", "»"), ("‹", "›"), ("「", "」"), ("『", "』"),
-    ("‘", "’"),
-)  # fmt: skip
-_QUOTES = "|".join(rf"{o}[^{o}{c}\n]{{2,300}}[{c}]" for o, c in _OPEN_CLOSE)
-# Inside a JSON string the marks are escaped, and pair with each other only.
-_QUOTES += r'|\\"[^"\n]{2,300}?\\"|(?<!\\)"(?:[^"\\\n]|\\.){2,300}"'
-_HTTP = rf"(?P<url>(?i:https?|ftp)://{_IN_URL}+|(?<![\w@.])(?i:www)\.{_IN_URL}+)|"
-_EMAIL = r"(?P<email>(?<![\w.+@-])[\w.+-]{1,64}@(?:[\w-]+\.)+[^\W\d_]{2,})|"
-_DOMAIN = (
-    rf"(?P<domain>(?<![\w.@/-])(?:[a-zA-Z0-9][a-zA-Z0-9-]*\.)+(?i:{_TLD})(?![\w@-])(?!\.\w)"
-    rf"(?:/{_IN_URL}*)?)|"
-)
-_REST = (
-    r"(?P<code>(?<!`)`[^`\n]{1,300}`(?!`))"
-    r'|(?P<key>(?<![\w\\])"[^"\n]{1,80}"\s?:)'
-    rf"|(?P<quote>(?<!\w)(?:{_QUOTES})|(?<!\w)'[^'\n]{{2,200}}'(?!\w))"
-    r"|(?P<hash>(?<![\w&])\#\w[\w-]*)"
-    r"|(?P<word>(?<!\w)(?<!\w-)(?:_+[^\W_]\w*|[^\W\d_]+(?:[\d_]\w*|(?:-[^\W\d_]+)*-(?=\w*\d)\w+))"
-    r"(?:(?<=\d)\.\w*\d\w*|-\w*\d\w*)*)"
-    rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
-    r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
-)
-_DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
-
-
-@lru_cache(maxsize=32)
-def _patterns(
-    plain: bool, at: bool, scheme: bool, domain: bool, apostrophe: bool
-) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The token pattern with only the alternatives that the text can need, and the characters
-    one of which stands in every token: between them whole words are skipped."""
-    token = (_HTTP if scheme or domain else "") + (_EMAIL if at else "")
-    token += (_DOMAIN if domain else "") + _REST
-    if not plain:
-        # `1,234円` is a number beside a word: scripts without blanks join nothing.
-        token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])(?<![{joining_marks()}])")
-        token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
-        token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
-    hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
-    hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
-    return re.compile(token), re.compile(hot)
-
-
-_PERCENT = re.compile(
-    r"\s?(?:%|％|٪|(?:percent|per\scent|prozent|por\sciento|pour\scent|por\scento)\b)",
-    re.IGNORECASE,
-)
-_FACTORS = {
-    "thousand": 10**3, "tausend": 10**3,
-    "million": 10**6, "millions": 10**6, "millionen": 10**6, "mio": 10**6, "millón": 10**6,
-    "millones": 10**6, "milliard": 10**9, "milliards": 10**9, "milliarde": 10**9,
-    "milliarden": 10**9, "mrd": 10**9, "billion": 10**9, "billions": 10**9,
-    "trillion": 10**12,
-}  # fmt: skip
-_SCALE = re.compile(rf"\s({'|'.join(sorted(_FACTORS, reverse=True))})\b", re.IGNORECASE)
-_PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 _DIGIT = re.compile(r"\d")
-_NEARBY = 300
 _ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
 _JSON_BEFORE = re.compile(r'":\s*[\[{"]')
-_BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
-_AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _BEFORE_JSON_STRING = re.compile(r'":\s*\[?\s*$')
 _AFTER_JSON_STRING = re.compile(r",?[ \t]*(?:\n|$)")
 _EMPHASIS_START = re.compile(r"(?<!\w)_+\w")
 _EMPHASIS_END = re.compile(r"\w_+(?!\w)")
-_CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
-_HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
 _CODE_AMOUNT = re.compile(rf"(?:{_CODES})(\d+)")
 _URL_TAIL = ".,;:!?…。，！？)]}>'\"’”»*_"
 _QUOTE_EDGE = ' .,;:!?…\\"'
-_WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
-_JOINTS = re.compile(r"[-_#\s]+")
-_LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
-_LETTER = re.compile(r"[^\W\d_]")
-
-
-class Form(NamedTuple):
-    """What stands around the digits: where a minus sign is, a per cent sign, `million`."""
-
-    sign: int | None = None
-    percent: bool = False
-    factor: int = 1
-
-    def readings(self, reading: int) -> tuple[int, ...]:
-        """`50 %` is 50 and 0.5; `18.4 million` is 18400000, and 18.4 of a unit of millions."""
-        signed = reading if self.sign is None else -reading
-        if self.percent:
-            return (signed, signed // 100)
-        return (signed,) if self.factor == 1 else (signed * self.factor, signed)
-
-
-class Value(NamedTuple):
-    """What is compared: `readings` of a number (in 10⁻¹² units), `moments`, or the `key`."""
-
-    start: int
-    end: int
-    kind: ValueKind
-    text: str
-    readings: tuple[int, ...] = ()
-    moments: tuple[Moment, ...] = ()
-    key: str = ""
-    inner: tuple[Value, ...] = ()
-    form: Form = Form()
-    own: tuple[Moment, ...] = ()
-    every_way: tuple[Moment, ...] = ()
-
-    def shifted(self, by: int) -> Value:
-        inner = tuple(value.shifted(by) for value in self.inner)
-        return self._replace(start=self.start + by, end=self.end + by, inner=inner)
 
 
 def find_values(text: str, locale: str | None = None) -> list[Value]:
     """The checkable values of a text, in order; nested ones only inside their outer one."""
     text = break_literal_newlines(text)
-    domain = "." in text and _DOMAIN_SIGN.search(text) is not None
-    token, hot = _patterns(text.isascii(), "@" in text, "://" in text, domain, "'" in text)
+    token, hot = patterns_for(text)
     if not hot.search(text):
         return []
     moments = find_moments(text, locale) if _DIGIT.search(text) else []
@@ -208,19 +86,13 @@ def _scan(
             return
         position = max(match.end(), start + 1)
         if match.lastgroup == "more":
-            for value in _number_values(match, text, locale):
+            for value in number_values(match, text, locale):
                 yield value
                 position = max(position, value.end)
         elif match.lastgroup == "word":
             yield from _word_values(start, match[0], text, locale)
         else:
             yield from _plain_value(match, text, locale)
-
-
-def _line_start(text: str, position: int) -> int:
-    """Where the line begins, or as far back as matters."""
-    low = max(0, position - _NEARBY)
-    return max(low, text.rfind("\n", low, position) + 1)
 
 
 def _word_start(text: str, low: int, position: int) -> int:
@@ -267,7 +139,7 @@ def _quoted(
         return
     inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
     bare = content.strip().rstrip(".,;:!?")
-    if len(inner) == 1 and inner[0].kind in _WHOLE_KINDS and inner[0].text == bare:
+    if len(inner) == 1 and inner[0].kind in WHOLE_KINDS and inner[0].text == bare:
         yield inner[0]
     else:
         key = fold(content).strip(_QUOTE_EDGE)
@@ -277,13 +149,13 @@ def _quoted(
 
 def _is_json_string(text: str, start: int, end: int) -> bool:
     """In an answer written as JSON the quotation marks quote nobody."""
-    line = _line_start(text, start)
+    line = line_start(text, start)
     if _BEFORE_JSON_STRING.search(text, line, start):
         return True
     return (
         not text[line:start].strip()
         and _AFTER_JSON_STRING.match(text, end) is not None
-        and _JSON_BEFORE.search(text, max(0, start - 10 * _NEARBY), start) is not None
+        and _JSON_BEFORE.search(text, max(0, start - 10 * NEARBY), start) is not None
     )
 
 
@@ -302,7 +174,7 @@ def _word_values(start: int, found: str, text: str, locale: str | None) -> Itera
     amount = _CODE_AMOUNT.fullmatch(bare)
     if amount:
         end = start + len(bare)
-        yield _number(start + amount.start(1), end, amount[1], locale, Form())
+        yield number(start + amount.start(1), end, amount[1], locale, Form())
     else:
         end = start + len(bare)
         yield Value(start, end, "identifier", bare, key=identifier_key(bare))
@@ -310,173 +182,9 @@ def _word_values(start: int, found: str, text: str, locale: str | None) -> Itera
 
 def _without_emphasis(start: int, found: str, text: str) -> str:
     """`_word_` and `_two words_` are Markdown; `_private` and `tail_` are names."""
-    before = text[_line_start(text, start) : start]
-    after = text[start + len(found) : start + len(found) + _NEARBY].partition("\n")[0]
+    before = text[line_start(text, start) : start]
+    after = text[start + len(found) : start + len(found) + NEARBY].partition("\n")[0]
     opens = found[0] == "_" and (found[-1] == "_" or _EMPHASIS_END.search(after))
     closes = found[-1] == "_" and (found[0] == "_" or _EMPHASIS_START.search(before))
     bare = found.lstrip("_") if opens else found
     return bare.rstrip("_") if closes else bare
-
-
-def _number_values(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
-    start, end = match.span("number")
-    run, tail = match["number"], match["tail"].casefold()
-    if end - start <= 3 and _is_list_marker(text, start, end):
-        return
-    if run[0] == "0" and run.isdecimal() and not tail and _is_code(text, start, end):
-        yield Value(start, end, "identifier", run, key=run)  # nobody counts with leading zeros
-        return
-    chain = _HYPHEN_CHAIN.match(text, start) if text.startswith("-", match.end()) else None
-    if chain and _is_identifier_chain(chain[0]):
-        yield Value(start, chain.end(), "identifier", chain[0], key=identifier_key(chain[0]))
-    elif match["exponent"] and not tail and not match["more"]:
-        yield from _exponential(start, run + match["exponent"], text)
-    elif match["more"] or match["exponent"] or (tail and tail not in _TAILS):
-        yield from _number_then_identifier(match, text, locale)
-    elif tail not in _ORDINALS or tail in _UNITS:
-        yield from _run_values(start, end, run, text, locale)
-
-
-def _is_code(text: str, start: int, end: int) -> bool:
-    """`0148`, `HAT 05`; but the `05` of a list of months is a number."""
-    return end - start > 2 or (
-        end - start > 1 and _CAPITALS_BEFORE.search(text[max(0, start - 8) : start]) is not None
-    )
-
-
-def _is_list_marker(text: str, start: int, end: int) -> bool:
-    """`1.` at the start of a line, or `1)` that no bracket opened."""
-    if not _AFTER_MARKER.match(text, end):
-        return False
-    line = _line_start(text, start)
-    if _BEFORE_MARKER.fullmatch(text, line, start):
-        return True
-    before = text[line:start]
-    return text[end] == ")" and before[-1:].isspace() and before.count("(") <= before.count(")")
-
-
-def _number_then_identifier(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
-    """`12ab`, `9f86d081`: the last group belongs to an identifier, groups before it do not."""
-    last = _ANY_SEP.split(match[0])[-1]
-    start, offset = match.start(), match.end() - len(last)
-    if offset > start + 1:
-        yield from _run_values(start, offset - 1, text[start : offset - 1], text, locale)
-    yield Value(offset, match.end(), "identifier", last, key=identifier_key(last))
-
-
-def _exponential(start: int, run: str, text: str) -> Iterator[Value]:
-    reading = numbers.read_exponent(numbers.ascii_digits(run))
-    form = Form(_sign_before(text, start))
-    readings = () if reading is None else form.readings(reading)
-    begin = start if form.sign is None else form.sign
-    yield Value(begin, start + len(run), "number", run, readings, form=form)
-
-
-def _is_identifier_chain(chain: str) -> bool:
-    """`550e8400-e29b-…` and `123-ABC-45` are identifiers; `5-day` and `10-20` are not."""
-    groups = chain.split("-")
-    mixed = any(_LETTER.search(group) and _DIGIT.search(group) for group in groups[1:])
-    lettered = any(
-        group.isalpha() and group.isupper() and any(map(_DIGIT.search, groups[index + 1 :]))
-        for index, group in enumerate(groups)
-    )
-    return mixed or lettered
-
-
-def _run_values(start: int, end: int, run: str, text: str, locale: str | None) -> Iterator[Value]:
-    """A run of digits and separators as one number, or as the several that it lists."""
-    after = text[end : end + 1]
-    percent = _PERCENT.match(text, end) if after in _PERCENT_STARTS else None
-    scale = _SCALE.match(text, end) if after and after in " \u00a0\u202f" else None
-    form = Form(_sign_before(text, start), percent is not None, _factor(scale, locale))
-    stop = percent.end() if percent else scale.end() if scale and form.factor > 1 else end
-    value = _number(start, stop, run, locale, form)
-    if run.isdecimal() or _is_one_number(value, start, run, locale, text):
-        yield value
-        return
-    if run.count(".") > 1 and set(_ANY_SEP.findall(run.lstrip("."))) == {"."}:
-        yield Value(start, end, "identifier", run, key=run)  # a version, an address
-        return
-    parts = run.split(" ") if " " in run else run.split(",") if "," in run else _ANY_SEP.split(run)
-    for index, part in enumerate(parts):
-        last = index == len(parts) - 1
-        end = stop if last else start + len(part)
-        part_form = Form(
-            form.sign if index == 0 else None, form.percent and last, form.factor if last else 1
-        )
-        yield _number(start, end, part, locale, part_form)
-        start += len(part) + 1
-
-
-def _is_one_number(value: Value, start: int, run: str, locale: str | None, text: str) -> bool:
-    """Not so: numbers in a row (`1 234`, `1,2,3`), or cells between commas (`x,1874,1951`)."""
-    if "," in run:
-        end = start + len(run)
-        glued = text[end : end + 1] == "," and text[end + 1 : end + 2].isalnum()
-        if glued or text[start - 1 : start] == ",":
-            return False
-    if " " in run and not _blanks_group(run, locale):
-        return False
-    # What only another locale reads is still one number: one without a reading here.
-    return bool(value.readings) or (locale is not None and bool(numbers.read_every_way(run)))
-
-
-def _blanks_group(run: str, locale: str | None) -> bool:
-    """Plain blanks group digits only where the locale does so, or the rest leaves no doubt."""
-    form = numbers.form_of(locale) if locale else None
-    if form is not None:
-        return form.spaced
-    return run.count(" ") > 1 or run[-4:-3] != " "
-
-
-def _number(start: int, end: int, run: str, locale: str | None, form: Form) -> Value:
-    digits = "0" + run if run.startswith(".") else run
-    reading = numbers.read_in_locale(digits, locale) if locale else numbers.read_unlocalised(digits)
-    readings = () if reading is None else form.readings(reading)
-    begin = start if form.sign is None else form.sign
-    return Value(begin, end, "number", run, readings, form=form)
-
-
-def readings_in_any_locale(value: Value) -> set[int]:
-    """Every value that some locale would read out of this number, sign and percent kept."""
-    return {
-        number
-        for reading in numbers.read_every_way(value.text)
-        for number in value.form.readings(reading)
-    }
-
-
-def _sign_before(text: str, start: int) -> int | None:
-    """Where the minus sign of a number stands, if it has one."""
-    position = start - 1
-    if position >= 0 and text[position] in CURRENCY:
-        position -= 1
-    if position < 0 or text[position] not in _SIGNS:
-        return None
-    return position if position == 0 or text[position - 1] in _BEFORE_SIGN else None
-
-
-def _factor(scale: re.Match[str] | None, locale: str | None) -> int:
-    if scale is None:
-        return 1
-    word = scale[1].casefold()
-    english = locale is None or locale.startswith("en")
-    return 1 if word.startswith("billion") and not english else _FACTORS[word]
-
-
-def identifier_key(text: str) -> str:
-    """Without case, and without `-`, `_`, `#` and blanks between letters and digits, so that
-    `HAT 023` is `HAT023`; other such runs are all alike."""
-    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
-    if folded.isalnum():
-        return folded
-    joined = _JOINTS.sub("-", folded).strip("-")
-    return _LETTER_DIGIT.sub("", joined)
-
-
-def url_key(text: str) -> str:
-    """`host/first-segment`, folded, `www.` off, port kept."""
-    rest = re.sub(r"^[a-zA-Z]+://", "", text)
-    host, _, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
-    host = host.rpartition("@")[2].casefold().removeprefix("www.").rstrip(".")
-    return f"{host}/{path.split('/', 1)[0].casefold()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmark.core.trace import Trace
 from toolmark.grounding.facts import fact_of
 from toolmark.grounding.spans import marker_spans, sentences
-from toolmark.grounding.values import Value
+from toolmark.grounding.value import Value
 from toolmark.scorers.reading import Reading
 
 _QUESTION_MARKS = "?？؟"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolmark.grounding.figures import readings_in_any_locale
 from toolmark.grounding.numbers import form_of, read_every_way
 from toolmark.grounding.spans import Span
-from toolmark.grounding.values import Value, readings_in_any_locale
+from toolmark.grounding.value import Value
 from toolmark.scorers.reading import Reading
 
 _BLANK_GROUPS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?:[.,]\d+)?(?!\w)")
