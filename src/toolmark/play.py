@@ -259,10 +259,12 @@ class _Play:
         for call_id, entry in zip(ids, entries, strict=True):
             shown = self._shown(entry)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "content": shown})
-        if reply.then_said is not None:
-            self._say(reply.then_said)
-        elif not entries:
-            self._say([self.scripted.pop(0)])
+        said = reply.then_said or ()
+        if not entries and self.scripted:
+            # The script goes on with every answer, also where a recording leaves it out.
+            scripted = self.scripted.pop(0)
+            said = said or (scripted,)
+        self._say(said)
 
     def _shown(self, entry: TraceEntry) -> str:
         if entry.status in ("miss", "unanswered"):

@@ -54,7 +54,7 @@ class MissExplanation(msgspec.Struct, frozen=True, kw_only=True):
     nearest: tuple[NearKey, ...] = ()
     tools: tuple[str, ...] = ()
 
-    def text(self) -> str:
+    def text(self, results: str = "results.jsonl") -> str:
         """Where, what, what next: fit for a terminal whatever the model wrote."""
         where = self.nearest[0].file if self.nearest and self.tool_known else self.folder
         lines = [f"{where}: {self._what()}"]
@@ -62,7 +62,7 @@ class MissExplanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.tools and not self.nearest:
             lines.append(f"  tools with fixtures: {', '.join(map(printable, self.tools))}")
         if self.key_json is not None:
-            lines.append("  add one: toolmark fixtures suggest results.jsonl")
+            lines.append(f"  add one: toolmark fixtures suggest {results}")
         return "\n".join(lines)
 
     def _what(self) -> str:

@@ -13,6 +13,7 @@ from toolmark.core.report import Report
 from toolmark.reports.layout import write
 from toolmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
 from toolmark.running.offers import open_registry
+from toolmark.scorers.redaction import redact_pii
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +23,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     report: str | None = None
     fixtures: str | None = None
     registry: str | None = None
+    redact_pii: bool = False
 
 
 def present(report: Report, places: Places, *, quiet: bool, more: Sequence[str] = ()) -> None:
@@ -40,10 +42,13 @@ def explained_misses(report: Report, places: Places) -> list[str]:
     if not report.misses.count or places.fixtures is None:
         return []
     broker = ToolBroker(places.fixtures, open_registry(places.registry))
-    return [
-        explain_miss(broker, miss.name, miss.key_normalized, miss.sample_id).text()
+    texts = [
+        explain_miss(broker, miss.name, miss.key_normalized, miss.sample_id).text(
+            places.results or "results.jsonl"
+        )
         for miss in report.misses.first[:SHOWN_MISSES]
     ]
+    return [redact_pii(text) for text in texts] if places.redact_pii else texts
 
 
 def _next_steps(report: Report, places: Places) -> Iterator[str]:

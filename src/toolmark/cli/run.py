@@ -84,6 +84,7 @@ def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = (
         report=config.report,
         fixtures=config.fixtures,
         registry=config.registry,
+        redact_pii=config.redact_pii,
     )
     present(outcome.report, places, quiet=quiet, more=more)
     return outcome.exit_code

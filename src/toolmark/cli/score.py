@@ -16,11 +16,7 @@ from toolmark.reports.progress import RunProgress
 from toolmark.running.rescore import score_file
 
 READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
-JUDGED: Group = {
-    flag: settings
-    for flag, settings in GATES.items()
-    if flag not in ("--fail-on-fingerprint-mismatch", "--max-errors")
-}
+JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
     "--out": {"metavar": "FILE", "help": "write the scored lines here"},
     "--report": {"metavar": "FILE", "help": "write the report here"},

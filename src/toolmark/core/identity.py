@@ -24,7 +24,9 @@ def sample_id_of(item: Json) -> str:
 
 def shard_of(sample_id: str, num_shards: int) -> int:
     """Stable whatever the order of the dataset: only the id decides."""
-    if num_shards < 1:
-        raise UsageError(f"--num-shards must be at least 1, not {num_shards}")
+    if not isinstance(num_shards, int) or num_shards < 1:
+        raise UsageError(f"--num-shards must be a whole number from 1, not {num_shards!r}")
+    if not isinstance(sample_id, str):
+        raise UsageError(f"a sample_id is a text, not {sample_id!r}; see sample_id_of")
     head = hashlib.sha256(sample_id.encode("utf-8", "surrogatepass")).digest()[:8]
     return int.from_bytes(head, "little") % num_shards

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from toolmark.core.report import Block, Metric, Number, ToolDelta
-from toolmark.core.samples import Kind
+from toolmark.core.samples import CALL_FREE, Kind
 from toolmark.core.stats import Observed, Statistic, estimate, interval_95
 from toolmark.core.trials import KIND_CODE, KINDS, NO_CLUSTER, NOT_APPLICABLE, Place, Samples, taken
 
@@ -138,7 +138,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "not_control",
         "pooled",
         ("hits", "looked_up"),
-        "no well-formed call was made",
+        "no well-formed call was looked up in the fixtures",
     ),
     Definition(
         "locale_probe_ok_rate", "all", "rate", ("locale_ok",), "no locale probe has a score"
@@ -170,8 +170,8 @@ BLOCK_METRICS = (
 # Which samples of the *dataset* a metric is about, scored or not: none of them, and it is n/a.
 Belongs = Callable[[Kind, Place], bool]
 _POPULATIONS: dict[str, Belongs] = {
-    "multi_call_parity_rate": lambda kind, place: kind != "control" and place.calls > 1,
-    "call_f1_macro": lambda kind, place: kind != "control" and place.calls > 0,
+    "multi_call_parity_rate": lambda kind, place: kind not in CALL_FREE and place.calls > 1,
+    "call_f1_macro": lambda kind, place: kind not in CALL_FREE and place.calls > 0,
     "error_recovery_rate": lambda kind, place: place.retry,
     "locale_probe_ok_rate": lambda kind, place: place.probe,
     "teacher_heavy_spans_over_cap": lambda kind, place: TEACHER_HEAVY in place.slices,

@@ -45,6 +45,10 @@ class ResultReader:
 
     def read(self, given: Mapping[str, Json], number: int) -> Result:
         """`number` is the place in the stream, for messages."""
+        if not isinstance(given, Mapping):
+            raise BadInput(f"result {number}: must be an object, not {type(given).__name__}")
+        if given.get("sample_id") is None and not isinstance(given.get("scores"), Mapping):
+            raise BadInput(f"result {number}: holds neither a sample_id nor scores")
         try:
             expectation_of(given.get("metadata") or {})
             return msgspec.convert(self._filled(given), Result)

@@ -46,6 +46,7 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     strict_keys: tuple[str, ...] | None = None
     url_allowlist: tuple[str, ...] = ()
     privacy_echo: Literal["allow", "deny"] = "allow"
+    redacted: bool = False  # personal data were replaced after scoring
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ import msgspec
 from toolmark.core.jsontext import Json
 
 Kind = Literal["control", "negative_control", "clarify", "eligible", "unclassified"]
+# Where the right answer makes no call, whatever the item lists.
+CALL_FREE: frozenset[Kind] = frozenset({"control", "clarify"})
 Extractor = Literal["marker", "claims"]
 CallMatch = Literal["exact", "unordered", "superset"]
 

@@ -111,6 +111,8 @@ class Summariser:
         scores = result.scores
         if scores is None or result.status == "error":
             return
+        if result.scoring.redacted and "[" in result.model_output:
+            self._answers_differ = True  # what was replaced may have told them apart
         if self._answer is None:
             self._answer = result.model_output
         elif not self._answers_differ:

@@ -21,7 +21,13 @@ import msgspec
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, digest
 from toolmark.core.samples import Header, Kind, Sample, expectation_of, sample_of
-from toolmark.datasets.schema import BadHeader, header_of, is_header, item_problems
+from toolmark.datasets.schema import (
+    BadHeader,
+    header_of,
+    is_header,
+    item_problems,
+    unknown_header_fields,
+)
 from toolmark.errors import BadInput, OutputFailed
 from toolmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
 from toolmark.store.key_index import KeyIndex
@@ -54,7 +60,7 @@ class Dataset:
         self.has_header = first.header is not None
         self.sha256 = first.hasher.hexdigest()
         self.facts = first.tally.facts()
-        self.warnings = () if self.has_header else (_NO_HEADER.format(name=self.name),)
+        self.warnings = _warnings_of(self.name, first)
         self._source = source
         self._stamp = first.stamp
 
@@ -129,6 +135,7 @@ def dataset_sha256(path: str | Path) -> str:
 class _FirstReading:
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.header: Header | None = None
+        self.unknown_fields: list[str] = []
         self.hasher = hashlib.sha256()
         self.tally = _Tally()
         self.stamp = _stamp(stream)
@@ -165,6 +172,7 @@ class _FirstReading:
             self.hasher = hashlib.sha256()
             self.header = Header()
             self.header = header_of(item)
+            self.unknown_fields = unknown_header_fields(item)
             return
         problems = item_problems(item)
         if problems:
@@ -299,3 +307,12 @@ def _opens_with_header(line: Line, name: str) -> bool:
 def _stamp(stream: BinaryIO) -> tuple[int, int, int, int]:
     status = os.fstat(stream.fileno())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _warnings_of(name: str, first: _FirstReading) -> tuple[str, ...]:
+    if first.header is None:
+        return (_NO_HEADER.format(name=name),)
+    return tuple(
+        f"{name}:1: __header__: the field {field!r} is unknown and means nothing here"
+        for field in first.unknown_fields
+    )

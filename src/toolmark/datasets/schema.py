@@ -48,6 +48,13 @@ def header_of(line: dict[str, Json]) -> Header:
     return header
 
 
+def unknown_header_fields(line: dict[str, Json]) -> list[str]:
+    """Fields that nothing reads: kept in the file, but worth a word, one may be a slip."""
+    mark = line[HEADER_KEY]
+    fields = mark if isinstance(mark, dict) else line
+    return sorted(set(fields) - set(Header.__struct_fields__) - {HEADER_KEY})
+
+
 def item_problems(item: Json) -> list[str]:
     """What the shipped schema says against an item, `[]` if nothing."""
     return schema_problems(_validator(), item)

@@ -111,7 +111,7 @@ def _named_forms(locale: str | None) -> _NamedForms:
         frozenset(_month_names(locale) if locale else months),
         re.compile(
             r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|re|º|\.)?\s?(?:de\s|of\s)?"
-            rf"(?P<m>{any_month})\b\.?(?:,?\s(?:de\s|del\s)?{year})?",
+            rf"(?P<m>{any_month})(?!\w)\.?(?:,?\s(?:de\s|del\s)?{year})?",
             re.IGNORECASE,
         ),
         re.compile(rf"(?<!\w)(?P<m>{any_month})\.?,?\s(?:de\s|of\s)?$", re.IGNORECASE),

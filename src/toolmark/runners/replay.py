@@ -61,7 +61,7 @@ class ReplayRunner:
         found = self._index.get(sample_id, trial)
         if found is None:
             which = f"sample {sample_id}" + (f", trial {trial}" if trial else "")
-            return Failure(f"no recorded answer for {which} in {self._index.path}")
+            return Failure(f"no recorded answer for {which}")
         return recorded_replies(found, conversation.messages, self._registry)
 
 

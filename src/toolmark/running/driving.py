@@ -68,6 +68,10 @@ class Interrupts:
         if self._is_due:
             raise KeyboardInterrupt
 
+    def silence(self) -> None:
+        """From here on nothing may be left half done: Ctrl-C is heard no more."""
+        self._is_deferred = True
+
     def _heard(self, number: int, frame: FrameType | None) -> None:
         self._is_due = True
         if not self._is_deferred:

@@ -62,6 +62,12 @@ def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers
     if registry_path is not None and allowlist_path is None:
         return Offers(registry, frozenset(registry.names))
     names = allowlist(None if allowlist_path is None else Path(allowlist_path))
+    unknown = [name for name in names if registry.resolve(name) is None]
+    if unknown and allowlist_path is not None:
+        raise BadInput(
+            f"{allowlist_path}: tools: {', '.join(map(repr, unknown))}: no such tool in the"
+            f" registry, which has {', '.join(registry.names)}"
+        )
     resolved = (registry.resolve(name) for name in names)
     return Offers(registry, frozenset(name for name in resolved if name is not None))
 

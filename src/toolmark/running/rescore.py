@@ -29,7 +29,7 @@ from toolmark.runners.messages import split_prompt
 from toolmark.runners.replay import OneRecording, recorded_replies
 from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
-from toolmark.running.fingerprints import provenance
+from toolmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
 from toolmark.running.offers import Offer, Offers, open_offers
 from toolmark.running.run import RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
@@ -70,6 +70,7 @@ def score_file(
             dataset = stack.enter_context(open_dataset(_dataset_path(config.dataset)))
             config = with_header(config, dataset.header)
         scoring = _Scoring(Path(path), config, dataset)
+        scoring.compare_pins()
         out = None
         if config.out is not None:
             out = stack.enter_context(atomic_writer(Path(config.out)))
@@ -110,6 +111,23 @@ class _Scoring:
         self._partial = False
         self._trials = 0
 
+    def compare_pins(self) -> None:
+        """What the dataset pins and scoring uses: the data and the tools."""
+        if self._dataset is None:
+            return
+        computed = Fingerprints(
+            dataset_sha256=self._dataset.sha256,
+            tool_registry_sha256=self._offers.registry.sha256,
+        )
+        header = msgspec.structs.replace(self._dataset.header, fixtures_sha256=None)
+        self._warnings += refuse_other_pins(
+            self._dataset.name,
+            header,
+            computed,
+            compare_pinned(header, computed),
+            may_differ=not self._config.fail_on_fingerprint_mismatch,
+        )
+
     def results(self) -> Iterator[Result]:
         recorded = self._alone() if self._dataset is None else self._joined(self._dataset)
         for sample, line in recorded:
@@ -126,13 +144,16 @@ class _Scoring:
         error = None if line.status == "ok" else line.error or "no reason is given"
         used = line.used_fixtures_sha256 or digest([])
         played = Played(sample, line.trial, trace, used, error)
-        return self.evaluator.result(
+        result = self.evaluator.result(
             played,
             offer,
             self._origin(line),
             extractor=self._extractor(line),
             scoring=self._scoring(line),
         )
+        if line.scoring is None or not line.scoring.redacted:
+            return result
+        return _with_stored_privacy(result, line)
 
     def _played(self, sample: Sample, line: Recorded, offers: Offers) -> Result:
         """Anybody else's line: calls may stand in the text, thinking too."""
@@ -266,6 +287,17 @@ def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:
     if offer.sha256 != line.offered_tools_sha256:
         offer = _named_in(trace, offer, line.offered_tools_sha256 or "")
     return offer, trace
+
+
+def _with_stored_privacy(result: Result, line: RecordedAnswer) -> Result:
+    """The personal data of a redacted line are gone: what was found then still holds."""
+    if result.scores is None or line.privacy is None:
+        return result
+    scores = msgspec.structs.replace(
+        result.scores, privacy=line.privacy, privacy_ok=line.privacy.ok
+    )
+    scoring = msgspec.structs.replace(result.scoring, redacted=True)
+    return msgspec.structs.replace(result, scores=scores, scoring=scoring)
 
 
 def _validated(entry: TraceEntry, registry: Registry) -> TraceEntry:

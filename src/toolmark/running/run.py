@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,7 @@ from toolmark.core.results import Decoding, Fingerprints, Result
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
-from toolmark.errors import UsageError
+from toolmark.errors import OutputFailed, UsageError
 from toolmark.play import PlaySettings, TrialInput, opening_messages, play
 from toolmark.plugins import find_runner
 from toolmark.runners.options import RunnerOptions
@@ -104,19 +104,31 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
     is finished and exit code 130."""
     started = time.perf_counter()
-    with prepared(config) as setup:
+    with prepared(config) as setup, Interrupts() as interrupts:
         evaluator = Evaluator(setup.config)
         summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-        with Interrupts() as interrupts:
-            try:
-                _Running(setup, evaluator, summariser, interrupts, progress).to_the_end()
-                interrupted = False
-            except KeyboardInterrupt:
-                interrupted = True
-        timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
-        report = _report(setup, summariser, timing)
-        if setup.config.report is not None:
-            write_report(Path(setup.config.report), report)
+
+        def reported() -> Report:
+            spent = time.perf_counter() - started
+            timing = Timing(wall_time_sec=spent, scoring_sec=evaluator.seconds)
+            report = _report(setup, summariser, timing)
+            if setup.config.report is not None:
+                write_report(Path(setup.config.report), report)
+            return report
+
+        interrupted = False
+        try:
+            _Running(setup, evaluator, summariser, interrupts, progress).to_the_end()
+        except KeyboardInterrupt:
+            interrupted = True
+        except OutputFailed:
+            # An older report must not speak for this run; where it cannot be written either,
+            # the first failure is the one to tell.
+            with suppress(OutputFailed):
+                reported()
+            raise
+        interrupts.silence()
+        report = reported()
         code = exit_code(
             report,
             fail_on_gate_failure=setup.config.fail_on_gate_failure,
@@ -247,6 +259,7 @@ class _Running:
                     self._count(result)
             self._run_trials(journal)
             if self._errors <= setup.config.errors_allowed(setup.trials):
+                self._interrupts.silence()
                 journal.finish(out)
 
     def _run_trials(self, journal: Journal | None) -> None:

@@ -18,7 +18,7 @@ from toolmark.calls.matching import (
 )
 from toolmark.calls.normalise import canonical_name
 from toolmark.calls.registry import Registry
-from toolmark.core.samples import CallMatch, Expectation
+from toolmark.core.samples import CALL_FREE, CallMatch, Expectation
 from toolmark.core.scores import CallDifferences, CallScore
 from toolmark.core.trace import Trace, TraceEntry
 
@@ -55,7 +55,8 @@ def score_calls(
     """`offered` None: every tool of the registry. `admits_failure`: the answer holds a failure
     word. Every attempt is an observed call, also one that was refused or could not be read."""
     entries = trace.tool_trace
-    wanted = [expected_call(call, registry) for call in expectation.calls]
+    expected = () if expectation.kind in CALL_FREE else expectation.calls
+    wanted = [expected_call(call, registry) for call in expected]
     known = frozenset(call.name for call in wanted) | (offered or frozenset())
     seen = [observed_call(entry, registry, known) for entry in entries]
     problems = [
@@ -229,9 +230,8 @@ def _recovery(
 
 def _is_later(trace: Trace, failed: int, at: int) -> bool:
     # A call of the same turn was written before the error could be read.
-    if trace.turns is None or trace.tool_trace[at].turn is None:
-        return True
-    return trace.tool_trace[at].turn != trace.tool_trace[failed].turn
+    turn = trace.tool_trace[at].turn
+    return turn is None or turn != trace.tool_trace[failed].turn
 
 
 def _next_expected(wanted: Sequence[Expected], called: Sequence[Observed]) -> str | None:

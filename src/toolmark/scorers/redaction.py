@@ -6,6 +6,7 @@ to it. Scores keep every number; their offsets point into the redacted text."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, digest
 from toolmark.core.results import ByteRange, Result
 from toolmark.core.samples import expectation_of
 from toolmark.core.scores import (
@@ -27,10 +28,11 @@ from toolmark.core.scores import (
     ValueMark,
 )
 from toolmark.core.trace import RepairedCall, TraceEntry
-from toolmark.scorers.pii import PiiHit, find_pii
+from toolmark.scorers.pii import KINDS, PiiHit, find_pii
 from toolmark.scorers.pii_edges import byte_length
 from toolmark.scorers.privacy import number_text
 
+_PLACEHOLDERS = re.compile(rf"\[(?:{'|'.join(KINDS)})\](?: \d+)?")
 _Marked = TypeVar("_Marked", SpanScore, Match, ValueMark, PrivacyFinding, ByteRange)
 
 
@@ -99,6 +101,11 @@ def _replaced(text: str, hits: tuple[PiiHit, ...]) -> tuple[str, tuple[Edit, ...
     return "".join([*pieces, text[position:]]), tuple(edits)
 
 
+def _name_for(group: Json) -> str:
+    """Letters only, so that no part of the digest can be read as a number of some kind."""
+    return "group-" + digest(group)[:16].translate(str.maketrans("0123456789", "ghijklmnop"))
+
+
 def _moved(offset: int, edits: tuple[Edit, ...], *, to_end: bool) -> int:
     index = bisect_right(edits, offset, key=lambda edit: edit.start) - 1
     if index < 0:
@@ -128,7 +135,19 @@ def redact_result(result: Result) -> Result:
         tool_trace=tuple(cleaner.entry(entry) for entry in result.tool_trace),
         scores=None if result.scores is None else cleaner.scores(result.scores, output),
         error=cleaner.optional(result.error),
+        scoring=replace(result.scoring, redacted=True),
     )
+
+
+def without_placeholders(value: Json) -> Json:
+    """A JSON value without what redaction put there: two replaced addresses are not equal."""
+    if isinstance(value, str):
+        return _PLACEHOLDERS.sub(" ", value)
+    if isinstance(value, list):
+        return [without_placeholders(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: without_placeholders(entry) for key, entry in value.items()}
+    return value
 
 
 class _Cleaner(msgspec.Struct, frozen=True):
@@ -149,6 +168,13 @@ class _Cleaner(msgspec.Struct, frozen=True):
         cleaned: dict[str, Json] = self.json(metadata)
         if "sample_id" in metadata:
             cleaned["sample_id"] = metadata["sample_id"]
+        # Groups stay apart: what names them becomes a digest where it is personal.
+        if cleaned.get("cluster") != metadata.get("cluster"):
+            cleaned["cluster"] = _name_for(metadata["cluster"])
+        if cleaned.get("slices") != metadata.get("slices"):
+            cleaned["slices"] = [
+                name if self.text(name) == name else _name_for(name) for name in metadata["slices"]
+            ]
         return cleaned
 
     def json(self, value: Json) -> Json:

@@ -19,6 +19,7 @@ from toolmark.scorers.integration import score_integration
 from toolmark.scorers.locales import writes_its_locale
 from toolmark.scorers.privacy import check, known_texts
 from toolmark.scorers.reading import Reading, prompt_texts
+from toolmark.scorers.redaction import without_placeholders
 
 SCORER_VERSION = "1"
 
@@ -90,8 +91,19 @@ def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:
     """Lax F1 of one sample's answer against the results of another: the level of chance."""
     sample = sample_of_result(own)
     trace = Trace(model_output=own.model_output, tool_trace=other.tool_trace, said=own.said)
+    if own.scoring.redacted or other.scoring.redacted:
+        trace = _unplaced(trace)
     reading = _read(sample, trace, settings)
     return score_integration(reading, own.span_extractor, settings.span_cap).lax.f1
+
+
+def _unplaced(trace: Trace) -> Trace:
+    entries = tuple(
+        msgspec.structs.replace(entry, result=without_placeholders(entry.result))
+        for entry in trace.tool_trace
+    )
+    text = without_placeholders(trace.model_output)
+    return msgspec.structs.replace(trace, model_output=text, tool_trace=entries)
 
 
 def sample_of_result(result: Result) -> Sample:

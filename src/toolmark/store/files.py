@@ -141,7 +141,9 @@ def _replace(temporary: Path, target: Path, describe: _Describe) -> None:
 
 def _target_of(path: Path) -> Path:
     # A link stays a link: what it points at is replaced.
-    return path.resolve() if path.is_symlink() else path
+    target = path.resolve() if path.is_symlink() else path
+    # /dev/stdout into a pipe resolves to a name that is no file.
+    return target if target.exists() or not path.exists() else path
 
 
 def _mode_of(target: Path) -> int:

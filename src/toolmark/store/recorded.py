@@ -17,6 +17,7 @@ from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, parse_json
 from toolmark.core.results import ByteRange, Decoding, Fingerprints, Scoring
 from toolmark.core.samples import Extractor
+from toolmark.core.scores import PrivacyScore
 from toolmark.core.trace import Said, Stop, TraceEntry, entry_of
 from toolmark.errors import BadInput
 from toolmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
@@ -49,6 +50,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     fingerprints: Fingerprints | None = None
     decoding: Decoding | None = None
     scoring: Scoring | None = None
+    privacy: PrivacyScore | None = None
 
 
 class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,10 +78,15 @@ _VERBATIM = (
 )
 
 
+class _Kept(msgspec.Struct):
+    privacy: PrivacyScore | None = None
+
+
 class _Origin(msgspec.Struct):
     fingerprints: Fingerprints | None = None
     decoding: Decoding | None = None
     scoring: Scoring | None = None
+    scores: _Kept | None = None
 
 
 class BadLine(BadInput):
@@ -210,6 +217,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         fingerprints=origin.fingerprints,
         decoding=origin.decoding,
         scoring=origin.scoring,
+        privacy=None if origin.scores is None else origin.scores.privacy,
         **{name: value[name] for name in _VERBATIM if name in value},
     )
 

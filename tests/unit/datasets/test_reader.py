@@ -433,3 +433,11 @@ def test_a_pipe_with_a_name_is_spooled_too(tmp_path):
             assert [len(list(dataset.samples())) for _ in range(2)] == [1, 1]
     finally:
         writer.join()
+
+
+def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"__header__": true, "integration_spancap": 9}\n{"prompt": "a"}\n', "utf-8")
+    with open_dataset(path) as dataset:
+        [warning] = dataset.warnings
+    assert "d.jsonl:1: __header__: the field 'integration_spancap' is unknown" in warning

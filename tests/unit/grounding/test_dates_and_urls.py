@@ -137,3 +137,8 @@ def test_e_mails_ground_whole():
     assert lax("write to Joe@Example.org", {"contact": "joe@example.org"})
     assert not lax("write to joe@example.org", {"contact": "xjoe@example.org"})
     assert not lax("write to joe@example.org", {"contact": "joe@example.org.uk"})
+
+
+def test_a_month_whose_name_ends_in_a_vowel_sign_is_a_month():
+    assert lax("यह 5 जनवरी 2024 को था", {"content": "2024-01-05"}, locale="hi")
+    assert not lax("यह 6 जनवरी 2024 को था", {"content": "2024-01-05"}, locale="hi")

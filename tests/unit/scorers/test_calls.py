@@ -352,7 +352,9 @@ def test_a_call_of_the_same_turn_did_not_react_to_the_error():
     assert verdict([SEARCH], same, turns=((0, 0),), **RETRY).recovered is False
     later = [turn(1, SEARCH_FAILED), turn(2, called("web.search", q="x"))]
     assert verdict([SEARCH], later, turns=((0, 0), (0, 0)), **RETRY).recovered is True
-    assert verdict([SEARCH], same, turns=None, **RETRY).recovered is True  # one shot
+    assert verdict([SEARCH], same, turns=None, **RETRY).recovered is False
+    unknown = [SEARCH_FAILED, called("web.search", q="x")]
+    assert verdict([SEARCH], unknown, turns=None, **RETRY).recovered is True
 
 
 def test_recovery_is_asked_only_of_samples_that_expect_a_retry():
