@@ -43,6 +43,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     clusters: bool
     tools: dict[str, int]  # by expected tool
     offered: dict[str, int]  # by tool that samples name in `metadata.tools`
+    offered_line: dict[str, int]  # where such a tool is named first
 
 
 class Dataset:
@@ -52,6 +53,7 @@ class Dataset:
         self.name = source.name
         self.header = first.header or Header()
         self.has_header = first.header is not None
+        self.header_place = f"{source.name}:{first.header_line}"
         self.sha256 = first.hasher.hexdigest()
         self.facts = first.tally.facts()
         self.warnings = () if self.has_header else (_NO_HEADER.format(name=self.name),)
@@ -129,6 +131,7 @@ def dataset_sha256(path: str | Path) -> str:
 class _FirstReading:
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.header: Header | None = None
+        self.header_line = 1
         self.hasher = hashlib.sha256()
         self.tally = _Tally()
         self.stamp = _stamp(stream)
@@ -164,6 +167,7 @@ class _FirstReading:
                 raise BadHeader("__header__: only the first line may be a header")
             self.hasher = hashlib.sha256()
             self.header = Header()
+            self.header_line = line.number
             self.header = header_of(item)
             return
         problems = item_problems(item)
@@ -171,7 +175,7 @@ class _FirstReading:
             self._problems.add(line.number, problems)
             return
         self._ids.add(sample_id_of(item), line.number, line.offset)
-        self.tally.count(item)
+        self.tally.count(item, line.number)
 
     def _clash(self, offset: int, earlier: int) -> str:
         self._stream.seek(offset)
@@ -194,8 +198,9 @@ class _Tally:
         self._slices: Counter[str] = Counter()
         self._tools: Counter[str] = Counter()
         self._offered: Counter[str] = Counter()
+        self._offered_line: dict[str, int] = {}
 
-    def count(self, item: dict[str, Json]) -> None:
+    def count(self, item: dict[str, Json], line: int) -> None:
         expectation = expectation_of(item.get("metadata") or {})
         calls = expectation.calls
         self.samples += 1
@@ -211,7 +216,9 @@ class _Tally:
             self._locales[expectation.locale] += 1
         self._slices.update(expectation.slices)
         self._tools.update({call.name for call in calls})
-        self._offered.update(set(expectation.tools or ()))
+        for tool in set(expectation.tools or ()):
+            self._offered[tool] += 1
+            self._offered_line.setdefault(tool, line)
 
     def facts(self) -> Facts:
         numbers = self._numbers
@@ -228,6 +235,7 @@ class _Tally:
             clusters=bool(numbers["clusters"]),
             tools=dict(sorted(self._tools.items())),
             offered=dict(sorted(self._offered.items())),
+            offered_line=dict(sorted(self._offered_line.items())),
         )
 
 

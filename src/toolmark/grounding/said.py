@@ -14,8 +14,9 @@ from toolmark.grounding.numbers import of_json
 from toolmark.grounding.text import find_at_boundaries, fold
 from toolmark.grounding.values import Value, identifier_key, values_of
 
-# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier.
-_WORDS_AND_DIGITS = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
+# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
+# where a word begins only: a page of Chinese is one word, and would be tried at each character.
+_WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
 
 
 class Utterance(NamedTuple):

@@ -4,52 +4,53 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from toolmark.config import RunConfig, load_config, with_header
+from toolmark.config import RunConfig, load_config, placed, with_header
+from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
 from toolmark.core.jsontext import Json, plain
 from toolmark.core.protocols import Runner, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Timing
-from toolmark.core.results import Decoding, Fingerprints, Result
+from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import UsageError
-from toolmark.play import PlaySettings, TrialInput, opening_messages, play
+from toolmark.play import opening_messages
 from toolmark.plugins import find_runner
 from toolmark.runners.options import RunnerOptions
-from toolmark.running.driving import Interrupts, driver
-from toolmark.running.evaluate import Evaluator, Origin
+from toolmark.running.driving import Interrupts
+from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
-    MAY_GROW,
     Check,
     compare_pinned,
     provenance,
     refuse_other_pins,
-    resume_key,
     runner_fingerprint,
 )
-from toolmark.running.offers import Offers, check_tools, open_offers, open_source
+from toolmark.running.loop import Progress as Progress
+from toolmark.running.loop import TrialLoop
+from toolmark.running.offers import (
+    Offers,
+    check_allowed,
+    check_tools,
+    open_offers,
+    open_source,
+)
 from toolmark.running.selection import Selection, select
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
-from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
-from toolmark.store.lines import encode_result
 
 DEFAULT_MAX_TURNS = 8
 # Runners whose trials end by themselves: without --max-turns nothing cuts them short.
 OWN_LENGTH = frozenset({"replay"})
 INTERRUPTED = 130
-
-# (finished trials, all trials): called after every trial, resumed ones included.
-Progress = Callable[[int, int], None]
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -112,20 +113,21 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
         summariser = Summariser(evaluator.cross_score(setup.offers.registry))
         with Interrupts() as interrupts:
             try:
-                _Running(setup, evaluator, summariser, interrupts, progress).to_the_end()
+                TrialLoop(setup, evaluator, summariser, interrupts, progress).to_the_end()
                 interrupted = False
             except KeyboardInterrupt:
                 interrupted = True
-        timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
-        report = _report(setup, summariser, timing)
-        if setup.config.report is not None:
-            write_report(Path(setup.config.report), report)
-        code = exit_code(
-            report,
-            fail_on_gate_failure=setup.config.fail_on_gate_failure,
-            fail_on_inconclusive=setup.config.fail_on_inconclusive,
-        )
-        return RunOutcome(report, INTERRUPTED if interrupted else code)
+    # What the trials needed is closed: the report of a million needs the room.
+    timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
+    report = _report(setup, summariser, timing)
+    if setup.config.report is not None:
+        write_report(Path(setup.config.report), report)
+    code = exit_code(
+        report,
+        fail_on_gate_failure=setup.config.fail_on_gate_failure,
+        fail_on_inconclusive=setup.config.fail_on_inconclusive,
+    )
+    return RunOutcome(report, INTERRUPTED if interrupted else code)
 
 
 def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
@@ -149,7 +151,7 @@ def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
             fingerprints=setup.fingerprints,
             pinned=setup.pinned,
             decoding=setup.decoding,
-            gates=setup.rules,
+            gates=rules_on_answers(setup.rules),
             warnings=setup.warnings,
         )
 
@@ -178,124 +180,51 @@ def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
         if written is not None and not config.dry_run:
             check_writable(Path(written))
     with ExitStack() as stack:
-        dataset = stack.enter_context(open_dataset(_dataset_of(config)))
-        config = with_header(config, dataset.header)
-        offers = open_offers(config.registry, config.allowlist)
-        warnings = [*dataset.warnings, *check_tools(dataset, offers)]
-        source = open_source(config.fixtures, offers.registry)
-        decoding = _decoding_of(config)
-        runner = stack.enter_context(_open_runner(config, offers, decoding))
-        computed = Fingerprints(
-            dataset_sha256=dataset.sha256,
-            tool_registry_sha256=offers.registry.sha256,
-            fixtures_sha256=source.fixtures_sha256,
-            runner_fingerprint=runner_fingerprint(config, runner, decoding),
-            model_fingerprint=runner.model_fingerprint(),
-        )
-        pinned = compare_pinned(dataset.header, computed)
-        warnings += refuse_other_pins(
-            dataset.name,
-            dataset.header,
-            computed,
-            pinned,
-            may_differ=not config.fail_on_fingerprint_mismatch,
-        )
-        yield Setup(
-            config=config,
-            dataset=dataset,
-            selection=select(config, dataset),
-            offers=offers,
-            source=source,
-            runner=runner,
-            decoding=decoding,
-            fingerprints=msgspec.structs.replace(
-                computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
-            ),
-            pinned=pinned,
-            rules=rules_of(config),
-            warnings=tuple(warnings),
-        )
+        try:
+            setup = _opened(config, stack)
+        except UsageError as error:
+            raise placed(config, error) from None
+        yield setup
 
 
-class _Running:
-    """The trials of one run, from the journal or from the runner, each counted once."""
-
-    def __init__(
-        self,
-        setup: Setup,
-        evaluator: Evaluator,
-        summariser: Summariser,
-        interrupts: Interrupts,
-        progress: Progress | None,
-    ) -> None:
-        self._setup = setup
-        self._evaluator = evaluator
-        self._summariser = summariser
-        self._interrupts = interrupts
-        self._progress = progress
-        self._finished = 0
-        self._errors = 0
-
-    def to_the_end(self) -> None:
-        """Finish every trial; then, unless too many failed, put the results in their place."""
-        setup = self._setup
-        if setup.config.out is None:
-            self._run_trials(None)
-            return
-        out = Path(setup.config.out)
-        with _journal_of(setup, out) as journal:
-            for result in journal.results():
-                with self._interrupts.deferred():
-                    self._count(result)
-            self._run_trials(journal)
-            if self._errors <= setup.config.errors_allowed(setup.trials):
-                journal.finish(out)
-
-    def _run_trials(self, journal: Journal | None) -> None:
-        setup = self._setup
-        offers, runner = setup.offers, setup.runner
-        settings = PlaySettings(
-            registry=offers.registry,
-            allowed=offers.allowed,
-            max_turns=setup.decoding.max_turns,
-            parse_text=setup.config.parse_text,
-            miss_reply=setup.config.miss_reply,
-        )
-        origin = Origin(setup.fingerprints, setup.decoding)
-        waiting = _trials_of(setup, None if journal is None else journal.done())
-        with driver(runner) as drive:
-            while batch := list(islice(waiting, runner.max_batch)):
-                for played in drive(play(batch, runner, setup.source, settings)):
-                    with self._interrupts.deferred():
-                        offer = offers.to(played.sample)
-                        result = self._evaluator.result(played, offer, origin)
-                        if journal is not None:
-                            journal.append(encode_result(result))
-                        self._count(result)
-
-    def _count(self, result: Result) -> None:
-        self._summariser.add(result)
-        self._finished += 1
-        self._errors += result.status == "error"
-        if self._progress is not None:
-            self._progress(self._finished, self._setup.trials)
-
-
-def _trials_of(setup: Setup, done: DoneTrials | None) -> Iterator[TrialInput]:
-    for sample in setup.selection.chosen(setup.dataset.samples()):
-        offer = setup.offers.to(sample)
-        for trial in range(setup.config.repeat):
-            if not done or (sample.sample_id, trial) not in done:
-                yield TrialInput(sample, trial, offer.names, offer.tools)
-
-
-def _journal_of(setup: Setup, out: Path) -> Journal:
-    config = setup.config
-    mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
-    key = resume_key(
-        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
+def _opened(config: RunConfig, stack: ExitStack) -> Setup:
+    dataset = stack.enter_context(open_dataset(_dataset_of(config)))
+    config = with_header(config, dataset.header, dataset.header_place)
+    offers = open_offers(config.registry, config.allowlist)
+    warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
+    source = open_source(config.fixtures, offers.registry)
+    decoding = _decoding_of(config)
+    runner = stack.enter_context(_open_runner(config, offers, decoding))
+    computed = Fingerprints(
+        dataset_sha256=dataset.sha256,
+        tool_registry_sha256=offers.registry.sha256,
+        fixtures_sha256=source.fixtures_sha256,
+        runner_fingerprint=runner_fingerprint(config, runner, decoding),
+        model_fingerprint=runner.model_fingerprint(),
     )
-    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)
+    pinned = compare_pinned(dataset.header, computed)
+    warnings += refuse_other_pins(
+        dataset.name,
+        dataset.header,
+        computed,
+        pinned,
+        may_differ=not config.fail_on_fingerprint_mismatch,
+    )
+    return Setup(
+        config=config,
+        dataset=dataset,
+        selection=select(config, dataset),
+        offers=offers,
+        source=source,
+        runner=runner,
+        decoding=decoding,
+        fingerprints=msgspec.structs.replace(
+            computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
+        ),
+        pinned=pinned,
+        rules=rules_of(config),
+        warnings=tuple(warnings),
+    )
 
 
 def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
@@ -365,6 +294,9 @@ def _open_runner(config: RunConfig, offers: Offers, decoding: Decoding) -> Itera
 
 def rules_of(config: RunConfig) -> tuple[GateRule, ...]:
     layers = {layer.source: layer.gates for layer in config.gates}
-    return resolve_rules(
-        layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
-    )
+    try:
+        return resolve_rules(
+            layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
+        )
+    except UsageError as error:
+        raise placed(config, error) from None
