@@ -6,9 +6,10 @@ READY := $(VENV)/.installed
 FIXTURES ?= eval/tool_broker/fixtures
 DATASET ?= data/contextual_final.s0.jsonl
 PYTEST := $(BIN)/python -m pytest -q
+HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench ci-broker-smoke build clean
+.PHONY: help venv demo test test-real test-slow lint format bench prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +48,37 @@ format: $(READY) ## let ruff format and mend what it can
 bench: $(READY) ## measure, as ratios: start-up and scoring
 	@$(BIN)/python -m bench
 
+prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
+	@$(BIN)/python -m prove
+
 ci-broker-smoke: $(READY) ## >= 95 % of the calls are answered, however spelt (FIXTURES=... DATASET=...)
 	@$(BIN)/toolmark fixtures check "$(FIXTURES)" $(if $(DATASET),--in "$(DATASET)")
+
+# The hooks below judge generated samples and good answers to them, by ci/*.yaml. For your own model:
+#   make ci-smoke ANSWERS=my-answers.jsonl                                     on the generated samples
+#   make ci-smoke DATASET=my.jsonl FIXTURES=my-fixtures ANSWERS=my-answers.jsonl   on yours
+OWN_DATASET := $(filter-out file,$(origin DATASET))
+MADE = $(HOOKS)/$(1)/dataset
+
+# name, number of samples, gates that must have been judged
+define hook
+	@$(if $(OWN_DATASET),test -f "$(ANSWERS)" || { echo "make ci-$(1): which answers to $(DATASET)? Give ANSWERS=FILE" >&2; exit 2; },$(BIN)/toolmark dataset generate --total $(2) --seed 7 --out $(MADE).jsonl --fixtures $(HOOKS)/$(1)/fixtures --with-answers good)
+	@$(BIN)/toolmark run --config ci/$(1).yaml --runner replay --restart \
+	  --in "$(if $(OWN_DATASET),$(DATASET),$(MADE).jsonl)" \
+	  --fixtures "$(if $(OWN_DATASET),$(FIXTURES),$(HOOKS)/$(1)/fixtures)" \
+	  --model "$(or $(ANSWERS),$(MADE).answers.jsonl)" \
+	  --out $(HOOKS)/$(1)/results.jsonl --report $(HOOKS)/$(1)/report.json
+	@$(BIN)/python -m prove.judged $(HOOKS)/$(1)/report.json $(3)
+endef
+
+ci-smoke: $(READY) ## 60 samples: no contaminated control, coverage >= 0.95 (ANSWERS=... DATASET=...)
+	$(call hook,smoke,60,controls_with_integration integration_coverage)
+
+ci-locale: $(READY) ## es, de, fr: lax - strict F1 <= 0.05 on locale probes (ANSWERS=... DATASET=...)
+	$(call hook,locale,400,locale_delta_es locale_delta_de locale_delta_fr)
+
+ci-teacher-heavy: $(READY) ## slice teacher_heavy: F1 >= 0.90, warns above the span cap (ANSWERS=...)
+	$(call hook,teacher-heavy,400,teacher_heavy_f1_lax teacher_heavy_spans_over_cap)
 
 build: $(READY) ## build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel

@@ -21,6 +21,7 @@ _PUBLIC: dict[str, str] = {
     "shard_of": "toolmark.core.identity",
     "summarize_results": "toolmark.api",
     "validate_arguments": "toolmark.calls.registry",
+    "verify_dataset": "toolmark.verifying.verify",
 }
 
 __all__ = ["__version__", *_PUBLIC]

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 import yaml
 
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, well_formed
 from toolmark.core.samples import Header
 from toolmark.errors import UsageError
 from toolmark.resources import config_template, default_config
 from toolmark.store.files import atomic_writer, check_writable
-from toolmark.store.problems import listed, shown, typed_problem
+from toolmark.store.problems import field_path, listed, shown, typed_problem
 
 AUTOMATIC = Path("toolmark.yaml")
 
@@ -76,6 +76,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     gates: tuple[GateLayer, ...]
     sources: dict[str, Source] = {}
+    places: dict[str, str] = {}  # dotted key -> `file:line` where a file sets it
     config_file: str | None = None
 
     def source_of(self, field: str) -> Source:
@@ -100,7 +101,9 @@ _HEADER_FIELDS = (
 _SPELLINGS = {"in": "dataset"}
 _LISTS = frozenset({"only", "slice", "strict_keys", "url_allowlist"})
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
-_SETTABLE = frozenset(_TYPES) - {"sources", "config_file"}
+_SETTABLE = frozenset(_TYPES) - {"sources", "places", "config_file"}
+_SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
+_HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
 _READ = ("dataset", "model", "registry", "allowlist", "failed_from")
@@ -120,10 +123,10 @@ class _Layer(msgspec.Struct, frozen=True):
             case "flag":
                 return UsageError(f"--{'.'.join(path).replace('_', '-')}: {what}")
             case "header":
-                return UsageError(f"the header of the dataset: {'.'.join(path)}: {what}")
+                return UsageError(f"{self.file}: {field_path(path)}: {what}")
         line = self.lines.get(path)
         where = f"{self.file}:{line}" if line else self.file
-        return UsageError(f"{where}: {'.'.join(path)}: {what}")
+        return UsageError(f"{where}: {field_path(path)}: {what}")
 
 
 def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
@@ -143,11 +146,37 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
             sources[field] = layer.source
     values["gates"] = tuple(_gate_layers(layers))
     file = None if config is None else str(config)
-    return _checked(RunConfig(**values, sources=sources, config_file=file))
+    places = {
+        ".".join(_SPELLINGS.get(key, key) for key in path): f"{layer.file}:{line}"
+        for layer in layers
+        for path, line in layer.lines.items()
+    }
+    made = RunConfig(**values, sources=sources, places=places, config_file=file)
+    try:
+        return _checked(made)
+    except UsageError as error:
+        raise placed(made, error) from None
 
 
-def with_header(config: RunConfig, header: Header) -> RunConfig:
-    """The dataset's word on everything that neither the config file nor a flag has set."""
+def placed(config: RunConfig, error: UsageError) -> UsageError:
+    """What is wrong with a setting is said where it stands, if it stands in a file."""
+    found = _SETTING.fullmatch(str(error)) if type(error) is UsageError else None
+    if found is None:
+        return error
+    origin, name, what = found.groups()
+    key = name.replace("-", "_") if origin == "--" else name
+    if origin == "--" and config.source_of(_SPELLINGS.get(key, key)) != "config":
+        return error
+    start = ("header",) if origin.startswith("dataset") else ()
+    path = (*start, *_SPELLINGS.get(key, key).split("."))
+    known = (config.places.get(".".join(path[:size])) for size in range(len(path), 0, -1))
+    place = next(filter(None, known), None)
+    return error if place is None else UsageError(f"{place}: {key}: {what}")
+
+
+def with_header(config: RunConfig, header: Header, where: str = _HEADER) -> RunConfig:
+    """The dataset's word on everything that neither the config file nor a flag has set. `where`
+    is the place of the header, for messages."""
     given = {
         name: value
         for name in _HEADER_FIELDS
@@ -155,12 +184,13 @@ def with_header(config: RunConfig, header: Header) -> RunConfig:
         and (value := getattr(header, name)) not in (None, ())
     }
     shipped, *above = config.gates
-    layer = _Layer("header", {"gates": header.gates})
+    layer = _Layer("header", {"gates": header.gates}, where)
     return msgspec.structs.replace(
         config,
         **given,
         gates=(shipped, *_gate_layers([layer], known=shipped.gates), *above),
         sources={**config.sources, **dict.fromkeys(given, "header")},
+        places={**config.places, "header": where} if header.gates else config.places,
     )
 
 
@@ -179,7 +209,7 @@ def _read_layer(path: Path) -> _Layer:
         try:
             node = loader.get_single_node()
             lines = dict(_key_lines(path, node))
-            values = None if node is None else loader.construct_document(node)
+            values = None if node is None else _clean(loader.construct_document(node))
         finally:
             loader.dispose()
     except OSError as error:
@@ -212,6 +242,17 @@ def _key_lines(
         yield from _key_lines(path, value, (*above, name))
 
 
+def _clean(value: Json) -> Json:
+    """Lone surrogates, which YAML lets through as escapes, become U+FFFD as in JSON."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [_clean(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(entry) for key, entry in value.items()}
+    return value
+
+
 def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
     known = (_SETTABLE | _SPELLINGS.keys()) if layer.source != "flag" else _SETTABLE
     for key, value in layer.values.items():
@@ -235,6 +276,8 @@ def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
         value = int(value)
     try:
         return msgspec.convert(value, _TYPES[field])
+    except UnicodeEncodeError:
+        raise layer.error((key,), "is not valid text") from None
     except msgspec.ValidationError as error:
         options = get_args(_TYPES[field])
         if options and all(isinstance(option, str) for option in options):

@@ -19,7 +19,9 @@ class BadInput(ToolmarkError):
     """One or more files hold something that cannot be read as what they should be."""
 
     def __init__(self, problems: str | Sequence[str]) -> None:
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        given = (problems,) if isinstance(problems, str) else problems
+        # One problem, one line, whatever it quotes.
+        self.problems = tuple(" ".join(problem.splitlines()) for problem in given)
         super().__init__("\n".join(self.problems))
 
 

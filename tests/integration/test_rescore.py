@@ -99,7 +99,7 @@ def test_a_part_of_the_dataset_is_partial_and_another_dataset_is_refused(project
     assert any("20 samples" in warning for warning in joined.report.warnings)
     items = [json.loads(line) for line in project.dataset.read_text("utf-8").splitlines()][1:]
     project.write(items[3:])
-    with pytest.raises(UsageError, match="3 of 5 lines"):
+    with pytest.raises(BadInput, match=r"results.jsonl:1: .*\(2 more such lines\)"):
         score_file(project.out, {"dataset": str(project.dataset)})
 
 

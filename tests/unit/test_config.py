@@ -243,7 +243,8 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     text = text.replace("toolmark.yaml: the settings", "# toolmark.yaml: the settings")
     config = load_config(yaml(text), {})
     defaults = load_config(None, {})
-    changed = {"gates", "sources", "config_file", "max_turns", "strict_keys", "url_allowlist"}
+    changed = {"gates", "sources", "places", "config_file"}
+    changed |= {"max_turns", "strict_keys", "url_allowlist"}
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name

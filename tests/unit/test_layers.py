@@ -19,7 +19,7 @@ CALLS = CORE | {"calls"}
 GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
-WORK = PIPE | {"plugins", "datasets", "running", "doctor", "_version"}
+WORK = PIPE | {"plugins", "datasets", "running", "verifying", "doctor", "_version"}
 
 # layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
@@ -37,7 +37,8 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "play": (CALLS, True),
     "plugins": ({"errors"}, False),
     "datasets": (CALLS | {"store", "resources"}, False),
-    "running": (WORK - {"doctor"}, False),
+    "running": (WORK - {"verifying", "doctor"}, False),
+    "verifying": (WORK - {"doctor"}, False),
     "doctor": (WORK, False),
     "reports": (CORE | {"store", "_version"}, False),
     "cli": (WORK | {"reports", "api"}, False),

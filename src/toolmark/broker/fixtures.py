@@ -18,6 +18,7 @@ from toolmark.calls.normalise import NormalisedCall, normalise
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
 from toolmark.errors import BadInput
+from toolmark.store.problems import field_path
 
 MAX_PROBLEMS = 20
 FIELDS = ("name", "key", "result", "sample_id", "seq", "match")
@@ -217,7 +218,7 @@ def _check_fields(entry: Json) -> None:
             if field not in _FIELD_SET and not field.startswith("_"):
                 close = difflib.get_close_matches(field, FIELDS, n=1)
                 hint = f"did you mean {close[0]}?" if close else "a note's name starts with _"
-                raise EntryError(field, f"unknown field; {hint}")
+                raise EntryError(field_path([field]), f"unknown field; {hint}")
     if "result" not in entry:
         raise EntryError("result", "is missing; an answer that is empty is written as null")
     result = entry["result"]

@@ -18,6 +18,14 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
     },
+    "datasets": {
+        "verify": ("toolmark.cli.verify", "judge a dataset's own answers by the same gates"),
+        "dataset generate": ("toolmark.cli.dataset_generate", "make one, with its fixtures"),
+        "dataset stats": ("toolmark.cli.dataset_stats", "what it holds, which gates it decides"),
+        "dataset diff": ("toolmark.cli.dataset_diff", "samples that are new, gone or changed"),
+        "dataset add": ("toolmark.cli.dataset_add", "a trial of a run becomes a sample"),
+        "dataset seal": ("toolmark.cli.dataset_seal", "pin items, tools and fixtures by hash"),
+    },
     "fixtures": {
         "fixtures check": ("toolmark.cli.fixtures_check", "do the recorded tool answers answer?"),
         "fixtures suggest": ("toolmark.cli.fixtures_suggest", "turn a run's misses into lines"),

@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 
 from toolmark.cli.parser import CommandParser
-from toolmark.core.results import Result
-from toolmark.errors import UsageError
 from toolmark.reports.layout import write
 from toolmark.reports.show import show_blocks
 from toolmark.running.selection import RESULTS
-from toolmark.store.lines import read_results
+from toolmark.store.lines import find_result
 
 
 def build_parser() -> CommandParser:
@@ -39,25 +37,6 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     run: Path = options.run
-    result = _find(run / RESULTS if run.is_dir() else run, options.id, options.trial)
+    result = find_result(run / RESULTS if run.is_dir() else run, options.id, options.trial)
     write(show_blocks(result, full=options.full), sys.stdout)
     return 0
-
-
-def _find(path: Path, sample_id: str, trial: int) -> Result:
-    ids: set[str] = set()
-    trials: set[int] = set()
-    for result in read_results(path):
-        if result.sample_id == sample_id:
-            if result.trial == trial:
-                return result
-            trials.add(result.trial)
-        ids.add(result.sample_id)
-    if trials:
-        has = ", ".join(map(str, sorted(trials)))
-        raise UsageError(f"{path}: {sample_id} has no trial {trial}; it has {has}")
-    from difflib import get_close_matches
-
-    near = get_close_matches(sample_id, ids, 3)
-    hint = f"; near to it: {', '.join(near)}" if near else f"; it holds {len(ids)} samples"
-    raise UsageError(f"{path}: no sample {sample_id!r}{hint}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
 from collections.abc import Callable, Mapping
+from itertools import compress
 
 from toolmark.core.gate_rules import is_below
 from toolmark.core.metrics import DEFINITIONS, GATED_LANGUAGES, TEACHER_HEAVY, Over, Subset
@@ -25,41 +27,48 @@ _ANY: dict[str, tuple[Over, str]] = {
 def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing]:
     """By gate or metric name, in the order of the dataset; only names with a shortfall."""
     found: dict[str, Failing] = {}
-    column = whole.samples.column
     for name, (over, key) in _BELOW_BOUND.items():
         if name in bounds:
-            found[name] = _listed(whole, over, _below(column(key), bounds[name]))
+            found[name] = _listed(whole, over, key, _below(bounds[name]))
     for definition in DEFINITIONS:
         if definition.made == "rate":
-            is_short = _below(column(definition.columns[0]), 1)
-            found[definition.name] = _listed(whole, definition.over, is_short)
+            key = definition.columns[0]
+            found[definition.name] = _listed(whole, definition.over, key, _below(1))
     for name, (over, key) in _ANY.items():
-        found[name] = _listed(whole, over, _above(column(key), 0))
-    hits, looked_up = column("hits"), column("looked_up")
-    found["fixture_hit_rate"] = _listed(whole, "not_control", lambda at: hits[at] < looked_up[at])
+        found[name] = _listed(whole, over, key, _is_any)
+    found["fixture_hit_rate"] = _less(whole, "not_control", "hits", "looked_up")
     heavy = whole.in_slice(TEACHER_HEAVY)
-    found["teacher_heavy_spans_over_cap"] = _listed(heavy, "all", _above(column("over_cap"), 0))
-    lax, strict = column("f1_lax"), column("f1_strict")
+    found["teacher_heavy_spans_over_cap"] = _listed(heavy, "all", "over_cap", _is_any)
     if "teacher_heavy_f1_lax" in bounds:
-        is_short = _below(lax, bounds["teacher_heavy_f1_lax"])
-        found["teacher_heavy_f1_lax"] = _listed(heavy, "eligible", is_short)
+        is_short = _below(bounds["teacher_heavy_f1_lax"])
+        found["teacher_heavy_f1_lax"] = _listed(heavy, "eligible", "f1_lax", is_short)
     for language in GATED_LANGUAGES:
-        found[f"locale_delta_{language}"] = _listed(
-            whole.probes(language), "eligible", lambda at: lax[at] > strict[at]
-        )
+        probes = whole.probes(language)
+        found[f"locale_delta_{language}"] = _less(probes, "eligible", "f1_strict", "f1_lax")
     return {name: failing for name, failing in sorted(found.items()) if failing.count}
 
 
-def _below(values: array[float], bound: Number) -> Callable[[int], bool]:
+def _below(bound: Number) -> Callable[[float], bool]:
     # A negative number says that the metric does not apply to the sample.
-    return lambda at: values[at] >= 0 and is_below(values[at], bound)
+    return lambda value: value >= 0 and is_below(value, bound)
 
 
-def _above(values: array[float], bound: Number) -> Callable[[int], bool]:
-    return lambda at: values[at] > bound
+def _is_any(value: float) -> bool:
+    return value > 0
 
 
-def _listed(subset: Subset, over: Over, is_short: Callable[[int], bool]) -> Failing:
-    positions = array("I", (at for at in subset.over(over) if is_short(at)))
+def _listed(subset: Subset, over: Over, key: str, is_short: Callable[[float], bool]) -> Failing:
+    return _named(subset, subset.samples.column(key).where(is_short, subset.over(over)))
+
+
+def _less(subset: Subset, over: Over, key: str, than: str) -> Failing:
+    """The samples whose number of one column is below that of another."""
+    left, right = subset.samples.column(key), subset.samples.column(than)
+    positions = subset.over(over)
+    are_less = map(operator.lt, left.at(positions), right.at(positions))
+    return _named(subset, array("I", compress(positions, are_less)))
+
+
+def _named(subset: Subset, positions: array[int]) -> Failing:
     ids = tuple(subset.samples.id_at(at) for at in positions[:FAILING_CAP])
     return Failing(len(positions), ids)

@@ -24,7 +24,8 @@ _PER_SAMPLE: tuple[Policy, ...] = get_args(Policy)
 
 class GateKind(msgspec.Struct, frozen=True):
     """What does not change from run to run. `quality`: says nothing where fixtures are missing.
-    `proof`: a model that answers with nothing, or always with the same text, cannot pass it."""
+    `proof`: a model that answers with nothing, or always with the same text, cannot pass it.
+    `of_dataset`: about the dataset itself; judged when one is verified, never in a run."""
 
     better: Literal["higher", "lower"]
     policies: tuple[Policy, ...]
@@ -32,6 +33,7 @@ class GateKind(msgspec.Struct, frozen=True):
     proof: bool = False
     compared: Literal["value", "ci_95_low"] = "value"
     largest_bound: float = 1.0
+    of_dataset: bool = False
 
 
 GATES: dict[str, GateKind] = {
@@ -57,6 +59,13 @@ GATES: dict[str, GateKind] = {
     "teacher_heavy_spans_over_cap": GateKind("lower", _POINT, largest_bound=math.inf),
     "teacher_heavy_f1_lax": GateKind("higher", _PER_SAMPLE, proof=True),
     PERF_BUDGET: GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
+    "dataset_teacher_texts": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_cells": GateKind(
+        "higher", _POINT, quality=False, largest_bound=math.inf, of_dataset=True
+    ),
+    "dataset_controls": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_long_contexts": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_spans": GateKind("higher", _POINT, quality=False, of_dataset=True),
 }
 # From the one that forgives nothing to the one that forgives all.
 _STRICTNESS: dict[Policy, int] = {
@@ -111,6 +120,14 @@ def resolve_rules(
         msgspec.structs.replace(rule, loosened=_is_looser(rule, shipped[rule.name]))
         for rule in rules.values()
     )
+
+
+def rules_on_answers(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
+    return tuple(rule for rule in rules if not GATES[rule.name].of_dataset)
+
+
+def rules_on_dataset(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
+    return tuple(rule for rule in rules if GATES[rule.name].of_dataset)
 
 
 def is_satisfied(rule: GateRule, value: Number) -> bool:

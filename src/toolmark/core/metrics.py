@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -13,7 +13,8 @@ import msgspec
 from toolmark.core.report import Block, Metric, Number, ToolDelta
 from toolmark.core.samples import CALL_FREE, Kind
 from toolmark.core.stats import Observed, Statistic, estimate, interval_95
-from toolmark.core.trials import KIND_CODE, KINDS, NO_CLUSTER, NOT_APPLICABLE, Place, Samples, taken
+from toolmark.core.trial_keys import NO_CLUSTER
+from toolmark.core.trials import KIND_CODE, KINDS, NOT_APPLICABLE, Place, Samples
 
 Over = Literal["eligible", "control", "negative_control", "clarify", "not_control", "all"]
 Made = Statistic | Literal["count", "difference"]
@@ -203,24 +204,23 @@ class Measure(msgspec.Struct, frozen=True):
 class Subset:
     """Some of the samples, with the positions of each kind found once."""
 
-    def __init__(self, samples: Samples, positions: Iterable[int], seed: int) -> None:
+    def __init__(self, samples: Samples, positions: Sequence[int], seed: int) -> None:
         self.samples = samples
         self.seed = seed
-        self.positions = array("I", positions)
-        self._over: dict[Over, array[int]] = {"all": self.positions}
+        self.positions = positions
+        self._over: dict[Over, Sequence[int]] = {"all": self.positions}
 
-    def over(self, over: Over) -> array[int]:
+    def over(self, over: Over) -> Sequence[int]:
         if over not in self._over:
-            kind = self.samples.kind
             wanted = {KIND_CODE[name] for name in _KINDS_OVER[over]}
-            self._over[over] = array("I", (at for at in self.positions if kind[at] in wanted))
+            self._over[over] = self.samples.kind.where(wanted.__contains__, self.positions)
         return self._over[over]
 
     def where(self, belongs: Callable[[Place], bool]) -> Subset:
-        places, place = self.samples.places, self.samples.place
-        chosen = {number for number, entry in enumerate(places) if belongs(entry)}
-        positions = (at for at in self.positions if place[at] in chosen) if chosen else ()
-        return Subset(self.samples, positions, self.seed)
+        samples = self.samples
+        chosen = {number for number, entry in enumerate(samples.places) if belongs(entry)}
+        positions = samples.place.where(chosen.__contains__, self.positions) if chosen else ()
+        return Subset(samples, positions, self.seed)
 
     def in_slice(self, name: str) -> Subset:
         return self.where(lambda place: name in place.slices)
@@ -242,26 +242,24 @@ class Subset:
         key, nothing = column(definition.columns[0]), NOT_APPLICABLE
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
-        kept = array("I", (at for at in self.over(definition.over) if key[at] != nothing))
-        columns = [taken(column(name), kept) for name in definition.columns]
+        kept = key.where(lambda number: number != nothing, self.over(definition.over))
         if made == "difference":
-            columns = [array("d", map(float.__sub__, columns[0], columns[1]))]
+            left, right = (column(name).at(kept) for name in definition.columns)
+            columns = [array("d", map(float.__sub__, left, right))]
+        else:
+            columns = [column(name).taken(kept) for name in definition.columns]
         statistic: Statistic = "mean" if made == "difference" or made == "count" else made
         labels = cluster_labels(self.samples, kept)
         return Observed(statistic, tuple(columns), labels, self.samples.repeated)
 
 
-def cluster_labels(samples: Samples, positions: Sequence[int]) -> list[int] | None:
+def cluster_labels(samples: Samples, positions: Sequence[int]) -> array[int] | None:
     """The cluster of each sample; one without a cluster stands for itself."""
-    if not samples.has_clusters:
+    cluster = samples.cluster
+    if not samples.has_clusters or not any(cluster[at] for at in positions):
         return None
-    labels = [samples.cluster[at] for at in positions]
-    if not any(labels):
-        return None
-    return [
-        -1 - at if label == NO_CLUSTER else label
-        for at, label in zip(positions, labels, strict=True)
-    ]
+    # A position is never the label of a cluster.
+    return array("Q", (at if cluster[at] == NO_CLUSTER else cluster[at] for at in positions))
 
 
 def metric_of(observed: Observed, nothing: str, seed: int) -> Metric:
@@ -296,11 +294,13 @@ def measures(subset: Subset, populations: Mapping[str, int]) -> dict[str, Measur
     }
 
 
-def populations_of(samples: Samples, unscored: Iterable[tuple[Kind, Place]]) -> dict[str, int]:
+def populations_of(samples: Samples, unscored: Mapping[tuple[Kind, Place], int]) -> dict[str, int]:
     """How many samples of the dataset each metric is about."""
     pairs = Counter(zip(samples.kind, samples.place, strict=True))
-    everyone = [(KINDS[kind], samples.places[place], n) for (kind, place), n in pairs.items()]
-    everyone += [(kind, place, 1) for kind, place in unscored]
+    everyone = [
+        (KINDS[int(kind)], samples.places[int(place)], n) for (kind, place), n in pairs.items()
+    ]
+    everyone += [(kind, place, n) for (kind, place), n in unscored.items()]
     belongs = {entry.name: _of_kinds(entry.over) for entry in DEFINITIONS} | _POPULATIONS
     for language in GATED_LANGUAGES:
         belongs[f"locale_delta_{language}"] = _probes_of(language)
@@ -312,7 +312,7 @@ def populations_of(samples: Samples, unscored: Iterable[tuple[Kind, Place]]) -> 
 
 def blocks(subset: Subset) -> tuple[dict[str, Block], dict[str, Block]]:
     """The main metrics per locale and per slice, as far as samples of them have a score."""
-    places = [subset.samples.places[number] for number in set(subset.samples.place)]
+    places = [subset.samples.places[int(number)] for number in set(subset.samples.place)]
     locales = sorted({place.locale for place in places if place.locale is not None})
     slices = sorted({name for place in places for name in place.slices})
     return (
@@ -326,14 +326,15 @@ def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
     samples = subset.samples
     lax, strict = samples.column("f1_lax"), samples.column("f1_strict")
     rows: dict[str, array[int]] = {}
-    for at in subset.over("eligible"):
-        for tool in samples.places[samples.place[at]].tools:
+    eligible = subset.over("eligible")
+    for at, place in zip(eligible, samples.place.at(eligible), strict=True):
+        for tool in samples.places[int(place)].tools:
             rows.setdefault(tool, array("I")).append(at)
     deltas = {}
     for tool, chosen in sorted(rows.items()):
         n = len(chosen)
-        mean_lax = math.fsum(lax[at] for at in chosen) / n
-        mean_strict = math.fsum(strict[at] for at in chosen) / n
+        mean_lax = math.fsum(lax.at(chosen)) / n
+        mean_strict = math.fsum(strict.at(chosen)) / n
         deltas[tool] = ToolDelta(mean_lax, mean_strict, mean_lax - mean_strict, n)
     return deltas
 

@@ -33,7 +33,7 @@ def repeat_of(
     if most < 2:
         return None
     passed = _passes(trials, f1_bound)
-    shares, whole, flips, at_whole = array("d"), array("d"), array("d"), []
+    shares, whole, flips, at_whole = array("d"), array("b"), array("b"), array("I")
     for at, rows in enumerate(samples.trial_rows()):
         hits = sum(passed[row] for row in rows)
         shares.append(hits / len(rows))
@@ -58,7 +58,7 @@ def _passes(trials: Trials, f1_bound: float) -> bytearray:
     right = {kind: (trials.column(name), value) for kind, (name, value) in _RIGHT.items()}
     passed = bytearray(trials.scored)
     for row, code in enumerate(trials.kinds()):
-        kind = KINDS[code]
+        kind = KINDS[int(code)]
         column, value = right.get(kind, (privacy, 1))
         is_right = column[row] == value
         if kind == "eligible":

@@ -11,6 +11,7 @@ import msgspec
 
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json
+from toolmark.core.numbering import Numbering
 from toolmark.core.results import Decoding, Fingerprints, Result
 from toolmark.core.samples import expectation_of
 from toolmark.core.trace import entry_of
@@ -41,7 +42,7 @@ class ResultReader:
     """Gives results without an `index` one, by the order in which their samples appear."""
 
     def __init__(self) -> None:
-        self._indexes: dict[str, int] = {}
+        self._indexes = Numbering()
 
     def read(self, given: Mapping[str, Json], number: int) -> Result:
         """`number` is the place in the stream, for messages."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Columns = Sequence[Sequence[float] | Floats]
 
 Statistic = Literal["rate", "mean", "pooled", "f1"]
 Method = Literal[
@@ -136,11 +137,12 @@ def wilson(hits: float, total: float, z: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def resampled(statistic: Statistic, units: Sequence[Floats], seed: int) -> Floats:
+def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
     """The statistic of 1000 resamples of the units, drawn as
     `default_rng(seed).integers(0, n, (1000, n))`."""
     import numpy as np
 
+    units: list[Floats] = [np.asarray(column, dtype=np.float64) for column in columns]
     n = len(units[0])
     rng = np.random.default_rng(seed & _SEED_BITS)
     parts: list[Floats] = []
@@ -181,23 +183,30 @@ def _method(observed: Observed, units: int) -> Method:
     return "cluster_bootstrap" if units <= BOOTSTRAP_LIMIT else "cluster_normal"
 
 
-def _units(observed: Observed) -> list[Floats] | None:
+def _units(observed: Observed) -> Columns | None:
     """One row per independent unit: a sample, or the sums over a cluster of samples."""
-    import numpy as np
-
-    columns: list[Floats] = [np.asarray(column, dtype=np.float64) for column in observed.columns]
+    columns: Columns = observed.columns
     if observed.clusters is not None:
-        if len(columns) == 1:
-            columns.append(np.ones(observed.n))
-        places: dict[int, int] = {}
-        labels = [places.setdefault(label, len(places)) for label in observed.clusters]
-        columns = [np.bincount(labels, weights=column).astype(np.float64) for column in columns]
+        columns = _sums_by_cluster(columns, observed.clusters)
     enough = len(columns[0]) >= 2 and estimate(observed) is not None
     return columns if enough else None
 
 
+def _sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
+    """In the order in which the clusters appear. A single column gets their sizes beside it."""
+    import numpy as np
+
+    labels = np.asarray(clusters)
+    _, first, cluster = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.intp)
+    place[np.argsort(first)] = np.arange(len(first))
+    unit = place[cluster]
+    weights = [*columns, np.ones(len(unit))] if len(columns) == 1 else columns
+    return [np.bincount(unit, weights=column).astype(np.float64) for column in weights]
+
+
 def _spread(
-    statistic: Statistic, units: list[Floats], seed: int, percents: tuple[float, float], z: float
+    statistic: Statistic, units: Columns, seed: int, percents: tuple[float, float], z: float
 ) -> tuple[float, float]:
     import numpy as np
 
@@ -222,22 +231,35 @@ def _statistic_of(statistic: Statistic, sums: list[Floats]) -> Floats:
         return np.where(total > 0, 2 * precision * recall / total, 0.0)
 
 
-def _linearised(statistic: Statistic, units: list[Floats]) -> tuple[float, float]:
-    """The value and its standard error: s / √n for a mean, the delta method for a ratio."""
-    import numpy as np
-
+def _linearised(statistic: Statistic, units: Columns) -> tuple[float, float]:
+    """The value and its standard error: s / √n for a mean, the delta method for a ratio, where
+    a unit's error is a weighted sum of its numbers."""
     n = len(units[0])
     sums = [math.fsum(column) for column in units]
     if len(units) == 1:
-        value, errors = sums[0] / n, units[0]
+        value, weights = sums[0] / n, [1.0]
     elif statistic != "f1":
         value = sums[0] / sums[1]
-        errors = (units[0] - value * units[1]) * (n / sums[1])
+        weights = [n / sums[1], -value * n / sums[1]]
     else:
-        value, errors = f1_of(sums[0], sums[1], sums[2], sums[3]), np.zeros(n)
+        value, weights = f1_of(sums[0], sums[1], sums[2], sums[3]), [0.0] * 4
         if value > 0:
             precision, recall = sums[0] / sums[1], sums[2] / sums[3]
-            scale = 2 / (precision + recall) ** 2
-            errors = scale * recall**2 * (units[0] - precision * units[1]) * (n / sums[1])
-            errors = errors + scale * precision**2 * (units[2] - recall * units[3]) * (n / sums[3])
-    return value, float(np.std(errors, ddof=1)) / math.sqrt(n)
+            scale = 2 * n / (precision + recall) ** 2
+            by_span, by_fact = scale * recall**2 / sums[1], scale * precision**2 / sums[3]
+            weights = [by_span, -by_span * precision, by_fact, -by_fact * recall]
+    mean = math.fsum(weight * total for weight, total in zip(weights, sums, strict=True)) / n
+    return value, math.sqrt(_squares(units, weights, mean) / (n - 1) / n)
+
+
+def _squares(units: Columns, weights: Sequence[float], mean: float) -> float:
+    """The sum of squared errors, in blocks: a million units take no room of their own."""
+    import numpy as np
+
+    squares = []
+    for start in range(0, len(units[0]), _BLOCK):
+        errors: Floats = np.full(len(units[0][start : start + _BLOCK]), -mean)
+        for column, weight in zip(units, weights, strict=True):
+            errors += weight * np.asarray(column[start : start + _BLOCK], dtype=np.float64)
+        squares.append(float(np.square(errors).sum()))
+    return math.fsum(squares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import msgspec
 from toolmark.core import metrics
 from toolmark.core.chance import ChanceSample, CrossScore, chance_measures
 from toolmark.core.failing import failing_of
-from toolmark.core.gate_rules import PERF_BUDGET, is_satisfied
+from toolmark.core.gate_rules import PERF_BUDGET, is_satisfied, rules_on_answers
 from toolmark.core.gates import JudgeContext, VerdictContext, gates_ok_of, judge, verdict_of
 from toolmark.core.inputs import Inputs
 from toolmark.core.jsontext import Json
@@ -131,6 +132,7 @@ class Summariser:
         warnings: Sequence[str] = (),
     ) -> Report:
         scope = scope or Scope()
+        rules = rules_on_answers(rules)
         samples = self._trials.samples()
         unscored = self._trials.unscored()
         most = self._trials.most_trials()
@@ -199,7 +201,7 @@ class Summariser:
         return _Judged(outcomes, timing, complete, verdict, reason)
 
     def _measures(
-        self, whole: Subset, unscored: Sequence[tuple[Kind, Place]]
+        self, whole: Subset, unscored: Mapping[tuple[Kind, Place], int]
     ) -> dict[str, Measure]:
         populations = metrics.populations_of(whole.samples, unscored)
         found = metrics.measures(whole, populations)
@@ -210,7 +212,7 @@ class Summariser:
     def _counts(
         self,
         whole: Subset,
-        unscored: Sequence[tuple[Kind, Place]],
+        unscored: Mapping[tuple[Kind, Place], int],
         repeat: int,
         scope: Scope,
     ) -> Counts:
@@ -218,10 +220,12 @@ class Summariser:
         by_kind = Counter(samples.kind)
         marker = sum(samples.column("marker"))
         presence = samples.column("presence")
-        everyone = len(samples) + len(unscored)
+        everyone = len(samples) + sum(unscored.values())
         trials = self._trials.scored + self._trials.lost
         expected = max(scope.expected_trials or 0, repeat * everyone)
-        lost_kinds = Counter(kind for kind, _ in unscored)
+        lost_kinds: Counter[Kind] = Counter()
+        for (kind, _), n in unscored.items():
+            lost_kinds[kind] += n
         return Counts(
             samples=everyone,
             scored=len(samples),
@@ -236,7 +240,7 @@ class Summariser:
             trials_error=self._trials.lost,
             trials_missing=max(0, expected - trials),
             gave_up_honestly=int(sum(samples.column("gave_up"))),
-            recall_by_presence=int(sum(presence[at] for at in whole.over("eligible"))),
+            recall_by_presence=int(sum(presence.at(whole.over("eligible")))),
             extractors={"claims": len(samples) - int(marker), "marker": int(marker)},
             stops=self._listing.stops(),
         )
@@ -273,7 +277,7 @@ def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
         seed=whole.seed,
         partial=setting.scope.partial,
         is_shard=setting.header.num_shards > 1,
-        all_marker=bool(eligible) and all(marker[at] for at in eligible),
+        all_marker=bool(eligible) and all(marker.at(eligible)),
     )
 
 
@@ -302,9 +306,7 @@ def _miss_free(whole: Subset, found: dict[str, Metric]) -> dict[str, Metric]:
     """The same metrics over the samples without a missed call; chance needs all of them."""
     unresolved = whole.samples.column("unresolved")
     if any(unresolved):
-        clean = Subset(
-            whole.samples, (at for at in whole.positions if not unresolved[at]), whole.seed
-        )
+        clean = Subset(whole.samples, unresolved.where(operator.not_, whole.positions), whole.seed)
         found = {name: entry.metric for name, entry in metrics.measures(clean, {}).items()}
     return {
         name: metric

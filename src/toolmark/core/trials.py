@@ -1,30 +1,28 @@
-"""Scored trials as columns of plain numbers, some 140 bytes each, so that a million fit in memory.
+"""Scored trials as rows of plain numbers, some 20 bytes and an id each, so that a million fit.
 
 Results may come in any order: the columns are put into the order of the dataset before they are
 read, and the trials of one sample become one number each."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from array import array
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Literal, TypeVar, get_args
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby, islice
+from typing import Literal, assert_never, get_args
 
 import msgspec
 
+from toolmark.core.columns import REMEMBERED, Column, Rows, taken
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind, expectation_of
 from toolmark.core.scores import Scores
+from toolmark.core.trial_keys import ConflictingResults, TrialKeys
 from toolmark.errors import BadInput
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_CODE = {kind: code for code, kind in enumerate(KINDS)}
 NOT_APPLICABLE = -1
-NO_CLUSTER = 0
-
-Number = TypeVar("Number", int, float)
 Reduce = Literal["mean", "any", "first"]
 
 # name -> (array type, how the trials of a sample become one number). -1: does not apply.
@@ -59,6 +57,12 @@ _COLUMNS: dict[str, tuple[str, Reduce]] = {
     "unresolved": ("b", "any"),
     "presence": ("b", "first"),
     "marker": ("b", "first"),
+    "kind": ("b", "first"),
+    "place": ("I", "first"),
+}
+_TYPES = {name: typecode for name, (typecode, _) in _COLUMNS.items()}
+_AVERAGED_TYPES = {
+    name: "d" if reduce == "mean" else typecode for name, (typecode, reduce) in _COLUMNS.items()
 }
 
 
@@ -77,145 +81,67 @@ class Place(msgspec.Struct, frozen=True):
         return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
 
 
-class _Keys:
-    """Who the trials are: position, id, trial, kind, place and cluster, one entry per trial."""
-
-    def __init__(self) -> None:
-        self.index = array("I")
-        self.trial = array("I")
-        self.kind = array("b")
-        self.place = array("I")
-        self.cluster = array("Q")
-        self._id_start = array("Q")
-        self._id_size = array("I")
-        self._ids = bytearray()
-
-    def add(self, result: Result, kind: Kind, place: int, cluster: str | None) -> None:
-        self.index.append(result.index)
-        self.trial.append(result.trial)
-        self.kind.append(KIND_CODE[kind])
-        self.place.append(place)
-        self.cluster.append(NO_CLUSTER if cluster is None else _label(cluster))
-        raw, is_hex = _packed_id(result.sample_id)
-        self._id_start.append(len(self._ids))
-        self._id_size.append(2 * len(raw) + is_hex)
-        self._ids += raw
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def id_at(self, row: int) -> str:
-        start, size = self._id_start[row], self._id_size[row]
-        raw = self._ids[start : start + (size >> 1)]
-        return raw.hex() if size & 1 else raw.decode("utf-8", "surrogatepass")
-
-    def order(self) -> array[int] | None:
-        """The rows by position and trial; None if they already stand so."""
-        if all(left < right for left, right in pairwise(self.index)):
-            return None
-        keys = [
-            (index << 64) | (trial << 32) | row
-            for row, (index, trial) in enumerate(zip(self.index, self.trial, strict=True))
-        ]
-        keys.sort()
-        return array("I", (key & 0xFFFFFFFF for key in keys))
-
-    def reorder(self, order: array[int]) -> None:
-        for name in ("index", "trial", "kind", "place", "cluster", "_id_start", "_id_size"):
-            setattr(self, name, taken(getattr(self, name), order))
-
-    def starts(self) -> array[int]:
-        """Where each sample begins; the rows must be in order."""
-        starts = array("I")
-        previous = (-1, -1)
-        for row, key in enumerate(zip(self.index, self.trial, strict=True)):
-            if key[0] != previous[0]:
-                starts.append(row)
-            else:
-                self._check_same_sample(row, is_twice=key == previous)
-            previous = key
-        return starts
-
-    def _check_same_sample(self, row: int, *, is_twice: bool) -> None:
-        mine, other = self.id_at(row), self.id_at(row - 1)
-        if mine != other:
-            raise BadInput(
-                f"results: index {self.index[row]}: belongs to two samples, {other!r} and "
-                f"{mine!r}; results of different datasets cannot be summarised together"
-            )
-        if is_twice:
-            raise BadInput(
-                f"results: sample {mine!r}, trial {self.trial[row]}: occurs twice; "
-                "each trial must be given once"
-            )
-
-
 class Samples:
     """One row per scored sample, in the order of the dataset, trials averaged."""
 
     def __init__(
-        self, keys: _Keys, starts: array[int], columns: dict[str, array[float]], places: list[Place]
+        self, keys: TrialKeys, starts: Sequence[int], rows: Rows, places: list[Place]
     ) -> None:
         self._keys = keys
         self._starts = starts
-        self._columns = columns
+        self._rows = rows
         self.places = places
         self.repeated = len(starts) != len(keys)
-        self.kind = self._firsts(keys.kind)
-        self.place = self._firsts(keys.place)
-        self.cluster = self._firsts(keys.cluster)
+        self.kind = rows.column("kind")
+        self.place = rows.column("place")
+        self.cluster = taken(keys.cluster, starts) if self.repeated else keys.cluster
         self.has_clusters = any(self.cluster)
 
     def __len__(self) -> int:
         return len(self._starts)
 
-    def column(self, name: str) -> array[float]:
-        return self._columns[name]
+    def column(self, name: str) -> Column:
+        return self._rows.column(name)
 
     def id_at(self, position: int) -> str:
         return self._keys.id_at(self._starts[position])
 
     def trial_rows(self) -> Iterator[range]:
         """The rows of each sample's trials."""
-        ends = [*self._starts[1:], len(self._keys)]
-        return map(range, self._starts, ends)
-
-    def _firsts(self, column: array[int]) -> array[int]:
-        return taken(column, self._starts) if self.repeated else column
+        return _ranges(self._starts, len(self._keys))
 
 
 class Trials:
     """All scored trials, and apart from them who could not be scored."""
 
     def __init__(self) -> None:
-        self._keys = _Keys()
-        self._lost = _Keys()
-        self._columns: dict[str, array[float]] = {
-            name: array(code) for name, (code, _) in _COLUMNS.items()
-        }
-        self._appends = [column.append for column in self._columns.values()]
+        self._keys = TrialKeys()
+        self._rows = Rows(_TYPES)
+        self._lost = TrialKeys()
+        self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
         self._places: dict[Place, int] = {}
 
     def add(self, result: Result) -> None:
         try:
             self._add(result)
         except OverflowError:
-            raise BadInput(
-                f"results: sample {result.sample_id!r}, trial {result.trial}: "
-                "an index or a count is negative or too large"
-            ) from None
+            raise _unreadable(result, "an index or a count is negative or too large") from None
+        except TypeError:
+            # A name or a locale that is none: only a dataset's own reader checks metadata.
+            what = "metadata: cannot be read; see the schema of a dataset item"
+            raise _unreadable(result, what) from None
 
     def _add(self, result: Result) -> None:
         expectation = expectation_of(result.metadata)
         scores = result.scores
         if scores is None or result.status == "error":
             place = self._place_of(expectation, result, expectation.kind)
-            self._lost.add(result, expectation.kind, place, expectation.cluster)
+            self._lost.add(result, expectation.cluster)
+            self._lost_rows.add((KIND_CODE[expectation.kind], place))
             return
         place = self._place_of(expectation, result, scores.kind)
-        self._keys.add(result, scores.kind, place, expectation.cluster)
-        for append, value in zip(self._appends, _numbers_of(scores), strict=True):
-            append(value)
+        self._keys.add(result, expectation.cluster)
+        self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
 
     @property
     def scored(self) -> int:
@@ -225,68 +151,60 @@ class Trials:
     def lost(self) -> int:
         return len(self._lost)
 
-    def column(self, name: str) -> array[float]:
+    def column(self, name: str) -> Column:
         """One number per scored trial, for `Samples.trial_rows`."""
-        return self._columns[name]
+        return self._rows.column(name)
 
-    def kinds(self) -> array[int]:
-        return self._keys.kind
+    def kinds(self) -> Column:
+        return self._rows.column("kind")
 
     def samples(self) -> Samples:
         self._sort()
         starts = self._keys.starts()
-        columns = self._columns
+        rows = self._rows
         if len(starts) != len(self._keys):
-            ends = [*starts[1:], len(self._keys)]
-            columns = {
-                name: _reduced(self._columns[name], starts, ends, reduce)
-                for name, (_, reduce) in _COLUMNS.items()
-            }
-        return Samples(self._keys, starts, columns, list(self._places))
+            rows = _averaged(rows, starts)
+        return Samples(self._keys, starts, rows, list(self._places))
 
-    def unscored(self) -> list[tuple[Kind, Place]]:
-        """The samples of which no trial has a score."""
-        rows = {index: row for row, index in enumerate(self._lost.index)}
-        for index in self._keys.index if rows else ():
-            rows.pop(index, None)
-        places = list(self._places)
-        return [
-            (KINDS[self._lost.kind[row]], places[self._lost.place[row]]) for row in rows.values()
-        ]
+    def unscored(self) -> Counter[tuple[Kind, Place]]:
+        """The samples of which no trial has a score. The rows must be in order."""
+        kinds, places = self._lost_rows.column("kind"), self._lost_rows.column("place")
+        known = list(self._places)
+        found: Counter[tuple[Kind, Place]] = Counter()
+        for index, rows in groupby(range(self.lost), key=self._lost.index.__getitem__):
+            if not self._keys.rows_of(index):
+                row = next(rows)
+                found[KINDS[int(kinds[row])], known[int(places[row])]] += 1
+        return found
 
     def most_trials(self) -> int:
         """The largest number of trials that any sample has, lost ones included."""
-        counts: dict[int, int] = {}
-        for index in self._lost.index:
-            counts[index] = counts.get(index, 0) + 1
-        most, run, previous = max(counts.values(), default=0), 0, -1
-        for index in self._keys.index:
-            run = run + 1 if index == previous else 1 + counts.get(index, 0)
-            most, previous = max(most, run), index
-        return most
+        scored = max((len(list(run)) for _, run in groupby(self._keys.index)), default=0)
+        lost = (
+            len(list(run)) + len(self._keys.rows_of(index))
+            for index, run in groupby(self._lost.index)
+        )
+        return max(scored, max(lost, default=0))
 
     def _sort(self) -> None:
-        for keys, columns in ((self._keys, self._columns), (self._lost, {})):
+        for keys, rows in ((self._keys, self._rows), (self._lost, self._lost_rows)):
             order = keys.order()
-            if order is None:
-                continue
-            keys.reorder(order)
-            for name in columns:
-                self._columns[name] = taken(self._columns[name], order)
+            if order is not None:
+                keys.reorder(order)
+                rows.reorder(order)
         self._lost.starts()
-        self._appends = [column.append for column in self._columns.values()]
         self._check_not_both()
 
     def _check_not_both(self) -> None:
-        lost = set(zip(self._lost.index, self._lost.trial, strict=True))
-        if not lost:
-            return
-        for row, key in enumerate(zip(self._keys.index, self._keys.trial, strict=True)):
-            if key in lost:
-                raise BadInput(
-                    f"results: sample {self._keys.id_at(row)!r}, trial {key[1]}: occurs twice, "
-                    "once with an error; each trial must be given once"
-                )
+        for index, trial in zip(self._lost.index, self._lost.trial, strict=True):
+            for row in self._keys.rows_of(index):
+                if self._keys.trial[row] == trial:
+                    name = self._keys.id_at(row)
+                    what = (
+                        f"sample {name!r}, trial {trial}: occurs twice, once with an error; "
+                        "each trial must be given once"
+                    )
+                    raise ConflictingResults(what, (name, name), index, trial)
 
     def _place_of(self, expectation: Expectation, result: Result, kind: Kind) -> int:
         tools: tuple[str, ...] = ()
@@ -345,42 +263,51 @@ def _numbers_of(scores: Scores) -> tuple[int | float, ...]:
     )
 
 
+def _unreadable(result: Result, what: str) -> BadInput:
+    return BadInput(f"results: sample {result.sample_id!r}, trial {result.trial}: {what}")
+
+
 def _flag(value: bool | None) -> int:
     return NOT_APPLICABLE if value is None else int(value)
 
 
-def _label(text: str) -> int:
-    head = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]
-    return int.from_bytes(head, "little") or 1
+def _ranges(starts: Sequence[int], end: int) -> Iterator[range]:
+    return map(range, starts, chain(islice(starts, 1, None), (end,)))
 
 
-def _packed_id(sample_id: str) -> tuple[bytes, bool]:
-    # Ids that the reader made up are SHA-256 in hexadecimal: half the room as bytes.
-    if len(sample_id) == 64 and sample_id.isascii() and sample_id.isalnum():
-        try:
-            raw = bytes.fromhex(sample_id)
-        except ValueError:
-            return sample_id.encode(), False
-        if raw.hex() == sample_id:
-            return raw, True
-    return sample_id.encode("utf-8", "surrogatepass"), False
+def _averaged(rows: Rows, starts: Sequence[int]) -> Rows:
+    """One row per sample. Samples whose trials have the same rows are averaged once."""
+    averaged = Rows(_AVERAGED_TYPES)
+    known: dict[tuple[int, ...], int] = {}
+    for span in _ranges(starts, len(rows)):
+        codes = tuple(rows.codes[span.start : span.stop])
+        code = known.get(codes)
+        if code is not None:
+            averaged.again(code)
+            continue
+        averaged.add(_average([rows.kept(code) for code in codes]))
+        if len(known) == REMEMBERED:
+            known.clear()
+        known[codes] = averaged.codes[-1]
+    return averaged
 
 
-def taken(column: array[Number], order: array[int]) -> array[Number]:
-    """The entries at these places, in their order."""
-    return array(column.typecode, map(column.__getitem__, order))
+def _average(trials: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    numbers = zip(*trials, strict=True)
+    return tuple(
+        _reduced(values, reduce)
+        for values, (_, reduce) in zip(numbers, _COLUMNS.values(), strict=True)
+    )
 
 
-def _reduced(
-    column: array[float], starts: array[int], ends: list[int], reduce: Reduce
-) -> array[float]:
-    if reduce == "first":
-        return taken(column, starts)
-    if reduce == "any":
-        return array(column.typecode, (max(column[a:b]) for a, b in zip(starts, ends, strict=True)))
-    return array("d", (_mean(column[a:b]) for a, b in zip(starts, ends, strict=True)))
-
-
-def _mean(values: array[float]) -> float:
-    kept = [value for value in values if value != NOT_APPLICABLE]
-    return math.fsum(kept) / len(kept) if kept else NOT_APPLICABLE
+def _reduced(values: tuple[float, ...], reduce: Reduce) -> float:
+    match reduce:
+        case "first":
+            return values[0]
+        case "any":
+            return max(values)
+        case "mean":
+            kept = [value for value in values if value != NOT_APPLICABLE]
+            return math.fsum(kept) / len(kept) if kept else NOT_APPLICABLE
+        case _:
+            assert_never(reduce)

@@ -26,7 +26,7 @@ from toolmark.datasets.schema import (
     header_of,
     is_header,
     item_problems,
-    unknown_header_fields,
+    slips_in_header,
 )
 from toolmark.errors import BadInput, OutputFailed
 from toolmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
@@ -49,6 +49,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     clusters: bool
     tools: dict[str, int]  # by expected tool
     offered: dict[str, int]  # by tool that samples name in `metadata.tools`
+    offered_line: dict[str, int]  # where such a tool is named first
 
 
 class Dataset:
@@ -58,6 +59,7 @@ class Dataset:
         self.name = source.name
         self.header = first.header or Header()
         self.has_header = first.header is not None
+        self.header_place = f"{source.name}:{first.header_line}"
         self.sha256 = first.hasher.hexdigest()
         self.facts = first.tally.facts()
         self.warnings = _warnings_of(self.name, first)
@@ -135,7 +137,8 @@ def dataset_sha256(path: str | Path) -> str:
 class _FirstReading:
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.header: Header | None = None
-        self.unknown_fields: list[str] = []
+        self.slips: dict[str, str] = {}
+        self.header_line = 1
         self.hasher = hashlib.sha256()
         self.tally = _Tally()
         self.stamp = _stamp(stream)
@@ -171,15 +174,16 @@ class _FirstReading:
                 raise BadHeader("__header__: only the first line may be a header")
             self.hasher = hashlib.sha256()
             self.header = Header()
+            self.header_line = line.number
             self.header = header_of(item)
-            self.unknown_fields = unknown_header_fields(item)
+            self.slips = slips_in_header(item)
             return
         problems = item_problems(item)
         if problems:
             self._problems.add(line.number, problems)
             return
         self._ids.add(sample_id_of(item), line.number, line.offset)
-        self.tally.count(item)
+        self.tally.count(item, line.number)
 
     def _clash(self, offset: int, earlier: int) -> str:
         self._stream.seek(offset)
@@ -202,8 +206,9 @@ class _Tally:
         self._slices: Counter[str] = Counter()
         self._tools: Counter[str] = Counter()
         self._offered: Counter[str] = Counter()
+        self._offered_line: dict[str, int] = {}
 
-    def count(self, item: dict[str, Json]) -> None:
+    def count(self, item: dict[str, Json], line: int) -> None:
         expectation = expectation_of(item.get("metadata") or {})
         calls = expectation.calls
         self.samples += 1
@@ -219,7 +224,9 @@ class _Tally:
             self._locales[expectation.locale] += 1
         self._slices.update(expectation.slices)
         self._tools.update({call.name for call in calls})
-        self._offered.update(set(expectation.tools or ()))
+        for tool in set(expectation.tools or ()):
+            self._offered[tool] += 1
+            self._offered_line.setdefault(tool, line)
 
     def facts(self) -> Facts:
         numbers = self._numbers
@@ -236,6 +243,7 @@ class _Tally:
             clusters=bool(numbers["clusters"]),
             tools=dict(sorted(self._tools.items())),
             offered=dict(sorted(self._offered.items())),
+            offered_line=dict(sorted(self._offered_line.items())),
         )
 
 
@@ -313,6 +321,6 @@ def _warnings_of(name: str, first: _FirstReading) -> tuple[str, ...]:
     if first.header is None:
         return (_NO_HEADER.format(name=name),)
     return tuple(
-        f"{name}:1: __header__: the field {field!r} is unknown and means nothing here"
-        for field in first.unknown_fields
+        f"{name}:{first.header_line}: __header__: the field {field!r} is unknown; is it {meant}?"
+        for field, meant in first.slips.items()
     )

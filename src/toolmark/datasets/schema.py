@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 
 import jsonschema_rs
@@ -48,11 +49,15 @@ def header_of(line: dict[str, Json]) -> Header:
     return header
 
 
-def unknown_header_fields(line: dict[str, Json]) -> list[str]:
-    """Fields that nothing reads: kept in the file, but worth a word, one may be a slip."""
+def slips_in_header(line: dict[str, Json]) -> dict[str, str]:
+    """Unknown fields that look like a known one: other unknown fields are the owner's business."""
     mark = line[HEADER_KEY]
     fields = mark if isinstance(mark, dict) else line
-    return sorted(set(fields) - set(Header.__struct_fields__) - {HEADER_KEY})
+    known = Header.__struct_fields__
+    meant = {
+        name: get_close_matches(name, known, 1, 0.8) for name in sorted(set(fields) - set(known))
+    }
+    return {name: close[0] for name, close in meant.items() if close}
 
 
 def item_problems(item: Json) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
+from unicodedata import normalize
 
 import babel
 
@@ -53,8 +54,10 @@ _ISO = re.compile(
     r"(?:[T ](?P<h>\d{2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"(?!\d|:\d)"
 )
+# Arabic sets a right-to-left mark before each separator.
 _NUMERIC = re.compile(
-    r"(?P<a>\d{1,2})(?P<sep>[-/.])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4}|\d{2})(?!\w|[-/.]\d)"
+    r"(?P<a>\d{1,2})\u200f?(?P<sep>[-/.])(?P<b>\d{1,2})\u200f?(?P=sep)(?P<y>\d{4}|\d{2})"
+    r"(?!\w|[-/.]\d)"
 )
 _TIME = re.compile(
     r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?!\d|:\d)"
@@ -81,7 +84,9 @@ def _month_names(locale: str) -> dict[str, int]:
         for width in ("wide", "abbreviated"):
             for number, name in parsed.months[context][width].items():
                 if not name.isdigit() and any(char.isalpha() for char in name):
-                    names[name.casefold().rstrip(".")] = number
+                    folded = name.casefold().rstrip(".")
+                    # A decomposed answer has the same months.
+                    names[normalize("NFC", folded)] = names[normalize("NFD", folded)] = number
     return names
 
 
@@ -111,6 +116,7 @@ def _named_forms(locale: str | None) -> _NamedForms:
         frozenset(_month_names(locale) if locale else months),
         re.compile(
             r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|re|º|\.)?\s?(?:de\s|of\s)?"
+            # Not \b: the name may end in a vowel sign, which is no word character.
             rf"(?P<m>{any_month})(?!\w)\.?(?:,?\s(?:de\s|del\s)?{year})?",
             re.IGNORECASE,
         ),
@@ -142,7 +148,7 @@ def _may_begin(text: str, start: int) -> bool:
 
 def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMoment | None:
     after = text[end : end + 1]
-    if after in "-/." and after:
+    if after in "-/.\u200f" and after:
         found = _numeric_date(text, start, locale)
         if found is not None:
             return found
@@ -230,7 +236,9 @@ def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMom
 def _in_words(
     start: int, end: int, year: str | None, name: str, day: str | None, forms: _NamedForms
 ) -> FoundMoment | None:
-    month = forms.months[name.casefold()]
+    month = forms.months.get(name.casefold())
+    if month is None:  # `Aprıl` without its dot: alike for a pattern, but no month
+        return None
     if day is None:
         moment: Moment | None = Moment(year=None if year is None else int(year), month=month)
     else:

@@ -191,7 +191,8 @@ def _factor(scale: re.Match[str] | None, locale: str | None) -> int:
         return 1
     word = scale[1].casefold()
     english = locale is None or locale.startswith("en")
-    return 1 if word.startswith("billion") and not english else _FACTORS[word]
+    # `mıllion` without its dot fits the pattern, but is no factor.
+    return 1 if word.startswith("billion") and not english else _FACTORS.get(word, 1)
 
 
 def line_start(text: str, position: int) -> int:

@@ -17,8 +17,9 @@ from toolmark.grounding.values import values_of
 
 K = TypeVar("K", int, str)
 
-# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier.
-_WORDS_AND_DIGITS = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
+# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
+# where a word begins only: a page of Chinese is one word, and would be tried at each character.
+_WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
 
 
 class Utterance(NamedTuple):

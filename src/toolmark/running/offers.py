@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from toolmark.core.samples import Sample
 from toolmark.datasets.reader import Dataset
 from toolmark.errors import BadInput
 from toolmark.resources import allowlist, builtin_tools, load_registry_file
+from toolmark.store.problems import named
 
 REMEMBERED = 1024  # different offers; most datasets have a handful
 
@@ -32,9 +34,13 @@ class Offer(msgspec.Struct, frozen=True):
 class Offers:
     """Every sample is offered its own tools or the whole registry, never only the expected ones."""
 
-    def __init__(self, registry: Registry, allowed: frozenset[str]) -> None:
+    def __init__(
+        self, registry: Registry, allowed: frozenset[str], unknown: Sequence[str] = ()
+    ) -> None:
+        """`unknown`: names of the allowlist that are no tool of the registry."""
         self.registry = registry
         self.allowed = allowed
+        self.unknown = tuple(unknown)
         self._offer = lru_cache(REMEMBERED)(self._made)
 
     def to(self, sample: Sample) -> Offer:
@@ -62,24 +68,29 @@ def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers
     if registry_path is not None and allowlist_path is None:
         return Offers(registry, frozenset(registry.names))
     names = allowlist(None if allowlist_path is None else Path(allowlist_path))
-    unknown = [name for name in names if registry.resolve(name) is None]
-    if unknown and allowlist_path is not None:
-        raise BadInput(
-            f"{allowlist_path}: tools: {', '.join(map(repr, unknown))}: no such tool in the"
-            f" registry, which has {', '.join(registry.names)}"
-        )
-    resolved = (registry.resolve(name) for name in names)
-    return Offers(registry, frozenset(name for name in resolved if name is not None))
+    resolved = {name: registry.resolve(name) for name in names}
+    unknown = [name for name, found in resolved.items() if found is None]
+    return Offers(registry, frozenset(filter(None, resolved.values())), unknown)
+
+
+def check_allowed(offers: Offers) -> list[str]:
+    """Warns of names in the allowlist that allow nothing."""
+    return [
+        f"the allowlist names {name!r}, which is no tool of the registry" for name in offers.unknown
+    ]
 
 
 def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
     """Refuses samples that name tools nobody has, and warns of expected calls that no model could
     make because their tool is not offered."""
     registry = offers.registry
+    known = ", ".join(map(named, registry.names)) or "none"
+    facts = dataset.facts
     problems = [
-        f"{dataset.name}: metadata.tools: {name!r} (samples: {count}) is no tool of the registry,"
-        f" which has {', '.join(registry.names)}; name another one with --registry"
-        for name, count in dataset.facts.offered.items()
+        f"{dataset.name}:{facts.offered_line[name]}: metadata.tools: {name!r}"
+        f" (samples: {count}) is no tool of the registry, which has {known};"
+        " name another one with --registry"
+        for name, count in facts.offered.items()
         if registry.resolve(name) is None
     ]
     if problems:

@@ -15,26 +15,30 @@ from toolmark.calls.registry import Registry
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code
 from toolmark.core.jsontext import Json, digest
+from toolmark.core.numbering import Numbering
 from toolmark.core.protocols import Progress, Standing
 from toolmark.core.report import Report, ReportHeader, Timing
 from toolmark.core.results import Decoding, Fingerprints, Result, Scoring
 from toolmark.core.samples import Extractor, Sample, expectation_of
 from toolmark.core.summary import Scope, Summariser
 from toolmark.core.trace import Trace, TraceEntry
+from toolmark.core.trial_keys import ConflictingResults
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.datasets.schema import item_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, opening_messages, play
 from toolmark.runners.messages import split_prompt
 from toolmark.runners.replay import OneRecording, recorded_replies
+from toolmark.running.conflicts import located, unasked
 from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
-from toolmark.running.offers import Offer, Offers, open_offers
+from toolmark.running.offers import Offer, Offers, check_allowed, open_offers
 from toolmark.running.run import RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result
+from toolmark.store.problems import shown
 from toolmark.store.recorded import (
     Recorded,
     RecordedAnswer,
@@ -68,7 +72,7 @@ def score_file(
         dataset = None
         if config.dataset is not None:
             dataset = stack.enter_context(open_dataset(_dataset_path(config.dataset)))
-            config = with_header(config, dataset.header)
+            config = with_header(config, dataset.header, dataset.header_place)
         scoring = _Scoring(Path(path), config, dataset)
         scoring.compare_pins()
         out = None
@@ -83,7 +87,10 @@ def score_file(
         timing = Timing(
             wall_time_sec=time.perf_counter() - started, scoring_sec=scoring.evaluator.seconds
         )
-        report = scoring.report(timing)
+        try:
+            report = scoring.report(timing)
+        except ConflictingResults as conflict:
+            raise located(conflict, Path(path)) from None
     if config.report is not None:
         write_report(Path(config.report), report)
     code = exit_code(
@@ -101,6 +108,7 @@ class _Scoring:
         self._path = path
         self._config = config
         self._dataset = dataset
+        self._rules = rules_of(config)
         self._offers = open_offers(config.registry, config.allowlist)
         self._no_tools = Offers(Registry(()), frozenset())
         self._tools_of_lines: dict[str, Offers] = {}
@@ -217,13 +225,16 @@ class _Scoring:
         return found
 
     def _alone(self) -> Iterator[tuple[Sample, Recorded]]:
-        places: dict[str, int] = {}
+        places = Numbering()
         line = None
         for line in read_recorded(self._path):
-            place = line.index if isinstance(line, RecordedAnswer) else None
-            if place is None:
-                place = places.setdefault(line.sample_id, len(places))
-            yield _sample_of(line, place, f"{self._path}:{line.line}"), line
+            where = f"{self._path}:{line.line}"
+            index = line.index if isinstance(line, RecordedAnswer) else None
+            place = places.setdefault(line.sample_id, len(places) if index is None else index)
+            if index is not None and place != index:
+                known = f"sample {shown(line.sample_id)} was at {place} on an earlier line"
+                raise BadInput(f"{where}: index: is {index}, but {known}")
+            yield _sample_of(line, place, where), line
         if line is None:
             raise BadInput(f"{self._path}: holds no line to score")
 
@@ -240,10 +251,7 @@ class _Scoring:
                 found += trial
                 answered += trial > 0
             if found < index.count:
-                raise UsageError(
-                    f"{self._path}: {index.count - found} of {index.count} lines have an id (or a"
-                    f" trial) that {dataset.name} does not have: is it the right dataset?"
-                )
+                raise unasked(index, dataset, index.count - found)
         if answered < dataset.facts.samples:
             missing = dataset.facts.samples - answered
             self._warnings.append(f"{missing} samples of {dataset.name} have no answer here")
@@ -262,11 +270,15 @@ class _Scoring:
         )
         return self.summariser.report(
             header,
-            rules_of(config),
+            self._rules,
             scope=Scope(partial=self._partial, errors_allowed=config.errors_allowed(self._trials)),
             timing=timing,
             provenance=provenance({}),
-            warnings=(*(dataset.warnings if dataset else ()), *self._warnings),
+            warnings=(
+                *(dataset.warnings if dataset else ()),
+                *check_allowed(self._offers),
+                *self._warnings,
+            ),
         )
 
 

@@ -6,42 +6,45 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from toolmark.config import RunConfig, load_config, with_header
+from toolmark.config import RunConfig, load_config, placed, with_header
+from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
 from toolmark.core.jsontext import Json, plain
-from toolmark.core.protocols import Progress, Runner, Standing, ToolSource
+from toolmark.core.protocols import Progress, Runner, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Timing
-from toolmark.core.results import Decoding, Fingerprints, Result
+from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import OutputFailed, UsageError
-from toolmark.play import PlaySettings, TrialInput, opening_messages, play
+from toolmark.play import opening_messages
 from toolmark.plugins import find_runner
 from toolmark.runners.options import RunnerOptions
-from toolmark.running.driving import Interrupts, driver
-from toolmark.running.evaluate import Evaluator, Origin
+from toolmark.running.driving import Interrupts
+from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
-    MAY_GROW,
     Check,
     compare_pinned,
     provenance,
     refuse_other_pins,
-    resume_key,
     runner_fingerprint,
 )
-from toolmark.running.offers import Offers, check_tools, open_offers, open_source
+from toolmark.running.loop import TrialLoop
+from toolmark.running.offers import (
+    Offers,
+    check_allowed,
+    check_tools,
+    open_offers,
+    open_source,
+)
 from toolmark.running.selection import Selection, select
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
-from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
-from toolmark.store.lines import encode_result
 
 DEFAULT_MAX_TURNS = 8
 # Runners whose trials end by themselves: without --max-turns nothing cuts them short.
@@ -104,37 +107,43 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
     is finished and exit code 130."""
     started = time.perf_counter()
-    with prepared(config) as setup, Interrupts() as interrupts:
-        evaluator = Evaluator(setup.config)
-        summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-
-        def reported() -> Report:
-            spent = time.perf_counter() - started
-            timing = Timing(wall_time_sec=spent, scoring_sec=evaluator.seconds)
-            report = _report(setup, summariser, timing)
-            if setup.config.report is not None:
-                write_report(Path(setup.config.report), report)
-            return report
-
-        interrupted = False
-        try:
-            _Running(setup, evaluator, summariser, interrupts, progress).to_the_end()
-        except KeyboardInterrupt:
-            interrupted = True
-        except OutputFailed:
-            # An older report must not speak for this run; where it cannot be written either,
-            # the first failure is the one to tell.
-            with suppress(OutputFailed):
-                reported()
-            raise
+    with Interrupts() as interrupts:
+        with prepared(config) as setup:
+            evaluator = Evaluator(setup.config)
+            summariser = Summariser(evaluator.cross_score(setup.offers.registry))
+            loop = TrialLoop(setup, evaluator, summariser, interrupts, progress)
+            ending = _ending_of(loop)
+        # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
-        report = reported()
-        code = exit_code(
-            report,
-            fail_on_gate_failure=setup.config.fail_on_gate_failure,
-            fail_on_inconclusive=setup.config.fail_on_inconclusive,
-        )
-        return RunOutcome(report, INTERRUPTED if interrupted else code)
+        timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
+        report = _report(setup, summariser, timing)
+        if isinstance(ending, OutputFailed):
+            # An older report must not speak for this run; if it cannot be written either, the
+            # first failure is the one to tell.
+            with suppress(OutputFailed):
+                _write_wanted(setup.config, report)
+            raise ending
+        _write_wanted(setup.config, report)
+    code = exit_code(
+        report,
+        fail_on_gate_failure=setup.config.fail_on_gate_failure,
+        fail_on_inconclusive=setup.config.fail_on_inconclusive,
+    )
+    return RunOutcome(report, code if ending is None else INTERRUPTED)
+
+
+def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | OutputFailed | None:
+    """None: every trial is finished. What else ends a run still leaves a report."""
+    try:
+        loop.to_the_end()
+    except (KeyboardInterrupt, OutputFailed) as ending:
+        return ending
+    return None
+
+
+def _write_wanted(config: RunConfig, report: Report) -> None:
+    if config.report is not None:
+        write_report(Path(config.report), report)
 
 
 def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
@@ -158,7 +167,7 @@ def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
             fingerprints=setup.fingerprints,
             pinned=setup.pinned,
             decoding=setup.decoding,
-            gates=setup.rules,
+            gates=rules_on_answers(setup.rules),
             warnings=setup.warnings,
         )
 
@@ -187,127 +196,51 @@ def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
         if written is not None and not config.dry_run:
             check_writable(Path(written))
     with ExitStack() as stack:
-        dataset = stack.enter_context(open_dataset(_dataset_of(config)))
-        config = with_header(config, dataset.header)
-        offers = open_offers(config.registry, config.allowlist)
-        warnings = [*dataset.warnings, *check_tools(dataset, offers)]
-        source = open_source(config.fixtures, offers.registry)
-        decoding = _decoding_of(config)
-        runner = stack.enter_context(_open_runner(config, offers, decoding))
-        computed = Fingerprints(
-            dataset_sha256=dataset.sha256,
-            tool_registry_sha256=offers.registry.sha256,
-            fixtures_sha256=source.fixtures_sha256,
-            runner_fingerprint=runner_fingerprint(config, runner, decoding),
-            model_fingerprint=runner.model_fingerprint(),
-        )
-        pinned = compare_pinned(dataset.header, computed)
-        warnings += refuse_other_pins(
-            dataset.name,
-            dataset.header,
-            computed,
-            pinned,
-            may_differ=not config.fail_on_fingerprint_mismatch,
-        )
-        yield Setup(
-            config=config,
-            dataset=dataset,
-            selection=select(config, dataset),
-            offers=offers,
-            source=source,
-            runner=runner,
-            decoding=decoding,
-            fingerprints=msgspec.structs.replace(
-                computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
-            ),
-            pinned=pinned,
-            rules=rules_of(config),
-            warnings=tuple(warnings),
-        )
+        try:
+            setup = _opened(config, stack)
+        except UsageError as error:
+            raise placed(config, error) from None
+        yield setup
 
 
-class _Running:
-    """The trials of one run, from the journal or from the runner, each counted once."""
-
-    def __init__(
-        self,
-        setup: Setup,
-        evaluator: Evaluator,
-        summariser: Summariser,
-        interrupts: Interrupts,
-        progress: Progress | None,
-    ) -> None:
-        self._setup = setup
-        self._evaluator = evaluator
-        self._summariser = summariser
-        self._interrupts = interrupts
-        self._progress = progress
-        self._finished = 0
-        self._errors = 0
-        self._misses = 0
-
-    def to_the_end(self) -> None:
-        """Finish every trial; then, unless too many failed, put the results in their place."""
-        setup = self._setup
-        if setup.config.out is None:
-            self._run_trials(None)
-            return
-        out = Path(setup.config.out)
-        with _journal_of(setup, out) as journal:
-            for result in journal.results():
-                with self._interrupts.deferred():
-                    self._count(result)
-            self._run_trials(journal)
-            if self._errors <= setup.config.errors_allowed(setup.trials):
-                self._interrupts.silence()
-                journal.finish(out)
-
-    def _run_trials(self, journal: Journal | None) -> None:
-        setup = self._setup
-        offers, runner = setup.offers, setup.runner
-        settings = PlaySettings(
-            registry=offers.registry,
-            allowed=offers.allowed,
-            max_turns=setup.decoding.max_turns,
-            parse_text=setup.config.parse_text,
-            miss_reply=setup.config.miss_reply,
-        )
-        origin = Origin(setup.fingerprints, setup.decoding)
-        waiting = _trials_of(setup, None if journal is None else journal.done())
-        with driver(runner) as drive:
-            while batch := list(islice(waiting, runner.max_batch)):
-                for played in drive(play(batch, runner, setup.source, settings)):
-                    with self._interrupts.deferred():
-                        offer = offers.to(played.sample)
-                        result = self._evaluator.result(played, offer, origin)
-                        if journal is not None:
-                            journal.append(encode_result(result))
-                        self._count(result)
-
-    def _count(self, result: Result) -> None:
-        self._summariser.add(result)
-        self._finished += 1
-        self._errors += result.status == "error"
-        self._misses += 0 if result.scores is None else result.scores.calls.misses
-        if self._progress is not None:
-            self._progress(Standing(self._finished, self._setup.trials, self._misses, self._errors))
-
-
-def _trials_of(setup: Setup, done: DoneTrials | None) -> Iterator[TrialInput]:
-    for sample in setup.selection.chosen(setup.dataset.samples()):
-        offer = setup.offers.to(sample)
-        for trial in range(setup.config.repeat):
-            if not done or (sample.sample_id, trial) not in done:
-                yield TrialInput(sample, trial, offer.names, offer.tools)
-
-
-def _journal_of(setup: Setup, out: Path) -> Journal:
-    config = setup.config
-    mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
-    key = resume_key(
-        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
+def _opened(config: RunConfig, stack: ExitStack) -> Setup:
+    dataset = stack.enter_context(open_dataset(_dataset_of(config)))
+    config = with_header(config, dataset.header, dataset.header_place)
+    offers = open_offers(config.registry, config.allowlist)
+    warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
+    source = open_source(config.fixtures, offers.registry)
+    decoding = _decoding_of(config)
+    runner = stack.enter_context(_open_runner(config, offers, decoding))
+    computed = Fingerprints(
+        dataset_sha256=dataset.sha256,
+        tool_registry_sha256=offers.registry.sha256,
+        fixtures_sha256=source.fixtures_sha256,
+        runner_fingerprint=runner_fingerprint(config, runner, decoding),
+        model_fingerprint=runner.model_fingerprint(),
     )
-    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)
+    pinned = compare_pinned(dataset.header, computed)
+    warnings += refuse_other_pins(
+        dataset.name,
+        dataset.header,
+        computed,
+        pinned,
+        may_differ=not config.fail_on_fingerprint_mismatch,
+    )
+    return Setup(
+        config=config,
+        dataset=dataset,
+        selection=select(config, dataset),
+        offers=offers,
+        source=source,
+        runner=runner,
+        decoding=decoding,
+        fingerprints=msgspec.structs.replace(
+            computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
+        ),
+        pinned=pinned,
+        rules=rules_of(config),
+        warnings=tuple(warnings),
+    )
 
 
 def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
@@ -377,6 +310,9 @@ def _open_runner(config: RunConfig, offers: Offers, decoding: Decoding) -> Itera
 
 def rules_of(config: RunConfig) -> tuple[GateRule, ...]:
     layers = {layer.source: layer.gates for layer in config.gates}
-    return resolve_rules(
-        layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
-    )
+    try:
+        return resolve_rules(
+            layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
+        )
+    except UsageError as error:
+        raise placed(config, error) from None

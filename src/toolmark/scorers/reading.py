@@ -119,7 +119,7 @@ def _prompt_results(
     calls: dict[str, tuple[str | None, Json]] = {}
     for index, message in enumerate(prompt):
         for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
+            function = _function_of(call)
             arguments = function.get("arguments")
             if isinstance(arguments, str):
                 arguments = json_inside(arguments)
@@ -136,6 +136,11 @@ def _prompt_results(
                 strict_keys=keys(name or message.get("name")),
                 root=f"/messages/{index}",
             )
+
+
+def _function_of(call: dict[str, Json]) -> dict[str, Json]:
+    function = call.get("function")
+    return function if isinstance(function, dict) else {}
 
 
 def message_text(message: dict[str, Json]) -> str:
@@ -158,7 +163,7 @@ def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
         if message.get("role") != "tool":
             yield message_text(message)
         for call in message.get("tool_calls") or ():
-            arguments = (call.get("function") or {}).get("arguments")
+            arguments = _function_of(call).get("arguments")
             if arguments is not None:
                 yield arguments if isinstance(arguments, str) else canonical_json(arguments)
 

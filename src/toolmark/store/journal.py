@@ -14,12 +14,13 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
 from toolmark.core.results import Result
+from toolmark.core.samples import expectation_of
 from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
 from toolmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
 from toolmark.store.jsonl import Line, lines_of
@@ -32,8 +33,9 @@ _VERSION = 1
 _MAGIC = b'{"journal":'
 _SYNC_SECONDS = 1.0
 _FAILED, _OK = 0, 1
-_PLACE = struct.Struct(">QQQ")  # index, trial, byte offset: the order of the results file
-_BLOCK = 4096  # samples whose places are sorted at once
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+_BLOCK = 1 << 12  # samples whose places are sorted at once
+_PLACE = struct.Struct(">HIQ")  # index in its block, trial, offset: the order of the results file
 
 
 class _Record(msgspec.Struct):
@@ -41,9 +43,9 @@ class _Record(msgspec.Struct):
 
     journal: int | None = None
     fingerprints: Json = None
-    index: int = 0
+    index: _Number = 0
     sample_id: str | None = None
-    trial: int = 0
+    trial: _Number = 0
     status: Literal["ok", "error"] = "ok"
 
 
@@ -117,7 +119,8 @@ class Journal:
                     continue
                 try:
                     result = decode_result(line.data)
-                except NotJson:
+                    expectation_of(result.metadata)
+                except (NotJson, KeyError, TypeError, AttributeError):
                     raise BadInput(_of_another_kind(self.path, line.number)) from None
                 yield result
 
@@ -130,18 +133,26 @@ class Journal:
             self._sync()
             self._synced = now
 
-    def finish(self, out: Path, *, keep: bool = False) -> None:
+    def not_ours(self, what: str) -> BadInput:
+        """It holds something that this run could not have written."""
+        return BadInput(f"{self.path}: {what}. --restart begins anew.")
+
+    def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> None:
         """Writes `out` in the order of the dataset, at once and whole; then the journal goes,
-        unless it is to be kept for another `--resume`."""
+        unless it is to be kept for another `--resume`. `trials`: so many lines it must be."""
         self._sync()
         advice = (
             f"Every finished trial is in {self.path}. "
             "Free some space, then run the same command with --resume."
         )
         with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
+            lines = 0
             for offset in _offsets_in_order(source, self.path):
                 source.seek(offset)
                 stream.write(source.readline())
+                lines += 1
+            if trials is not None and lines != trials:
+                raise self.not_ours(f"holds {lines} trials, but this run has {trials}")
         if not keep:
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
@@ -182,7 +193,7 @@ class Journal:
                     key = trial_key(record.sample_id, record.trial)
                     self._done.add(key, line.number, _OK if record.status == "ok" else _FAILED)
                     self._finished += 1
-                elif record.journal == _VERSION:
+                elif record.journal == _VERSION and isinstance(record.fingerprints, dict):
                     before = record.fingerprints
                 else:
                     raise BadInput(_of_another_kind(self.path, line.number))
@@ -299,8 +310,9 @@ def _records(stream: io.BufferedReader, path: Path) -> Iterator[tuple[Line, _Rec
         try:
             if not line.data.endswith(b"\n"):
                 return
+            str(line.data, "utf-8")  # the decoder does not look into what it skips
             yield line, _decode(line.data)
-        except (msgspec.MsgspecError, UnicodeError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             broken = line
 
 
@@ -338,12 +350,25 @@ def _grew(before: Json, now: Json) -> bool:
 
 
 def _offsets_in_order(stream: io.BufferedReader, path: Path) -> Iterator[int]:
-    """Where the latest line of each (index, trial) stands, sorted; memory: 24 bytes a line."""
+    """Where the latest line of each (index, trial) stands, sorted; memory: 14 bytes a line."""
     blocks: dict[int, bytearray] = {}
     for line, record in _records(stream, path):
         if record.sample_id is not None:
-            place = _PLACE.pack(record.index, record.trial, line.offset)
-            blocks.setdefault(record.index // _BLOCK, bytearray()).extend(place)
+            block, index = divmod(record.index, _BLOCK)
+            place = _PLACE.pack(index, record.trial, line.offset)
+            blocks.setdefault(block, bytearray()).extend(place)
     for block in sorted(blocks):
-        latest = {place[:2]: place[2] for place in sorted(_PLACE.iter_unpack(blocks.pop(block)))}
-        yield from latest.values()
+        yield from _latest(blocks.pop(block))
+
+
+def _latest(places: bytearray) -> Iterator[int]:
+    """The offsets of one block, sorted by (index, trial); of two lines of one trial the later."""
+    before = None
+    rows = (places[at : at + _PLACE.size] for at in range(0, len(places), _PLACE.size))
+    for row in sorted(rows):
+        index, trial, offset = _PLACE.unpack(row)
+        if before is not None and before[:2] != (index, trial):
+            yield before[2]
+        before = index, trial, offset
+    if before is not None:
+        yield before[2]

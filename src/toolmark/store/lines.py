@@ -10,7 +10,7 @@ import msgspec
 
 from toolmark.core.jsontext import Json, NotJson, well_formed
 from toolmark.core.results import Result
-from toolmark.errors import BadInput
+from toolmark.errors import BadInput, UsageError
 from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
 from toolmark.store.problems import typed_problem
 
@@ -53,6 +53,26 @@ def read_results(path: Path) -> Iterator[Result]:
                 yield decode_result(line.json)
             except NotJson as error:
                 raise BadInput(f"{path}:{line.number}: {error}") from None
+
+
+def find_result(path: Path, sample_id: str, trial: int) -> Result:
+    """One trial of a results file; UsageError says what the file has instead."""
+    ids: set[str] = set()
+    trials: set[int] = set()
+    for result in read_results(path):
+        if result.sample_id == sample_id:
+            if result.trial == trial:
+                return result
+            trials.add(result.trial)
+        ids.add(result.sample_id)
+    if trials:
+        has = ", ".join(map(str, sorted(trials)))
+        raise UsageError(f"{path}: {sample_id} has no trial {trial}; it has {has}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(sample_id, ids, 3)
+    hint = f"; near to it: {', '.join(near)}" if near else f"; it holds {len(ids)} samples"
+    raise UsageError(f"{path}: no sample {sample_id!r}{hint}")
 
 
 def _without_surrogates(value: Json) -> Json:

@@ -76,7 +76,7 @@ def shown(value: Json) -> str:
     """A value as a message shows it: JSON, cut if long."""
     try:
         text = canonical_json(value)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
@@ -102,9 +102,11 @@ def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
             return _joined(field, "must not be empty")
         case "minimum":
             return _joined(field, f"must be at least {kind['limit']}, not {shown(error.instance)}")
+        case "maximum":
+            return _joined(field, f"must be at most {kind['limit']}, not {shown(error.instance)}")
         case "additionalProperties":
             return _joined(
-                field, f"unknown field {listed([_key(name) for name in kind['unexpected']])}"
+                field, f"unknown field {listed([named(name) for name in kind['unexpected']])}"
             )
     text = error.message
     return _joined(field, text if len(text) <= 160 else f"{text[:80]} … {text[-79:]}")
@@ -112,11 +114,12 @@ def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
 
 def field_path(path: Sequence[str | int]) -> str:
     """`metadata.call_sequence[0].name`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{named(part)}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
-def _key(name: str) -> str:
+def named(name: str) -> str:
+    """A name as it is, or quoted where it could be taken for something else."""
     return name if _PLAIN_KEY.fullmatch(name) else shown(name)
 
 

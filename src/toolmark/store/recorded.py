@@ -66,7 +66,6 @@ class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
 
 Recorded = RecordedAnswer | RecordedMessages
 _VERBATIM = (
-    "index",
     "prompt",
     "metadata",
     "span_extractor",
@@ -162,6 +161,7 @@ class RecordedIndex:
 
     def close(self) -> None:
         self._stream.close()
+        self._index = KeyIndex()  # of a million answers it is 24 MB that nobody needs any more
 
     def _read(self) -> tuple[int, str]:
         problems = Problems(str(self.path))
@@ -207,11 +207,12 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
     return RecordedAnswer(
         line=number,
         sample_id=_text_of(value["sample_id"]),
-        trial=get("trial") or 0,
+        trial=int(get("trial") or 0),  # 1.0 is a whole number in JSON
+        index=None if get("index") is None else int(value["index"]),
         model_output=output,
         tool_trace=tuple(entry_of(entry) for entry in get("tool_trace") or ()),
         turns=_turns(get("turns"), output),
-        said=tuple(Said(entry["turn"], entry["text"]) for entry in get("said") or ()),
+        said=tuple(Said(int(entry["turn"]), entry["text"]) for entry in get("said") or ()),
         reasoning=get("reasoning") or "",
         status=get("status") or "ok",
         fingerprints=origin.fingerprints,
@@ -229,7 +230,7 @@ def _messages(value: dict[str, Json], number: int) -> RecordedMessages:
     return RecordedMessages(
         line=number,
         sample_id=_name_of(value),
-        trial=value.get("trial") or 0,
+        trial=int(value.get("trial") or 0),
         messages=value["messages"],
         tools=value.get("tools"),
         metadata=value.get("metadata"),
@@ -250,7 +251,7 @@ def _turns(value: Json, output: str) -> tuple[ByteRange, ...] | None:
         if not turn["start"] <= turn["end"] <= size:
             where = f"{turn['start']} to {turn['end']}"
             raise BadLine([f"turns[{at}]: {where} is no range in an answer of {size} bytes"])
-    return tuple(ByteRange(turn["start"], turn["end"]) for turn in value)
+    return tuple(ByteRange(int(turn["start"]), int(turn["end"])) for turn in value)
 
 
 def _text_of(given: Json) -> str:

@@ -440,4 +440,7 @@ def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
     path.write_text('{"__header__": true, "integration_spancap": 9}\n{"prompt": "a"}\n', "utf-8")
     with open_dataset(path) as dataset:
         [warning] = dataset.warnings
-    assert "d.jsonl:1: __header__: the field 'integration_spancap' is unknown" in warning
+    assert "d.jsonl:1: __header__: the field 'integration_spancap' is unknown; is it" in warning
+    path.write_text('{"__header__": true, "made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
+    with open_dataset(path) as dataset:
+        assert dataset.warnings == ()

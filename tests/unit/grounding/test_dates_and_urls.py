@@ -20,6 +20,25 @@ def test_a_date_grounds_across_formats(span, leaf):
 
 
 @pytest.mark.parametrize(
+    ("span", "leaf", "locale"),
+    [
+        ("5 जनवरी 2024", "2024-01-05", "hi"), ("5 फ़रवरी 2024", "2024-02-05", "hi"), ("5. Ma\u0308rz 2024", "2024-03-05", "de"),
+        ("5. Ma\u0308rz 2024", "2024-03-05", None), ("5 aou\u0302t 2024", "2024-08-05", "fr"),
+        ("05\u200f/01\u200f/2024", "2024-01-05", "ar"), ("٥\u200f/١\u200f/٢٠٢٤", "2024-01-05", "ar-EG"),
+    ],
+)  # fmt: skip
+def test_a_date_grounds_as_its_locale_writes_it(span, leaf, locale):
+    """Names that end in a vowel sign, decomposed names, marks between the numbers."""
+    assert lax(f"x {span} y", {"when": leaf}, locale=locale)
+    assert not lax(f"x {span} y", {"when": "2024-07-05"}, locale=locale)
+
+
+@pytest.mark.parametrize("span", ["5 Aprıl 2024", "Aprıl 5, 2024", "APRİL 5, 2024", "5 APRİL 2024"])
+def test_a_month_with_a_foreign_letter_is_no_month_and_no_crash(span):
+    assert not lax(f"It was on {span} there", {"when": "2024-04-05"})
+
+
+@pytest.mark.parametrize(
     "span",
     [
         "2024-01-06", "January 6, 2024", "January 5, 2023", "2023-01-05", "February 5, 2024", "5 May 2024", "January 2024",

@@ -148,3 +148,9 @@ def test_integers_of_any_size_are_exact():
     assert paths(f"it is {10**22 + 1}", {"content": f'{{"n": {10**22 + 1}}}'}) == [
         (0, "/content/n")
     ]
+
+
+@pytest.mark.parametrize("word", ["mıllion", "MİLLİON", "bıllıon"])
+def test_a_factor_with_a_foreign_letter_is_no_factor_and_no_crash(word):
+    assert lax(f"it is 5 {word}", {"n": 5})
+    assert not lax(f"it is 5 {word}", {"n": 5_000_000})

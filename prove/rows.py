@@ -1,0 +1,122 @@
+"""One sample as columns of numbers: as its result line gives them, and as the truth has them.
+
+The names are those of the truth. Shares are made of counts here, not taken from the line: whoever
+proves a sum has to add up himself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import msgspec
+
+from toolmark.core.jsontext import Json
+
+Numbers = Mapping[str, int | float | None]
+HEAVY = "teacher_heavy"
+LONG = "long_context"
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What the dataset says about a sample (`expects` are the tools that it is about), and which
+    tools answered in its trial."""
+
+    kind: str
+    expects: tuple[str, ...]
+    locale: str | None
+    is_probe: bool
+    slices: tuple[str, ...]
+    served_by: tuple[str, ...]
+
+    @property
+    def language(self) -> str:
+        return (self.locale or "").replace("-", "_").split("_")[0].lower()
+
+
+class Row(msgspec.Struct, frozen=True):
+    sample_id: str
+    place: Place
+    numbers: Numbers
+
+    def count(self, name: str) -> int:
+        value = self.numbers[name]
+        if not isinstance(value, int):
+            raise TypeError(f"{self.sample_id}: {name} is {value!r}, not a count")
+        return value
+
+    def flag(self, name: str) -> int | None:
+        return None if self.numbers[name] is None else self.count(name)
+
+    def share(self, name: str) -> Fraction | None:
+        """A share that is no more than a quotient of small counts."""
+        value = self.numbers[name]
+        return None if value is None else Fraction(value).limit_denominator(1000)
+
+    def f1(self, side: str) -> Fraction:
+        """From the counts; `side` is lax or strict."""
+        spans = self.count("spans")
+        precision = Fraction(self.count(f"grounded_{side}"), spans) if spans else Fraction(0)
+        recall = Fraction(self.count(f"found_{side}"), self.count("required"))
+        total = precision + recall
+        return 2 * precision * recall / total if total else Fraction(0)
+
+
+def measured(line: Mapping[str, Json]) -> dict[str, int | float | None]:
+    """The columns of one result line."""
+    scores = line["scores"]
+    calls, values = scores["calls"], scores["values"]
+    lax, strict = scores["lax"], scores["strict"]
+    valid = scores["json_args_valid"]
+    return {
+        "f1_lax": lax["f1"],
+        "f1_strict": strict["f1"],
+        "spans_total": scores["spans_total"],
+        "over_cap": scores["spans_over_cap"],
+        "spans": scores["spans_counted"],
+        "required": scores["facts_required"],
+        "grounded_lax": lax["grounded"],
+        "grounded_strict": strict["grounded"],
+        "found_lax": lax["found"],
+        "found_strict": strict["found"],
+        "unsupported": values["unsupported"],
+        "values": sum(values[label] for label in ("supported", "derived", "unsupported")),
+        "has_span": int(scores["spans_total"] > 0),
+        "has_grounded": int(any(span["lax"] and span["scored"] for span in scores["spans"])),
+        "call_f1": scores["call_f1"],
+        "looked_up": calls["looked_up"],
+        "hits": calls["hits"],
+        "valid_call": int(calls["attempts"] > 0 and calls["attempts"] == calls["valid_attempts"]),
+        "args_valid": _flag(valid),
+        "parity": _flag(scores["multi_call_parity_ok"]),
+        "recovered": _flag(scores["recovered"]),
+        "gave_up": int(scores["gave_up_honestly"] is True),
+        "contaminated": scores["controls_with_integration"] or 0,
+        "negative_ok": _flag(scores["negative_control_ok"]),
+        "clarify_ok": _flag(scores["clarify_ok"]),
+        "locale_ok": _flag(scores["locale_probe_ok"]),
+        "privacy_ok": int(scores["privacy_ok"]),
+        "unresolved": int(scores["unresolved"]),
+        "presence": int(scores["recall_kind"] == "presence"),
+        "marker": int(scores["span_extractor"] == "marker"),
+    }
+
+
+def place_of(line: Mapping[str, Json]) -> Place:
+    metadata = line["metadata"]
+    is_probe = bool(metadata.get("locale_probe"))
+    locale = metadata.get("locale") or (metadata.get("language") if is_probe else None)
+    slices = list(metadata.get("slices") or ())
+    slices += [name for name in (LONG, HEAVY) if metadata.get(name) and name not in slices]
+    served = {entry["name"] for entry in line["tool_trace"] if entry["status"] in ("ok", "error")}
+    return Place(
+        kind=line["scores"]["kind"],
+        expects=tuple(sorted({call["name"] for call in metadata.get("call_sequence") or ()})),
+        locale=locale,
+        is_probe=is_probe,
+        slices=tuple(slices),
+        served_by=tuple(sorted(served)),
+    )
+
+
+def _flag(value: bool | None) -> int | None:
+    return None if value is None else int(value)

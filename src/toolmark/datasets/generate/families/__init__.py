@@ -1,0 +1,1 @@
+"""One small file per family of scenarios. Each has a table `RECIPES`."""

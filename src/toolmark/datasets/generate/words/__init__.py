@@ -1,0 +1,1 @@
+"""Words and sentences that generated samples are made of: plain tables, no code."""

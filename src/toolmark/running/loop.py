@@ -1,0 +1,118 @@
+"""The trials of one run: those of an earlier run from the journal, the others from the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolmark.core.protocols import Progress, Standing
+from toolmark.core.results import Result
+from toolmark.core.summary import Summariser
+from toolmark.errors import BadInput
+from toolmark.play import PlaySettings, TrialInput, play
+from toolmark.running.driving import Interrupts, driver
+from toolmark.running.evaluate import Evaluator, Origin
+from toolmark.running.fingerprints import MAY_GROW, resume_key
+from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
+from toolmark.store.lines import encode_result
+
+if TYPE_CHECKING:
+    from toolmark.running.run import Setup
+
+
+class TrialLoop:
+    """The trials of one run, from the journal or from the runner, each counted once."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        evaluator: Evaluator,
+        summariser: Summariser,
+        interrupts: Interrupts,
+        progress: Progress | None,
+    ) -> None:
+        self._setup = setup
+        self._evaluator = evaluator
+        self._summariser = summariser
+        self._interrupts = interrupts
+        self._progress = progress
+        self._finished = 0
+        self._skipped = 0
+        self._errors = 0
+        self._misses = 0
+
+    def to_the_end(self) -> None:
+        """Finish every trial; then, unless too many failed, put the results in their place."""
+        setup = self._setup
+        if setup.config.out is None:
+            self._run_trials(None)
+            return
+        out = Path(setup.config.out)
+        with _journal_of(setup, out) as journal:
+            self._count_finished(journal)
+            self._run_trials(journal)
+            if self._errors <= setup.config.errors_allowed(setup.trials):
+                self._interrupts.silence()
+                journal.finish(out, trials=setup.trials)
+
+    def _count_finished(self, journal: Journal) -> None:
+        for result in journal.results():
+            with self._interrupts.deferred():
+                try:
+                    self._count(result)
+                except BadInput as error:
+                    raise journal.not_ours(str(error)) from None
+
+    def _run_trials(self, journal: Journal | None) -> None:
+        setup = self._setup
+        offers, runner = setup.offers, setup.runner
+        settings = PlaySettings(
+            registry=offers.registry,
+            allowed=offers.allowed,
+            max_turns=setup.decoding.max_turns,
+            parse_text=setup.config.parse_text,
+            miss_reply=setup.config.miss_reply,
+        )
+        origin = Origin(setup.fingerprints, setup.decoding)
+        resumed = self._finished
+        waiting = self._waiting(None if journal is None else journal.done())
+        with driver(runner) as drive:
+            while batch := list(islice(waiting, runner.max_batch)):
+                for played in drive(play(batch, runner, setup.source, settings)):
+                    with self._interrupts.deferred():
+                        offer = offers.to(played.sample)
+                        result = self._evaluator.result(played, offer, origin)
+                        if journal is not None:
+                            journal.append(encode_result(result))
+                        self._count(result)
+        if journal is not None and self._skipped != resumed:
+            raise journal.not_ours(f"{resumed - self._skipped} trials are of no sample of this run")
+
+    def _waiting(self, done: DoneTrials | None) -> Iterator[TrialInput]:
+        setup = self._setup
+        for sample in setup.selection.chosen(setup.dataset.samples()):
+            offer = setup.offers.to(sample)
+            for trial in range(setup.config.repeat):
+                if done and (sample.sample_id, trial) in done:
+                    self._skipped += 1
+                else:
+                    yield TrialInput(sample, trial, offer.names, offer.tools)
+
+    def _count(self, result: Result) -> None:
+        self._summariser.add(result)
+        self._finished += 1
+        self._errors += result.status == "error"
+        self._misses += 0 if result.scores is None else result.scores.calls.misses
+        if self._progress is not None:
+            self._progress(Standing(self._finished, self._setup.trials, self._misses, self._errors))
+
+
+def _journal_of(setup: Setup, out: Path) -> Journal:
+    config = setup.config
+    mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
+    key = resume_key(
+        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
+    )
+    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)

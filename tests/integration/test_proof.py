@@ -1,0 +1,129 @@
+"""The proof, small: planted faults come back exactly, and a scorer that is wrong does not pass."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from prove.comparing import compare
+from prove.experiments import GOOD, KINDS, MIXED, prove_seed
+from prove.measuring import Setting, measure
+from prove.page import document, terminal
+from prove.rows import Row, measured, place_of
+from prove.totals import totals_of
+
+from toolmark.datasets.generate import FAULTS
+from toolmark.running.run import run
+
+ROOT = Path(__file__).parents[2]
+SMALL = Setting(total=120, enough=3)
+SEED = 21  # not one of those that the page is made of
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return prove_seed(SEED, SMALL)
+
+
+def test_every_planted_fault_comes_back_and_nothing_else_moves(findings):
+    assert [finding.kind for finding in findings] == [GOOD, *KINDS]
+    for finding in findings:
+        compared = finding.compared
+        assert finding.differences == ()
+        assert compared.found == compared.planted
+        assert compared.others == ()
+        assert (finding.kind == GOOD) == (sum(compared.planted.values()) == 0)
+    mixed = findings[-1].compared.planted
+    assert set(mixed) == set(FAULTS)
+    assert min(mixed.values()) > 0
+
+
+def test_each_fault_fails_the_gate_that_is_named_for_it(findings):
+    alone = [finding for finding in findings if finding.kind not in (GOOD, MIXED)]
+    assert {finding.kind for finding in alone} == set(FAULTS)
+    for finding in alone:
+        assert finding.judged.gate == FAULTS[finding.kind].gate
+        assert (finding.judged.status, finding.judged.exit_code) == ("fail", 1)
+
+
+def test_the_page_has_every_kind_and_no_clock(findings):
+    page = document(findings, SMALL)
+    assert page == document(findings, SMALL)
+    for kind in FAULTS:
+        assert page.count(f"\n| {kind.replace('_', ' ')} |") == 3
+    assert len(list(terminal(findings))) == 1 + len(findings) + 1
+
+
+def test_the_second_opinion_agrees_on_the_demo(demo):
+    """Real variety: misses, unclear answers, wrong ones. Chance is 0 only for generated ones."""
+    report = msgspec.to_builtins(run(demo).report)
+    lines = [json.loads(line) for line in Path(demo["out"]).read_text("utf-8").splitlines()]
+    totals = totals_of([Row(line["sample_id"], place_of(line), measured(line)) for line in lines])
+    assert set(totals) == set(report["metrics"])
+    for name in set(totals) - {"chance_f1", "grounding_lift"}:
+        assert totals[name].agrees(report["metrics"][name]), name
+
+
+def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path):
+    good = measure(tmp_path / "good", SMALL, SEED, {})
+    flawed = measure(tmp_path / "flawed", SMALL, SEED, {"altered_number": 0.2})
+    assert compare(SEED, "altered_number", flawed, good).differences == ()
+    name = next(name for name, record in flawed.truth.items() if record.fault)
+    record = flawed.truth[name]
+    lie = msgspec.structs.replace(record, truth={**record.truth, "unsupported": 7})
+    told = msgspec.structs.replace(flawed, truth={**flawed.truth, name: lie})
+    compared = compare(SEED, "altered_number", told, good)
+    lines = list(map(str, compared.differences))
+    assert f"seed {SEED}, altered_number, {name}, unsupported: true 7, measured 1" in lines
+    assert any("metrics, unsupported_value_rate: true" in line for line in lines)
+    assert compared.found["altered_number"] == compared.planted["altered_number"] - 1
+
+
+# file below src/toolmark, what stands there, what a wrong scorer would have, fault that shows it
+BROKEN = [
+    ("grounding/leaves.py", "return turn is None or", "return True or", "result_not_yet_seen"),
+    ("scorers/controls.py", "return bool(trace.tool_trace) or", "return", "contaminated_control"),
+    ("scorers/integration.py", "scored = index < cap", "scored = True", "too_many_spans"),
+    (
+        "core/metrics.py",
+        'macro_lax", "eligible", "mean"',
+        'macro_lax", "all", "mean"',
+        "altered_number",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "kind"), BROKEN, ids=[row[3] for row in BROKEN])
+def test_a_scorer_with_one_wrong_line_fails_the_proof(tmp_path, file, right, wrong, kind):
+    source = shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("*.pyc"))
+    broken = source / "toolmark" / file
+    text = broken.read_text("utf-8")
+    assert text.count(right) == 1
+    broken.write_text(text.replace(right, wrong), "utf-8")
+    finished = subprocess.run(
+        [sys.executable, "-m", "prove", "--quick", "--only", kind],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    assert re.search(rf"^seed 1, {kind}, .*: true .*, measured ", finished.stdout, re.M)
+
+
+def test_the_written_page_is_that_of_the_whole_proof():
+    page = (ROOT / "docs" / "proof.md").read_text("utf-8")
+    assert "numbers compared, 0 differ." in page
+    for kind in FAULTS:
+        rows = re.findall(rf"^\| {kind.replace('_', ' ')} \|(.*)$", page, re.M)
+        seeds, planted, found, others = map(int, rows[0].split("|")[:4])
+        assert (seeds, found, others) == (20, planted, 0)
+        assert planted > 0
+        assert rows[1].split("|")[0].strip() == rows[1].split("|")[1].strip() != "0"
+        assert rows[2].rstrip(" |").endswith("20 of 20")
