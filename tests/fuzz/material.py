@@ -83,7 +83,11 @@ FIXTURES = [
     {"key": {"q": "city 6"}, "result": {"ok": False, "error": "busy"}, "seq": 1},
     {"key": {"q": "city 6"}, "result": {"ok": True, "count": 6042}, "seq": 2},
     {"key": {"q": "atlantis"}, "result": "Population 12.", "sample_id": "s4"},
-    {"key": {"q": "town x"}, "match": {"q": {"regex": "town .*"}, "lang": {"ignore": True}}, "result": 1},
+    {
+        "key": {"q": "town x"},
+        "match": {"q": {"regex": "town .*"}, "lang": {"ignore": True}},
+        "result": 1,
+    },
     {"key": {"q": "y"}, "match": {"q": {"one_of": ["y", "z"]}}, "result": None},
     {"key": {"q": "v", "n": 5}, "match": {"n": {"number_tolerance": 0.5}}, "result": 2},
     {"key": {"q": "w"}, "match": {"q": {"contains": "w"}}, "result": 3},
@@ -124,7 +128,11 @@ CONVERSATIONS = [
                 "role": "assistant",
                 "content": None,
                 "tool_calls": [
-                    {"id": "c1", "type": "function", "function": {**SEARCH, "arguments": '{"q": "x"}'}}
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {**SEARCH, "arguments": '{"q": "x"}'},
+                    }
                 ],
             },
             {"role": "tool", "tool_call_id": "c1", "content": '{"count": 1007}'},

@@ -64,7 +64,19 @@ ODD_JSON = (
     '"%s {} {0} ${HOME} {{ x }}"',
     '"\\u001b[31mred\\u001b[0m\\r\\n"',
 )
-ODD_KEYS = ("", " ", "Prompt", "__header__", "_note", "sample_id", "trial", "é", "a.b", "0", "\u202e")
+ODD_KEYS = (
+    "",
+    " ",
+    "Prompt",
+    "__header__",
+    "_note",
+    "sample_id",
+    "trial",
+    "é",
+    "a.b",
+    "0",
+    "\u202e",
+)
 ODD_BYTES = (
     b"\x00",
     b"\xff",
@@ -164,7 +176,9 @@ def other_line_ends(rng: random.Random, data: bytes) -> bytes:
 
 def other_encoding(rng: random.Random, data: bytes) -> bytes:
     text = data.decode("utf-8", "replace")
-    return text.encode(rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp1252")), "replace")
+    return text.encode(
+        rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp1252")), "replace"
+    )
 
 
 BYTES: tuple[Mutate, ...] = (
@@ -271,7 +285,9 @@ def _kin(rng: random.Random, value: object) -> object:
         case bool():
             return rng.choice((int(value), str(value), None))
         case int() | float():
-            return rng.choice((str(value), -value, value + 1, value * 10**9, float(value), [value]))
+            larger = value * 10**9 if abs(value) < 1e200 else 0
+            text = str(value) if abs(value) < 1e200 else "1e200"
+            return rng.choice((text, -value, larger, larger + 0.5, [value]))
         case str():
             return rng.choice((value.upper(), f" {value}\n", value * 3, value[::-1], value[:1], 7))
         case list():
@@ -359,7 +375,16 @@ def spoil_yaml(rng: random.Random, data: bytes) -> bytes:
 def spoil_layout(rng: random.Random, data: bytes) -> bytes:
     """Documents, anchors, tabs and other things that stand between the values."""
     piece = rng.choice(
-        (b"---\n", b"...\n", b"\t", b"- x\n", b"? [a]\n: b\n", b"<<: *x\n", b"a: &a {b: *a}\n", b"# \xff\n")
+        (
+            b"---\n",
+            b"...\n",
+            b"\t",
+            b"- x\n",
+            b"? [a]\n: b\n",
+            b"<<: *x\n",
+            b"a: &a {b: *a}\n",
+            b"# \xff\n",
+        )
     )
     lines = data.splitlines(keepends=True)
     lines.insert(rng.randint(0, len(lines)), piece)

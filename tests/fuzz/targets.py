@@ -168,7 +168,9 @@ def _specs(value: object) -> int:
 TARGETS = {
     "dataset": Target("dataset", "dataset.jsonl", LINE_FILE, use_dataset, LINE),
     "fixtures": Target("fixtures", "fixtures/web.search.jsonl", LINE_FILE, use_fixtures, ENTRY),
-    "fixtures list": Target("fixtures list", "list/web.search.json", JSON_FILE, use_fixtures, ENTRY),
+    "fixtures list": Target(
+        "fixtures list", "list/web.search.json", JSON_FILE, use_fixtures, ENTRY
+    ),
     "answers": Target("answers", "answers.jsonl", LINE_FILE, use_answers, LINE),
     "conversations": Target("conversations", "talks.jsonl", LINE_FILE, use_answers, LINE),
     "results": Target("results", "results.jsonl", LINE_FILE, use_results, LINE),
