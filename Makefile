@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
+.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ format: $(READY) ## let ruff format and mend what it can
 
 bench: $(READY) ## measure, as ratios: start-up and scoring
 	@$(BIN)/python -m bench
+
+bench-size: $(READY) ## measure what size costs, at a million records and fixtures (half an hour)
+	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove

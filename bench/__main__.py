@@ -1,13 +1,15 @@
-"""`make bench`: every module of this folder that has `rows()`, in one table."""
+"""`make bench`: every module of this folder, or those that are named, in one table."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 
 
 def main() -> None:
-    modules = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    modules = sys.argv[1:] or every
     print(f"{'measured':<52}{'ratio':>8}   bound")
     for module in modules:
         for what, ratio, bound in import_module(f"bench.{module}").rows():

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import msgspec
 
+from prove.beyond import BEYOND, Beyond
 from prove.comparing import Compared, Difference, compare
 from prove.measuring import Measured, Setting, measure
 from toolmark.core.jsontext import Json
-from toolmark.datasets.generate import FAULTS, plan_faults
+from toolmark.datasets.generate import FAULTS, Fault, plan_faults
 
 GOOD, MIXED = "good", "mixed"
-KINDS = (*FAULTS, MIXED)
+ALONE: dict[str, Fault | Beyond] = {**FAULTS, **BEYOND}
+KINDS = (*ALONE, MIXED)
 ALONE_RATE, MIXED_RATE = 0.20, 0.05
 _GATE_FAILED = 1
 
@@ -69,7 +71,7 @@ def mixed_rates(total: int) -> dict[str, float]:
 
 def _alone(folder: Path, setting: Setting, kind: str, good: Measured, seed: int) -> Finding:
     """One fault, with the gate that is named for it made binding."""
-    gate = FAULTS[kind].gate
+    gate = ALONE[kind].gate
     shipped = next(outcome for outcome in good.report["gates"] if outcome["name"] == gate)
     policy = shipped["policy"]
     binding = {gate: {"policy": "hard_fail"}} if policy == "warning_only" else {}
@@ -125,5 +127,5 @@ def _not_failed(seed: int, kind: str, judged: Judged) -> Iterator[Difference]:
 def _beyond_its_effect(seed: int, kind: str, run: Measured) -> Iterator[Difference]:
     """A fault moves only the columns that its row of the table declares."""
     for name, record in run.truth.items():
-        for column in sorted(set(record.moved) - FAULTS[kind].effect):
+        for column in sorted(set(record.moved) - ALONE[kind].effect):
             yield Difference(seed, kind, name, column, "not moved", "moved by the plan")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from prove.beyond import plant
 from prove.rows import Row, measured, place_of
 from toolmark.core.jsontext import Json, plain
-from toolmark.datasets.generate import AnswersWanted, TruthRecord, generate
+from toolmark.datasets.generate import FAULTS, AnswersWanted, TruthRecord, generate
 from toolmark.running.run import run
 
 _TRUTH = msgspec.json.Decoder(TruthRecord)
@@ -48,10 +49,15 @@ def measure(
     faults: Mapping[str, float],
     gates: Mapping[str, Json] | None = None,
 ) -> Measured:
-    """Generate, run with the replay runner, read back. `gates` are overrides of the shipped."""
+    """Generate, run with the replay runner, read back. `faults` are shares by kind; one that the
+    generator does not know comes alone. `gates` are overrides of the shipped."""
     dataset, fixtures, results = folder / "dataset.jsonl", folder / "fixtures", folder / "results"
-    answers = AnswersWanted(folder / "answers.jsonl", faults)
+    known = {kind: rate for kind, rate in faults.items() if kind in FAULTS}
+    answers = AnswersWanted(folder / "answers.jsonl", known)
     made = generate(setting.total, seed, out=dataset, fixtures=fixtures, answers=answers)
+    planted = dict(made.planted)
+    for kind in faults.keys() - known.keys():
+        planted[kind] = plant(kind, faults[kind], seed, dataset, answers)
     outcome = run(
         {
             "dataset": str(dataset),
@@ -67,7 +73,7 @@ def measure(
     lines = [msgspec.json.decode(line) for line in results.read_bytes().splitlines()]
     return Measured(
         dataset_sha256=made.dataset_sha256,
-        planted=made.planted,
+        planted=planted,
         truth={record.sample_id: record for record in truth},
         rows={
             line["sample_id"]: Row(line["sample_id"], place_of(line), measured(line))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from prove.experiments import ALONE_RATE, GOOD, KINDS, MIXED, MIXED_RATE, Finding
+from prove.experiments import ALONE, ALONE_RATE, GOOD, KINDS, MIXED, MIXED_RATE, Finding
 from prove.measuring import Setting
 from toolmark.datasets.generate import FAULTS
 
@@ -71,6 +71,7 @@ def document(findings: Sequence[Finding], setting: Setting) -> str:
         numbers=f"{numbers:,}",
         differences=differences,
         kinds=len(FAULTS),
+        more=len(ALONE) - len(FAULTS),
         alone=f"{ALONE_RATE:.0%}",
         mixed=f"{MIXED_RATE:.0%}",
         planted_table="\n".join(_planted_rows(lines)),
@@ -99,7 +100,7 @@ def _mixed_rows(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _gate_rows(findings: Sequence[Finding]) -> Iterator[str]:
-    for kind, fault in FAULTS.items():
+    for kind, fault in ALONE.items():
         judged = [finding.judged for finding in findings if finding.kind == kind and finding.judged]
         failed = sum(one.status == "fail" and one.exit_code == 1 for one in judged)
         values = sorted({one.value for one in judged if one.value is not None})
@@ -132,12 +133,13 @@ python -m prove --only altered_number       # one kind of fault
 
 For each of {seeds} seeds, `toolmark dataset generate` makes a dataset of {total} samples with its
 fixtures: once with good answers, once for every kind of fault with that fault alone in {alone} of
-the samples that can have it, and once with all {kinds} kinds together, {mixed} of each and at least
-one. Every dataset goes through `toolmark run` with the replay runner: reader, broker, loop, scorer,
-summary, gates.
+the samples that can have it, and once with all {kinds} kinds of the generator together, {mixed} of
+each and at least one. ({more} more kinds are planted by the proof itself, for numbers that those do
+not touch.) Every dataset goes through `toolmark run` with the replay runner: reader, broker, loop,
+scorer, summary, gates.
 
-- **Sample by sample**, 30 numbers of each result line are compared with the truth that the
-  generator wrote beside the answers. It knows what it planted and does not ask the scorer.
+- **Sample by sample**, all numbers of a result line that the report is made of are compared with
+  the truth that stands beside the answers. Who planted it knows it and does not ask the scorer.
 - **Metric by metric**, the report (all metrics, the blocks per locale, slice and tool, the
   histogram) is compared with the same numbers added up a second time from the truth, in exact
   fractions, by code that shares nothing with toolmark's summary.

@@ -285,7 +285,9 @@ def _kin(rng: random.Random, value: object) -> object:
         case bool():
             return rng.choice((int(value), str(value), None))
         case int() | float():
-            return rng.choice((str(value), -value, value + 1, value * 10**9, float(value), [value]))
+            larger = value * 10**9 if abs(value) < 1e200 else 0
+            text = str(value) if abs(value) < 1e200 else "1e200"
+            return rng.choice((text, -value, larger, larger + 0.5, [value]))
         case str():
             return rng.choice((value.upper(), f" {value}\n", value * 3, value[::-1], value[:1], 7))
         case list():

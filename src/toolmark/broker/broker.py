@@ -12,6 +12,7 @@ from toolmark.calls.normalise import NormalisedCall, normalise
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, parse_json
 from toolmark.core.protocols import Hit, Miss
+from toolmark.store.jsonl import LINE_DEPTH
 
 
 class Tally:
@@ -130,7 +131,7 @@ class BrokerSession:
         if call is None:
             return Miss(name, arguments, None)
         # Parsed anew: the key of a call may share values with the registry.
-        return Miss(tool, arguments, parse_json(call.key_json))
+        return Miss(tool, arguments, parse_json(call.key_json, max_depth=LINE_DEPTH))
 
     @property
     def used(self) -> tuple[str, ...]:

@@ -209,7 +209,8 @@ def _labelled(specs: Json, where: str) -> Iterator[tuple[str, str | None, Json]]
         elif isinstance(specs.get("name"), str) or isinstance(specs.get("function"), dict):
             specs = [specs]
         else:
-            yield from ((f"{where}: {key}", str(key), raw) for key, raw in specs.items())
+            for key, raw in specs.items():
+                yield f"{where}: {key if key.strip() else repr(key)}", key, raw
             return
     if not isinstance(specs, list | tuple):
         raise BadInput(f"{where}: expected a list of function specs, not {type(specs).__name__}")

@@ -17,6 +17,7 @@ from toolmark.core.samples import Sample
 from toolmark.datasets.reader import Dataset
 from toolmark.errors import BadInput
 from toolmark.resources import allowlist, builtin_tools, load_registry_file
+from toolmark.store.jsonl import LINE_DEPTH
 from toolmark.store.problems import named
 
 REMEMBERED = 1024  # different offers; most datasets have a handful
@@ -115,7 +116,8 @@ class NoFixtures:
 
     def answer(self, name: str, arguments: Json) -> Hit | Miss:
         call = normalise(name, arguments, registry=self._registry)
-        return Miss(name, arguments, None if call is None else parse_json(call.key_json))
+        key = None if call is None else parse_json(call.key_json, max_depth=LINE_DEPTH)
+        return Miss(name, arguments, key)
 
 
 def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixtures:

@@ -118,8 +118,7 @@ def _prompt_results(
         return
     calls: dict[str, tuple[str | None, Json]] = {}
     for index, message in enumerate(prompt):
-        for call in message.get("tool_calls") or ():
-            function = _function_of(call)
+        for call, function in _calls_of(message):
             arguments = function.get("arguments")
             if isinstance(arguments, str):
                 arguments = json_inside(arguments)
@@ -133,14 +132,22 @@ def _prompt_results(
                 result=content,
                 arguments=arguments,
                 error=is_error_result(content),
-                strict_keys=keys(name or message.get("name")),
+                strict_keys=keys(_text_or_none(name) or _text_or_none(message.get("name"))),
                 root=f"/messages/{index}",
             )
 
 
-def _function_of(call: dict[str, Json]) -> dict[str, Json]:
-    function = call.get("function")
-    return function if isinstance(function, dict) else {}
+def _text_or_none(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _calls_of(message: dict[str, Json]) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
+    """The calls of a message and their functions, as far as they have that shape."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield call, function
 
 
 def message_text(message: dict[str, Json]) -> str:
@@ -162,8 +169,8 @@ def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
     for message in prompt:
         if message.get("role") != "tool":
             yield message_text(message)
-        for call in message.get("tool_calls") or ():
-            arguments = _function_of(call).get("arguments")
+        for _, function in _calls_of(message):
+            arguments = function.get("arguments")
             if arguments is not None:
                 yield arguments if isinstance(arguments, str) else canonical_json(arguments)
 
