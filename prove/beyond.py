@@ -21,7 +21,7 @@ _NO_ANSWER: Moved = dict.fromkeys(
     (
         "f1_lax", "f1_strict", "spans_total", "spans", "grounded_lax", "grounded_strict",
         "found_lax", "found_strict", "unsupported", "values", "has_span", "has_grounded",
-        "call_f1", "well_formed", "hits", "valid_call",
+        "call_f1", "looked_up", "hits", "valid_call",
     ),
     0,
 )  # fmt: skip
@@ -68,8 +68,8 @@ def _unserved(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
     """Beside the right call one more, for which there is no fixture."""
     unheard = {"name": _SEARCH, "arguments": {"q": "something that nobody asked for"}, "turn": 1}
     answer["tool_trace"].append(unheard)
-    well_formed = record.truth["well_formed"]
-    return {"call_f1": 2 / 3, "well_formed": (well_formed or 0) + 1, "unresolved": 1}
+    others = record.truth["looked_up"] or 0
+    return {"call_f1": 2 / 3, "looked_up": others + 1, "unresolved": 1}
 
 
 def _is_german_probe(metadata: Line) -> bool:
@@ -78,10 +78,13 @@ def _is_german_probe(metadata: Line) -> bool:
 
 
 def _unkeyed(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
-    """The tool gave the same values, but outside of the fields that count as strict."""
+    """The tool gave the same values, but outside of the fields that count as strict. What was
+    recorded with the call is not looked up in the fixtures."""
     facts = {f"note {at}": fact for at, fact in enumerate(metadata["required_facts"])}
     answer["tool_trace"][0]["result"] = {"ok": True, "aside": facts}
-    return {"f1_strict": 0.0, "grounded_strict": 0, "found_strict": 0}
+    others = (record.truth["looked_up"] or 0) - 1
+    strict: Moved = {"f1_strict": 0.0, "grounded_strict": 0, "found_strict": 0}
+    return strict | {"looked_up": others, "hits": others}
 
 
 BEYOND = {
@@ -104,14 +107,14 @@ BEYOND = {
         Beyond(
             name="unserved_call",
             gate="fixture_hit_rate",
-            effect=frozenset({"call_f1", "well_formed", "unresolved"}),
+            effect=frozenset({"call_f1", "looked_up", "unresolved"}),
             applies=_may_search,
             plant=_unserved,
         ),
         Beyond(
             name="unkeyed_result",
             gate="locale_delta_de",
-            effect=frozenset({"f1_strict", "grounded_strict", "found_strict"}),
+            effect=frozenset({"f1_strict", "grounded_strict", "found_strict", "looked_up", "hits"}),
             applies=_is_german_probe,
             plant=_unkeyed,
         ),
