@@ -24,6 +24,7 @@ Source = Literal["default", "header", "config", "flag"]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
+_Seconds = Annotated[float, msgspec.Meta(gt=0)]
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
@@ -51,6 +52,22 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: _Positive | None
     max_turns: _Positive | None
     tool_choice: str | None
+    prompt_wrapper: str | None
+    system: str | None
+    determinism_mode: bool
+    base_url: str | None
+    api_key: str | None
+    headers: dict[str, str]
+    extra_body: dict[str, Json]
+    max_connections: _Positive | Literal["auto"]
+    request_timeout: _Seconds
+    sample_timeout: _Seconds | None
+    max_retries: _Count
+    model_revision: str | None
+    adapter: str | None
+    dtype: Literal["float32", "bfloat16", "float16"]
+    device: str
+    batch_size: _Positive | Literal["auto"]
     repeat: _Positive
     parse_text: Literal["auto", "on", "off"]
     span_extractor: Literal["auto", "marker", "claims"]

@@ -1,10 +1,11 @@
-"""The only loop: model turn, call attempts, answers, next turn. A batch is played in lockstep."""
+"""The only loop: model turn, call attempts, answers, next turn."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Literal, assert_never
 
 import msgspec
@@ -52,12 +53,14 @@ class PlaySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialInput(msgspec.Struct, frozen=True):
-    """One sample to be run once. `tools` are the specs of the `offered` names."""
+    """One sample to be run once. `tools` are the specs of the `offered` names; `opening` is what
+    the model is sent first (None: the sample's prompt as it stands)."""
 
     sample: Sample
     trial: int
     offered: frozenset[str] | None  # None: nothing says what was offered
     tools: Sequence[dict[str, Json]]
+    opening: Sequence[dict[str, Json]] | None = None
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -68,6 +71,9 @@ class Played(msgspec.Struct, frozen=True):
     trace: Trace
     used_fixtures_sha256: str
     error: str | None = None
+
+
+Answer = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
 
 
 async def play(
@@ -85,6 +91,36 @@ async def play(
             one.take(reply)
         live = [one for one in live if one.stop is None]
     return [one.played() for one in playing]
+
+
+def play_in_step(
+    trials: Iterator[TrialInput],
+    answer: Answer,
+    size: int,
+    source: ToolSource | None,
+    settings: PlaySettings,
+) -> Iterator[Played]:
+    """Play `size` trials at once, one turn of all of them after the other. A trial that ends makes
+    room for the next one, so that batches stay full."""
+    live: list[_Play] = []
+    while True:
+        fresh = islice(trials, size - len(live))
+        live += [_Play(trial, source, settings) for trial in fresh]
+        if not live:
+            return
+        replies = answer([one.conversation() for one in live])
+        for one, reply in zip(live, replies, strict=True):
+            one.take(reply)
+        ended = [one for one in live if one.stop is not None]
+        live = [one for one in live if one.stop is None]
+        for one in ended:
+            yield one.played()
+
+
+def failed(trial: TrialInput, failure: Failure) -> Played:
+    """A trial that infrastructure lost as a whole."""
+    lost = Trace(model_output="", turns=(), stop="error")
+    return Played(trial.sample, trial.trial, lost, digest([]), failure.reason)
 
 
 def opening_messages(sample: Sample) -> list[dict[str, Json]]:
@@ -115,7 +151,9 @@ class _Play:
         self.input = trial
         self.settings = settings
         self.session = None if source is None else source.session(trial.sample.sample_id)
-        self.messages = opening_messages(trial.sample)
+        self.messages = list(
+            opening_messages(trial.sample) if trial.opening is None else trial.opening
+        )
         self.texts: list[str] = []
         self.reasoning: list[str] = []
         self.entries: list[TraceEntry] = []
@@ -251,6 +289,7 @@ class _Play:
         first = len(self.entries) - len(entries) + 1
         ids = [f"call_{first + position}" for position in range(len(entries))]
         message: dict[str, Json] = {"role": "assistant", "content": self.texts[-1]}
+        message |= reply.carried
         if entries:
             message["tool_calls"] = [
                 _tool_call(call_id, entry) for call_id, entry in zip(ids, entries, strict=True)

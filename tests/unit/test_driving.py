@@ -8,14 +8,18 @@ import threading
 
 import pytest
 
+from toolmark.core.protocols import Runner
 from toolmark.running.driving import Interrupts, drive_at_once, driver
 
 
-class Waiting:
+class Waiting(Runner):
     suspends = True
 
+    async def answer(self, batch):
+        raise NotImplementedError
 
-class AtOnce:
+
+class AtOnce(Waiting):
     suspends = False
 
 

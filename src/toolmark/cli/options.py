@@ -27,12 +27,12 @@ def count_or_percent(text: str) -> int | str:
     return text if text.endswith("%") else int(text)
 
 
-def shards_or_auto(text: str) -> int | str:
+def number_or_auto(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
 number_or_null.__name__ = "number"  # argparse names the type in its message
-count_or_percent.__name__ = shards_or_auto.__name__ = "whole number"
+count_or_percent.__name__ = number_or_auto.__name__ = "whole number"
 
 INPUTS: Group = {
     "--in": {"metavar": "FILE", "help": "the dataset, JSONL; - is standard input"},
@@ -66,6 +66,31 @@ RUNNER: Group = {
     },
     "--top-p": {"type": number_or_null, "metavar": "P", "help": "left out by default"},
     "--max-tokens": {"type": int, "metavar": "N", "help": "tokens of one answer (1024)"},
+    "--tool-choice": {"metavar": "WORD", "help": "auto; what a server takes"},
+    "--prompt-wrapper": {"metavar": "FILE", "help": "a .j2 or .tmpl file around every prompt"},
+    "--system": {"metavar": "TEXT", "help": "system message for prompts that have none"},
+    "--determinism-mode": {
+        **SWITCH,
+        "help": "temperature 0, top_p 1, one thread, no retries: equal on repeat or failed",
+    },
+}
+SERVED: Group = {
+    "--base-url": {"metavar": "URL", "help": "the endpoint (default: OPENAI_BASE_URL)"},
+    "--max-connections": {
+        "type": number_or_auto,
+        "metavar": "N",
+        "help": "requests at once (auto: as many as the server bears)",
+    },
+    "--request-timeout": {"type": float, "metavar": "S", "help": "seconds for one request (120)"},
+    "--sample-timeout": {"type": float, "metavar": "S", "help": "seconds for one trial"},
+    "--max-retries": {"type": int, "metavar": "N", "help": "tries after a failed request (5)"},
+    "--model-revision": {"metavar": "TEXT", "help": "which version of the model is served"},
+}
+LOCAL: Group = {
+    "--adapter": {"metavar": "DIR", "help": "a PEFT adapter (LoRA) on top of --model"},
+    "--dtype": {"choices": ("float32", "bfloat16", "float16"), "help": "of the weights (float32)"},
+    "--device": {"metavar": "NAME", "help": "cpu, cuda, mps"},
+    "--batch-size": {"type": number_or_auto, "metavar": "N", "help": "prompts at once (auto)"},
 }
 SCORING: Group = {
     "--span-extractor": {
@@ -112,7 +137,7 @@ PART: Group = {
     "--failed-from": {"metavar": "RUN", "help": "only samples that failed in this results file"},
     "--limit": {"type": int, "metavar": "N", "help": "only the first N samples"},
     "--num-shards": {
-        "type": shards_or_auto,
+        "type": number_or_auto,
         "metavar": "N",
         "help": "split by a hash of the id; auto: from SLURM or a Kubernetes job",
     },

@@ -29,7 +29,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     `ends`: no further turn exists (a recording ends here); `ordered` False: it is not known how
     this text and these calls were interleaved. `then_said` not None: the recording goes on after
     this turn, with these user messages first. `answers`: recorded answers, in order, to calls that
-    only the text holds."""
+    only the text holds. `carried`: fields of the assistant message that a server wants to see
+    again in the next request."""
 
     text: str
     calls: tuple[TraceEntry, ...] | None = None
@@ -39,6 +40,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = True
     then_said: tuple[str, ...] | None = None
     answers: tuple[Json, ...] = ()
+    carried: dict[str, Json] = {}
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -47,9 +49,20 @@ class Failure(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner saw by the end of a run. `provenance` is shown and never a key; `measured`
+    (tokens, requests, seconds) stands below `timing`; `warnings` are for the user."""
+
+    provenance: dict[str, Json] = {}
+    measured: dict[str, Json] = {}
+    warnings: tuple[str, ...] = ()
+
+
 class Runner(Protocol):
     """Answers one turn for a batch of conversations, in order. `suspends` says whether `answer`
-    ever awaits: one that does not is driven without an event loop, so without any socket."""
+    ever awaits: one that does not is driven without an event loop, so without any socket, and
+    gets up to `max_batch` conversations at once. One that does gets one conversation at a time,
+    from up to `max_batch` trials side by side."""
 
     name: str
     suspends: bool
@@ -57,11 +70,27 @@ class Runner(Protocol):
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]: ...
 
+    async def ready(self) -> None:
+        """Called once, before the first turn and before anything is written: raises what the user
+        has to mend (no such model, wrong key)."""
+        return
+
+    async def close(self) -> None:
+        """Called once, at the end, where `answer` was called."""
+        return
+
     def fingerprint_parts(self) -> dict[str, Json]:
         """What belongs in `runner_fingerprint` beside the settings of the run itself."""
-        ...
+        return {}
 
-    def model_fingerprint(self) -> str | None: ...
+    def model_fingerprint(self) -> str | None:
+        return None
+
+    def tokenizer_fingerprint(self) -> dict[str, Json] | None:
+        return None
+
+    def observed(self) -> Observed:
+        return Observed()
 
 
 class Standing(msgspec.Struct, frozen=True):

@@ -7,16 +7,47 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
+from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Runner
 from toolmark.core.results import Decoding
 
 
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """How to talk to a served model. `max_connections` None: adapts to what the server bears.
+    Values of `api_key` and `headers` are secrets: already resolved, never written anywhere."""
+
+    base_url: str | None = None
+    api_key: str | None = None
+    headers: dict[str, str] = {}
+    extra_body: dict[str, Json] = {}
+    max_connections: int | None = None
+    request_timeout: float = 120.0
+    max_retries: int = 5
+    model_revision: str | None = None
+
+
+class Local(msgspec.Struct, frozen=True, kw_only=True):
+    """How to load and run a local checkpoint. `batch_size` None: chosen by length."""
+
+    adapter: str | None = None
+    dtype: str = "float32"
+    device: str = "cpu"
+    batch_size: int | None = None
+
+
 class RunnerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`model` is a name or a path, as the runner understands it."""
+    """`model` is a name or a path, as the runner understands it. `raw_prompt`: the text of the
+    only user message is the exact prompt, no chat template goes around it."""
 
     model: str | None
     decoding: Decoding
     tool_registry_sha256: str
+    tools: tuple[dict[str, Json], ...] = ()
+    parse_text: str = "auto"
+    determinism_mode: bool = False
+    raw_prompt: bool = False
+    served: Served = Served()
+    local: Local = Local()
 
 
 # A runner's entry point: a context manager, so that files and connections are closed at the end.

@@ -9,8 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from toolmark.core.jsontext import Json
-from toolmark.core.protocols import Conversation, Failure, Finish, Reply
+from toolmark.core.protocols import Conversation, Failure, Finish, Reply, Runner
 from toolmark.core.results import ByteRange
 from toolmark.core.trace import Stop, TraceEntry
 from toolmark.errors import UsageError
@@ -33,7 +32,7 @@ def open_replay(options: RunnerOptions) -> Iterator[ReplayRunner]:
         yield ReplayRunner(index, options.tool_registry_sha256)
 
 
-class ReplayRunner:
+class ReplayRunner(Runner):
     """Answers each turn with what was recorded for it. Never waits, so it needs no event loop."""
 
     name = "replay"
@@ -50,9 +49,6 @@ class ReplayRunner:
         self._open = {_key(one): self._open.get(_key(one)) or self._load(one) for one in batch}
         return [_turn(self._open[_key(one)], one.turn) for one in batch]
 
-    def fingerprint_parts(self) -> dict[str, Json]:
-        return {}
-
     def model_fingerprint(self) -> str | None:
         return self._index.sha256
 
@@ -65,7 +61,7 @@ class ReplayRunner:
         return recorded_replies(found, conversation.messages, self._registry)
 
 
-class OneRecording:
+class OneRecording(Runner):
     """Answers with the turns of one recording, whoever asks."""
 
     name = "recording"
@@ -77,12 +73,6 @@ class OneRecording:
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         return [_turn(self._recording, one.turn) for one in batch]
-
-    def fingerprint_parts(self) -> dict[str, Json]:
-        return {}
-
-    def model_fingerprint(self) -> str | None:
-        return None
 
 
 def recorded_replies(

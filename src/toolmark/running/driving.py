@@ -31,12 +31,38 @@ def drive_at_once(coroutine: Coroutine[Any, Any, Value]) -> Value:
 def driver(runner: Runner) -> Iterator[Drive[Any]]:
     """What runs the loop for this runner; one event loop for the whole run if it needs one."""
     if not runner.suspends:
-        yield drive_at_once
+        with _closing(runner, drive_at_once):
+            yield drive_at_once
         return
     import asyncio  # opens a socket pair, so only where it is needed
 
-    with asyncio.Runner() as loop:
+    with asyncio.Runner() as loop, _closing(runner, loop.run):
         yield loop.run
+
+
+@contextmanager
+def _closing(runner: Runner, drive: Drive[Any]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        drive(runner.close())
+
+
+async def side_by_side(work: Callable[[], Coroutine[Any, Any, None]], workers: int) -> None:
+    """So many workers at once, until all have ended; the first failure ends them all."""
+    import asyncio
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(work())
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = failures.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 class Interrupts:

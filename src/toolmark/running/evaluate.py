@@ -45,8 +45,10 @@ class Origin(msgspec.Struct, frozen=True):
 class Evaluator:
     """Scores with the settings of one run, and counts the seconds that takes."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, *, asks_for_marker: bool = False) -> None:
+        """`asks_for_marker`: the wrapper around every prompt does."""
         self.seconds = 0.0
+        self._asks_for_marker = asks_for_marker
         self.scoring = Scoring(
             integration_span_cap=config.integration_span_cap,
             strict_keys=config.strict_keys,
@@ -67,7 +69,7 @@ class Evaluator:
     ) -> Result:
         """`extractor` and `scoring` None: the run's own settings and the sample decide."""
         sample, trace = played.sample, played.trace
-        extractor = extractor or extractor_for(sample, self._config.span_extractor)
+        extractor = extractor or self._extractor(sample)
         scoring = scoring or self.scoring
         settings = self._settings(offer.registry, extractor, offer.names, scoring)
         started = time.perf_counter()
@@ -97,6 +99,12 @@ class Evaluator:
             scoring=scoring,
         )
         return redact_result(result) if self._config.redact_pii else result
+
+    def _extractor(self, sample: Sample) -> Extractor:
+        setting = self._config.span_extractor
+        if setting == "auto" and self._asks_for_marker:
+            return "marker"
+        return extractor_for(sample, setting)
 
     def cross_score(self, registry: Registry) -> CrossScore:
         """What the summary needs for the level of chance."""

@@ -43,11 +43,14 @@ RESUME_SETTINGS = (
 MAY_GROW = ("limit",)
 
 
-def runner_fingerprint(config: RunConfig, runner: Runner, decoding: Decoding) -> str:
+def runner_fingerprint(
+    config: RunConfig, runner: Runner, decoding: Decoding, wrapper_sha256: str | None
+) -> str:
     return digest(
         {
             "runner": runner.name,
-            "prompt_wrapper_sha256": None,
+            "prompt_wrapper_sha256": wrapper_sha256,
+            "system": config.system,
             "parse_text": config.parse_text,
             "max_turns": decoding.max_turns,
             "max_tokens": decoding.max_tokens,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolmark.core.protocols import Progress, Standing
+from toolmark.core.protocols import Failure, Progress, Standing
 from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
 from toolmark.errors import BadInput
-from toolmark.play import PlaySettings, TrialInput, play
-from toolmark.running.driving import Interrupts, driver
+from toolmark.play import Played, PlaySettings, TrialInput, failed, play, play_in_step
+from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import MAY_GROW, resume_key
 from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
@@ -31,9 +30,11 @@ class TrialLoop:
         evaluator: Evaluator,
         summariser: Summariser,
         interrupts: Interrupts,
+        drive: Drive[Any],
         progress: Progress | None,
     ) -> None:
         self._setup = setup
+        self._drive = drive
         self._evaluator = evaluator
         self._summariser = summariser
         self._interrupts = interrupts
@@ -75,20 +76,59 @@ class TrialLoop:
             parse_text=setup.config.parse_text,
             miss_reply=setup.config.miss_reply,
         )
-        origin = Origin(setup.fingerprints, setup.decoding)
         resumed = self._finished
         waiting = self._waiting(None if journal is None else journal.done())
-        with driver(runner) as drive:
-            while batch := list(islice(waiting, runner.max_batch)):
-                for played in drive(play(batch, runner, setup.source, settings)):
-                    with self._interrupts.deferred():
-                        offer = offers.to(played.sample)
-                        result = self._evaluator.result(played, offer, origin)
-                        if journal is not None:
-                            journal.append(encode_result(result))
-                        self._count(result)
+        if runner.suspends:
+            self._drive(self._at_once(waiting, settings, journal))
+        else:
+            drive = self._drive
+            played = play_in_step(
+                waiting,
+                lambda batch: drive(runner.answer(batch)),
+                runner.max_batch,
+                setup.source,
+                settings,
+            )
+            for one in played:
+                self._finish(one, journal)
         if journal is not None and self._skipped != resumed:
             raise journal.not_ours(f"{resumed - self._skipped} trials are of no sample of this run")
+
+    async def _at_once(
+        self, waiting: Iterator[TrialInput], settings: PlaySettings, journal: Journal | None
+    ) -> None:
+        """Trials side by side, each as fast as its answers come."""
+        setup = self._setup
+
+        async def work() -> None:
+            for trial in waiting:
+                self._finish(await self._one(trial, settings), journal)
+
+        await side_by_side(work, min(setup.runner.max_batch, max(1, setup.trials)))
+
+    async def _one(self, trial: TrialInput, settings: PlaySettings) -> Played:
+        setup = self._setup
+        limit = setup.config.sample_timeout
+        playing = play([trial], setup.runner, setup.source, settings)
+        if limit is None:
+            return (await playing)[0]
+        import asyncio
+
+        try:
+            async with asyncio.timeout(limit):
+                return (await playing)[0]
+        except TimeoutError:
+            return failed(trial, Failure(f"not finished within {limit:g} s (sample_timeout)"))
+
+    def _finish(self, played: Played, journal: Journal | None) -> None:
+        setup = self._setup
+        with self._interrupts.deferred():
+            result = self._evaluator.result(
+                played, setup.offers.to(played.sample), Origin(setup.fingerprints, setup.decoding)
+            )
+            if journal is not None:
+                journal.append(encode_result(result))
+            self._count(result)
 
     def _waiting(self, done: DoneTrials | None) -> Iterator[TrialInput]:
         setup = self._setup
@@ -98,7 +138,8 @@ class TrialLoop:
                 if done and (sample.sample_id, trial) in done:
                     self._skipped += 1
                 else:
-                    yield TrialInput(sample, trial, offer.names, offer.tools)
+                    opening = setup.prompts.opening(sample, offer.tools)
+                    yield TrialInput(sample, trial, offer.names, offer.tools, opening)
 
     def _count(self, result: Result) -> None:
         self._summariser.add(result)

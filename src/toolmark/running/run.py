@@ -15,17 +15,15 @@ from toolmark.config import RunConfig, load_config, placed, with_header
 from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
 from toolmark.core.jsontext import Json, plain
-from toolmark.core.protocols import Progress, Runner, ToolSource
+from toolmark.core.protocols import Observed, Progress, Runner, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Timing
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import OutputFailed, UsageError
-from toolmark.play import opening_messages
 from toolmark.plugins import find_runner
-from toolmark.runners.options import RunnerOptions
-from toolmark.running.driving import Interrupts
+from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
     Check,
@@ -42,7 +40,9 @@ from toolmark.running.offers import (
     open_offers,
     open_source,
 )
+from toolmark.running.prompts import Prompts, open_prompts
 from toolmark.running.selection import Selection, select
+from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 
@@ -90,6 +90,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     dataset: Dataset
     selection: Selection
     offers: Offers
+    prompts: Prompts
     source: ToolSource
     runner: Runner
     decoding: Decoding
@@ -109,14 +110,21 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
     started = time.perf_counter()
     with Interrupts() as interrupts:
         with prepared(config) as setup:
-            evaluator = Evaluator(setup.config)
+            evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-            loop = TrialLoop(setup, evaluator, summariser, interrupts, progress)
-            ending = _ending_of(loop)
+            with driver(setup.runner) as drive:
+                drive(setup.runner.ready())
+                loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
+                ending = _ending_of(loop)
+            observed = setup.runner.observed()
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
-        timing = Timing(wall_time_sec=time.perf_counter() - started, scoring_sec=evaluator.seconds)
-        report = _report(setup, summariser, timing)
+        timing = Timing(
+            wall_time_sec=time.perf_counter() - started,
+            scoring_sec=evaluator.seconds,
+            more=observed.measured,
+        )
+        report = _report(setup, summariser, timing, observed)
         if isinstance(ending, OutputFailed):
             # An older report must not speak for this run; if it cannot be written either, the
             # first failure is the one to tell.
@@ -178,7 +186,7 @@ def show_prompt(config: RunConfig | Mapping[str, Json], sample_id: str) -> Shown
         for sample in setup.dataset.samples():
             if sample.sample_id == sample_id:
                 tools = setup.offers.to(sample).tools
-                return ShownPrompt(sample_id, opening_messages(sample), tools)
+                return ShownPrompt(sample_id, setup.prompts.opening(sample, tools), tools)
         raise UsageError(f"--show-prompt: {setup.dataset.name} has no sample {sample_id}")
 
 
@@ -208,14 +216,18 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
     offers = open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
+    prompts = _opened_prompts(config, dataset, offers)
     source = open_source(config.fixtures, offers.registry)
     decoding = _decoding_of(config)
-    runner = stack.enter_context(_open_runner(config, offers, decoding))
+    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
+    runner = stack.enter_context(find_runner(config.runner)(options))
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,
         fixtures_sha256=source.fixtures_sha256,
-        runner_fingerprint=runner_fingerprint(config, runner, decoding),
+        tokenizer_fingerprint=runner.tokenizer_fingerprint(),
+        prompt_wrapper_sha256=prompts.sha256,
+        runner_fingerprint=runner_fingerprint(config, runner, decoding, prompts.sha256),
         model_fingerprint=runner.model_fingerprint(),
     )
     pinned = compare_pinned(dataset.header, computed)
@@ -231,11 +243,14 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
         dataset=dataset,
         selection=select(config, dataset),
         offers=offers,
+        prompts=prompts,
         source=source,
         runner=runner,
         decoding=decoding,
         fingerprints=msgspec.structs.replace(
-            computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
+            computed,
+            tokenizer_fingerprint=computed.tokenizer_fingerprint
+            or dataset.header.tokenizer_fingerprint,
         ),
         pinned=pinned,
         rules=rules_of(config),
@@ -243,7 +258,15 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     )
 
 
-def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
+def _opened_prompts(config: RunConfig, dataset: Dataset, offers: Offers) -> Prompts:
+    prompts = open_prompts(config.prompt_wrapper, config.system)
+    if config.prompt_wrapper is not None:
+        for sample in dataset.samples():  # a prompt that cannot be wrapped is found before the run
+            prompts.opening(sample, offers.to(sample).tools)
+    return prompts
+
+
+def _report(setup: Setup, summariser: Summariser, timing: Timing, observed: Observed) -> Report:
     config = setup.config
     header = ReportHeader(
         dataset_version=setup.dataset.header.dataset_version,
@@ -271,8 +294,8 @@ def _report(setup: Setup, summariser: Summariser, timing: Timing) -> Report:
         setup.rules,
         scope=scope,
         timing=timing,
-        provenance=provenance(setup.pinned),
-        warnings=setup.warnings,
+        provenance={**provenance(setup.pinned), **observed.provenance},
+        warnings=(*setup.warnings, *observed.warnings),
     )
 
 
@@ -289,23 +312,15 @@ def _dataset_of(config: RunConfig) -> Path | Literal["-"]:
 
 def _decoding_of(config: RunConfig) -> Decoding:
     own_length = config.runner in OWN_LENGTH
+    fixed = config.determinism_mode
     return Decoding(
-        temperature=config.temperature,
-        top_p=config.top_p,
+        temperature=0.0 if fixed else config.temperature,
+        top_p=1.0 if fixed else config.top_p,
         max_tokens=config.max_tokens,
         seed=config.seed,
         max_turns=config.max_turns or (None if own_length else DEFAULT_MAX_TURNS),
         tool_choice=config.tool_choice,
     )
-
-
-@contextmanager
-def _open_runner(config: RunConfig, offers: Offers, decoding: Decoding) -> Iterator[Runner]:
-    options = RunnerOptions(
-        model=config.model, decoding=decoding, tool_registry_sha256=offers.registry.sha256
-    )
-    with find_runner(config.runner)(options) as runner:
-        yield runner
 
 
 def rules_of(config: RunConfig) -> tuple[GateRule, ...]:

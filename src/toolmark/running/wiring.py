@@ -1,0 +1,83 @@
+"""The settings of a run as a runner gets them, secrets resolved."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from toolmark.config import RunConfig
+from toolmark.core.jsontext import Json
+from toolmark.core.results import Decoding
+from toolmark.errors import UsageError
+from toolmark.runners.options import Local, RunnerOptions, Served
+from toolmark.running.offers import Offers
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# Headers whose value is a secret by its nature: never written out in a config file.
+_SECRET_HEADERS = re.compile(r"authorization|cookie|token|secret|key", re.IGNORECASE)
+
+
+def runner_options(
+    config: RunConfig, offers: Offers, decoding: Decoding, *, raw_prompt: bool = False
+) -> RunnerOptions:
+    return RunnerOptions(
+        model=config.model,
+        decoding=decoding,
+        tool_registry_sha256=offers.registry.sha256,
+        tools=tuple(offers.registry.openai_tools(sorted(offers.allowed))),
+        parse_text=config.parse_text,
+        determinism_mode=config.determinism_mode,
+        raw_prompt=raw_prompt,
+        served=_served(config),
+        local=Local(
+            adapter=config.adapter,
+            dtype=config.dtype,
+            device=config.device,
+            batch_size=None if config.batch_size == "auto" else int(config.batch_size),
+        ),
+    )
+
+
+def _served(config: RunConfig) -> Served:
+    if config.api_key is not None and not _VARIABLE.fullmatch(config.api_key):
+        raise UsageError("--api-key: a key must not stand in a file: write ${NAME_OF_A_VARIABLE}")
+    for name, value in config.headers.items():
+        if _SECRET_HEADERS.search(name) and not _VARIABLE.search(value):
+            raise UsageError(
+                f"--headers.{name}: a secret must not stand in a file: write ${{NAME}}"
+            )
+    auto = config.max_connections == "auto"
+    return Served(
+        base_url=config.base_url or os.environ.get("OPENAI_BASE_URL"),
+        api_key=(
+            os.environ.get("OPENAI_API_KEY")
+            if config.api_key is None
+            else resolved(config.api_key, "api_key")
+        ),
+        headers={
+            name: resolved(value, f"headers.{name}") for name, value in config.headers.items()
+        },
+        extra_body=resolved(config.extra_body, "extra_body"),
+        max_connections=None if auto else int(config.max_connections),
+        request_timeout=config.request_timeout,
+        max_retries=0 if config.determinism_mode else config.max_retries,
+        model_revision=config.model_revision,
+    )
+
+
+def resolved(value: Json, where: str) -> Json:
+    """`${NAME}` replaced by the environment's value, at every depth."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: _variable(found.group(1), where), value)
+    if isinstance(value, list):
+        return [resolved(one, where) for one in value]
+    if isinstance(value, dict):
+        return {key: resolved(one, f"{where}.{key}") for key, one in value.items()}
+    return value
+
+
+def _variable(name: str, where: str) -> str:
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise UsageError(f"--{where}: the environment variable {name} is not set") from None
