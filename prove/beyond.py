@@ -61,15 +61,24 @@ def _no_question(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
 
 
 def _may_search(metadata: Line) -> bool:
-    return _expects_one_call(metadata) and _SEARCH in (metadata.get("tools") or (_SEARCH,))
+    calls = metadata.get("call_sequence") or ()
+    special = metadata.get("negative_control") or metadata.get("locale_probe")
+    offered = _SEARCH in (metadata.get("tools") or (_SEARCH,))
+    is_normal = metadata["expected_behaviour"] == "normal"
+    return bool(calls) and is_normal and not special and offered
 
 
 def _unserved(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
-    """Beside the right call one more, for which there is no fixture."""
+    """Before the right calls one more, for which there is no fixture."""
     unheard = {"name": _SEARCH, "arguments": {"q": "something that nobody asked for"}, "turn": 1}
-    answer["tool_trace"].append(unheard)
-    others = record.truth["looked_up"] or 0
-    return {"call_f1": 2 / 3, "looked_up": others + 1, "unresolved": 1}
+    answer["tool_trace"].insert(0, unheard)
+    expected = len(metadata["call_sequence"])
+    return {
+        "call_f1": 2 * expected / (2 * expected + 1),
+        "looked_up": (record.truth["looked_up"] or 0) + 1,
+        "unresolved": 1,
+        "parity": None if record.truth["parity"] is None else 0,
+    }
 
 
 def _is_german_probe(metadata: Line) -> bool:
@@ -107,7 +116,7 @@ BEYOND = {
         Beyond(
             name="unserved_call",
             gate="fixture_hit_rate",
-            effect=frozenset({"call_f1", "looked_up", "unresolved"}),
+            effect=frozenset({"call_f1", "looked_up", "unresolved", "parity"}),
             applies=_may_search,
             plant=_unserved,
         ),

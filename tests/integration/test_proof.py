@@ -115,3 +115,18 @@ def test_a_scorer_with_one_wrong_line_fails_the_proof(tmp_path, file, right, wro
     )
     assert finished.returncode == 1, finished.stdout + finished.stderr
     assert re.search(rf"^seed 1, {kind}, .*: true .*, measured ", finished.stdout, re.M)
+
+
+def test_the_written_page_is_that_of_the_whole_proof():
+    page = (ROOT / "docs" / "proof.md").read_text("utf-8")
+    assert "numbers compared, 0 differ." in page
+    for kind in ALONE:
+        rows = re.findall(rf"^\| {kind.replace('_', ' ')} \|(.*)$", page, re.M)
+        seeds, planted, found, others = map(int, rows[0].split("|")[:4])
+        assert (seeds, found, others) == (20, planted, 0)
+        assert planted > 0
+        assert rows[-1].rstrip(" |").endswith("20 of 20")
+    for kind in FAULTS:
+        rows = re.findall(rf"^\| {kind.replace('_', ' ')} \| (\d+) \| (\d+) \|$", page, re.M)
+        assert len(rows) == 1
+        assert rows[0][0] == rows[0][1] != "0"

@@ -15,7 +15,7 @@ _ARABIC = str.maketrans(_ASCII, "٠١٢٣٤٥٦٧٨٩")
 
 class Form(msgspec.Struct, frozen=True, gc=False):
     """`months` are twelve patterns with `{y}` and `{d}`. `native`: digits of the locale's own
-    script. `first_month`: see `MONTHS_READ`. `stop` ends a sentence."""
+    script. `stop` ends a sentence."""
 
     locale: str
     decimal: str
@@ -23,7 +23,6 @@ class Form(msgspec.Struct, frozen=True, gc=False):
     secondary: int
     months: tuple[str, ...]
     native: bool = False
-    first_month: int = 1
     stop: str = "."
 
     def number(self, units: int, decimals: int) -> str:
@@ -51,10 +50,6 @@ def _grouped(digits: str, group: str, secondary: int) -> str:
     return group.join(reversed(parts))
 
 
-# The scorer does not find Hindi dates of January and February: their names end in a vowel sign.
-MONTHS_READ = {"hi": 3}
-
-
 _STOPS = {"ja": "。", "hi": "।"}
 
 
@@ -72,7 +67,6 @@ def form_of(locale: str) -> Form:
         secondary=grouping[1],
         months=tuple(_month_pattern(month, parsed) for month in range(1, 13)),
         native=native,
-        first_month=MONTHS_READ.get(parsed.language, 1),
         stop=_STOPS.get(parsed.language, "."),
     )
 

@@ -64,7 +64,7 @@ def subject_of(
         slug=f"{place.name}-{place.region}".lower().replace(" ", "-"),
         topic=topic,
         number=Number(world.units(slot), topic.decimals),
-        day=Day(*world.day(slot % 2, form.first_month)),
+        day=Day(*world.day(slot % 2)),
         form=form,
     )
 

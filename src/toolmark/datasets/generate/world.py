@@ -89,10 +89,10 @@ class World:
         head, last = divmod(at, 9)
         return (10_000 + head) * 10 + 1 + last
 
-    def day(self, slot: int = 0, first_month: int = 1) -> tuple[int, int, int]:
+    def day(self, slot: int = 0) -> tuple[int, int, int]:
         """Year, month, day."""
         count = self.index * DATES_EACH + slot
         at = (count * _DATE_STEP + self._offsets.dates) % _DATES
         year, rest = divmod(at, 12 * _DAYS)
         month, day = divmod(rest, _DAYS)
-        return _FIRST_YEAR + year, first_month + month % (13 - first_month), day + 1
+        return _FIRST_YEAR + year, month + 1, day + 1

@@ -83,11 +83,8 @@ def has_date(sample: Sample) -> bool:
 def altered_date(sample: Sample, rng: Random) -> Planted:
     """The same day of another month."""
     day = _first(sample.draft, Day)
-    at = _span_with(sample.draft, Day)
-    first = 1 if at is None else sample.draft.answer.spans[at].form.first_month
-    months = 13 - first
-    later = (day.month - first + 1 + rng.randrange(months - 1)) % months
-    return _with_value(sample, day, Day(day.year, first + later, day.day))
+    other = (day.month + rng.randrange(11)) % 12 + 1
+    return _with_value(sample, day, Day(day.year, other, day.day))
 
 
 def is_number_probe(sample: Sample) -> bool:
