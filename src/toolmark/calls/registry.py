@@ -99,6 +99,11 @@ class Registry:
         folded = fold_name(name)
         return self._variants.get(folded) or self._aliases.get(name) or self._aliases.get(folded)
 
+    def parameters(self, name: str) -> Json:
+        """The schema of a tool's parameters, by any spelling of its name; None: there is none."""
+        spec = self._specs.get(self.resolve(name) or "")
+        return None if spec is None else spec.parameters
+
     def spellings(self, names: Collection[str]) -> frozenset[str]:
         """The names together with their aliases: what counts as naming one of these tools."""
         known = [spec for name in names if (spec := self._specs.get(self.resolve(name) or ""))]
@@ -154,6 +159,21 @@ def tool_names(tools: Json) -> frozenset[str]:
         except _SpecError as problem:
             raise UsageError(f"{label}: {problem}") from None
     return frozenset(names)
+
+
+def tool_parameters(tools: Json) -> dict[str, Json]:
+    """The schema of the parameters by folded name, for those of the tools that are specs."""
+    if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
+        return {}
+    functions = (
+        (key, _function_of(raw))
+        for _, key, raw in _labelled(tools, "tools")
+        if isinstance(raw, dict)
+    )
+    return {
+        fold_name(_name_of(function, key)): function.get("parameters")
+        for key, function in functions
+    }
 
 
 def unique_variants(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
