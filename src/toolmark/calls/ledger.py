@@ -187,25 +187,28 @@ def _thinking_row(opening: str, closing: str) -> Format:
 
 _THINKING_ROWS = tuple(_thinking_row(*marks) for marks in _THINKING)
 
-# Looking for each mark by itself would cost more than all the rest for a text that holds none: so
-# one character that every mark of a group holds is looked for first, then the group at once.
+# Looking for each mark by itself would cost more than all the rest for a text that holds none. So
+# a character of theirs that prose seldom has is looked for first, then all that begin alike.
 KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {mark for pair in _THINKING for mark in pair}
-_RARE = tuple('<[`":◁')
+_RARE = '<[`"◁:'
 
 
-def _gate(character: str, others: str) -> tuple[str, re.Pattern[str]]:
-    marks = [mark for mark in KNOWN_MARKS if character in mark and not set(others) & set(mark)]
-    return character, re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))))
+def _gates() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for mark in sorted(KNOWN_MARKS, key=lambda mark: (-len(mark), mark)):
+        rare = next(character for character in _RARE if character in mark)
+        groups.setdefault((rare, mark[0]), []).append(re.escape(mark))
+    return tuple((rare, re.compile("|".join(marks))) for (rare, _), marks in groups.items())
 
 
-_GATES = tuple(_gate(character, "".join(_RARE[:at])) for at, character in enumerate(_RARE))
+_GATES = _gates()
 
 
 def _marks_in(text: str) -> frozenset[str]:
     """Which of the known marks the text holds."""
     found: list[str] = []
-    for character, pattern in _GATES:
-        if character in text:
+    for rare, pattern in _GATES:
+        if rare in text:
             found += pattern.findall(text)
     return frozenset(found)
 

@@ -22,7 +22,9 @@ _STRING = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:([\n\\'\"abfnrtv])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))"
 )
-_SIMPLE_ESCAPES = dict(zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n\r\t\v"), strict=True))
+_SIMPLE_ESCAPES: dict[str, str] = dict(
+    zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n\r\t\v"), strict=True)
+)
 
 # Models mix the spellings of both languages.
 CONSTANTS: dict[str, Json] = {
@@ -181,8 +183,8 @@ def _unescaped(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    simple, octal, *hexadecimal = match.groups()
-    if simple is not None:
+    simple, octal, *hexadecimal = match.groups(default="")
+    if simple:
         return _SIMPLE_ESCAPES[simple]
-    code = int(octal, 8) if octal is not None else int("".join(filter(None, hexadecimal)), 16)
-    return chr(code) if code <= 0x10FFFF else match[0]
+    code = int(octal, 8) if octal else int("".join(hexadecimal), 16)
+    return chr(code) if code <= 0x10FFFF else match.group()

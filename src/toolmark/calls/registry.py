@@ -162,18 +162,15 @@ def tool_names(tools: Json) -> frozenset[str]:
 
 
 def tool_parameters(tools: Json) -> dict[str, Json]:
-    """The schema of the parameters by folded name, for those of the tools that are specs."""
+    """The schemas of the parameters by folded name, as far as the tools are specs."""
     if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
         return {}
-    functions = (
-        (key, _function_of(raw))
-        for _, key, raw in _labelled(tools, "tools")
-        if isinstance(raw, dict)
-    )
-    return {
-        fold_name(_name_of(function, key)): function.get("parameters")
-        for key, function in functions
-    }
+    found: dict[str, Json] = {}
+    for _, key, raw in _labelled(tools, "tools"):
+        if not isinstance(raw, str):
+            function = _function_of(raw)
+            found[fold_name(_name_of(function, key))] = function.get("parameters")
+    return found
 
 
 def unique_variants(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

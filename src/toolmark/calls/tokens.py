@@ -35,10 +35,11 @@ _ANYWHERE = re.compile(
 )
 # Words of other languages too (`<s>` strikes through in HTML): tokens only at the ends of a turn.
 _AT_START = re.compile(r"\s*(?:<(?:s|bos|pad)>\s*)+")
-_AT_END = re.compile(r"(?:</s>|<eos>|<pad>)$")
+_AT_END = ("</s>", "<eos>", "<pad>")
 
 _WRAPPERS = re.compile(
     r"</?(?:tool_calls?|function_calls|minimax:tool_call|seed:tool_call|dots_function_call)>"
+    r"|```\w*+\s*+```"
 )
 
 
@@ -48,12 +49,23 @@ def without_tokens(text: str) -> str:
         text = _ANYWHERE.sub("", text).strip()
         opening = _AT_START.match(text)
         text = text[opening.end() :] if opening else text
-        while (ending := _AT_END.search(text)) is not None:
-            text = text[: ending.start()].rstrip()
+        text = text[: _end(text)]
     return text.strip()
 
 
+def _end(text: str) -> int:
+    """Where the last tokens of a turn begin."""
+    end = len(text)
+    while True:
+        while end and text[end - 1].isspace():
+            end -= 1
+        token = next((token for token in _AT_END if text.endswith(token, 0, end)), "")
+        if not token:
+            return end
+        end -= len(token)
+
+
 def without_wrappers(text: str) -> str:
-    """Without the tags that stand around calls: only where there were calls, for they are plain
-    text otherwise."""
-    return _WRAPPERS.sub("", text) if "<" in text else text
+    """Without the tags (or the fence) that stood around calls: only where there were calls, for
+    they are plain text otherwise."""
+    return _WRAPPERS.sub("", text)

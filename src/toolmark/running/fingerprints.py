@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 import msgspec
 
 from toolmark._version import __version__
+from toolmark.calls.formats import Format
 from toolmark.config import RunConfig
 from toolmark.core.jsontext import Json, canonical_json, digest, plain
 from toolmark.core.protocols import Runner
@@ -43,12 +45,15 @@ RESUME_SETTINGS = (
 MAY_GROW = ("limit",)
 
 
-def runner_fingerprint(config: RunConfig, runner: Runner, decoding: Decoding) -> str:
+def runner_fingerprint(
+    config: RunConfig, runner: Runner, decoding: Decoding, formats: Sequence[Format]
+) -> str:
     return digest(
         {
             "runner": runner.name,
             "prompt_wrapper_sha256": None,
             "parse_text": config.parse_text,
+            "formats": list(dict.fromkeys(row.name for row in formats)),
             "max_turns": decoding.max_turns,
             "max_tokens": decoding.max_tokens,
             "tool_choice": decoding.tool_choice,

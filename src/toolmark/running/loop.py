@@ -73,6 +73,7 @@ class TrialLoop:
             allowed=offers.allowed,
             max_turns=setup.decoding.max_turns,
             parse_text=setup.config.parse_text,
+            formats=setup.formats,
             miss_reply=setup.config.miss_reply,
         )
         origin = Origin(setup.fingerprints, setup.decoding)

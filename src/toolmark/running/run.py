@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from toolmark.calls.formats import FORMATS, Format
 from toolmark.config import RunConfig, load_config, placed, with_header
 from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
@@ -23,7 +24,7 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import OutputFailed, UsageError
 from toolmark.play import opening_messages
-from toolmark.plugins import find_runner
+from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerOptions
 from toolmark.running.driving import Interrupts
 from toolmark.running.evaluate import Evaluator
@@ -92,6 +93,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     offers: Offers
     source: ToolSource
     runner: Runner
+    formats: tuple[Format, ...]
     decoding: Decoding
     fingerprints: Fingerprints
     pinned: dict[str, Check]
@@ -211,11 +213,12 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     source = open_source(config.fixtures, offers.registry)
     decoding = _decoding_of(config)
     runner = stack.enter_context(_open_runner(config, offers, decoding))
+    formats = with_formats(FORMATS)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,
         fixtures_sha256=source.fixtures_sha256,
-        runner_fingerprint=runner_fingerprint(config, runner, decoding),
+        runner_fingerprint=runner_fingerprint(config, runner, decoding, formats),
         model_fingerprint=runner.model_fingerprint(),
     )
     pinned = compare_pinned(dataset.header, computed)
@@ -233,6 +236,7 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
         offers=offers,
         source=source,
         runner=runner,
+        formats=formats,
         decoding=decoding,
         fingerprints=msgspec.structs.replace(
             computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from toolmark.calls.formats.bare import BARE
 from toolmark.calls.formats.fenced import FENCED
+from toolmark.calls.formats.gemma import GEMMA
 from toolmark.calls.formats.harmony import HARMONY
 from toolmark.calls.formats.llama import PYTHON_TAG
 from toolmark.calls.formats.marked_json import (
@@ -40,6 +41,7 @@ FORMATS: tuple[Format, ...] = (
     HARMONY,
     FUNCTOOLS,
     COMMAND_R,
+    *GEMMA,
     *INVOKE,
     *OTHERS,
     TOOL_CALL_PREFIX,
@@ -61,6 +63,8 @@ _FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("kimi_k2",), "kimi kimi_k2_func"),
     (("harmony",), "gpt_oss openai"),
     (("granite", "hermes"), "granite granite_20b_fc granite4"),
+    (("gemma",), "gemma4 function_gemma"),
+    (("gigachat",), "gigachat3"),
     (("functools",), "phi4 phi4_mini phi4_mini_json"),
     (("command_r", "fenced"), "command_r command_a cohere"),
     (("hermes", "mistral", "fenced", "bare"), "xlam"),

@@ -100,12 +100,13 @@ FUNCTOOLS = open_json("functools", "functools[", mark=r"(?<!\w)functools(?=\[\s*
 COMMAND_R = open_json("command_r", "<|START_ACTION|>", "<|END_ACTION|>")
 OTHERS = (
     closed_json("longcat", "<longcat_tool_call>", "</longcat_tool_call>"),
+    closed_json("nemotron", "<TOOLCALL>", "</TOOLCALL>"),
     closed_json("jamba", "<tool_calls>", "</tool_calls>", ahead=r"(?=\s*+[\[{])"),
     open_json("internlm", "<|action_start|><|plugin|>", "<|action_end|>"),
     open_json("gigachat", "<|function_call|>"),
     open_json(
         "gigachat",
-        "function call<|role_sep|>",
+        "<|role_sep|>",
         mark=r"(?:<\|message_sep\|>\s*+)?+function call<\|role_sep\|>",
     ),
 )

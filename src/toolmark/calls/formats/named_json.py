@@ -48,14 +48,14 @@ def named_json(
     return Format(name, opening, re.escape(opening) + ahead, read)
 
 
-def empty_section(name: str, hint: str, opening: str, first: str, closing: str) -> Format:
-    """The mark that opens a list of calls (a pattern), with no call behind it."""
+def empty_section(name: str, opening: str, first: str, closing: str) -> Format:
+    """The mark that opens a list of calls, with no call behind it."""
 
     def read(reading: Reading, start: int, mark_end: int) -> Block:
         _, end = reading.extent(mark_end, closing, first)
         return reading.malformed((start, end), name, "no call begins in it")
 
-    return Format(name, hint, rf"{opening}(?!\s*+{re.escape(first)})", read)
+    return Format(name, opening, rf"{re.escape(opening)}(?!\s*+{re.escape(first)})", read)
 
 
 _FUNCTION = r"([^<>\n]{1,256}+)>"
@@ -79,11 +79,7 @@ _DEEPSEEK_V3 = named_json(
 DEEPSEEK_V3 = (
     _DEEPSEEK_V3,
     empty_section(
-        "deepseek_v3",
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁begin｜>",
-        _DEEPSEEK_V3.hint,
-        "<｜tool▁calls▁end｜>",
+        "deepseek_v3", "<｜tool▁calls▁begin｜>", _DEEPSEEK_V3.hint, "<｜tool▁calls▁end｜>"
     ),
 )
 _KIMI_K2 = named_json(
@@ -94,11 +90,8 @@ _KIMI_K2 = named_json(
 )
 KIMI_K2 = (
     _KIMI_K2,
-    empty_section(
-        "kimi_k2",
-        "_section_begin|>",
-        r"<\|tool_calls?_section_begin\|>",
-        _KIMI_K2.hint,
-        "<|tool_calls_section_end|>",
+    *(
+        empty_section("kimi_k2", f"<|{section}_begin|>", _KIMI_K2.hint, f"<|{section}_end|>")
+        for section in ("tool_calls_section", "tool_call_section")
     ),
 )

@@ -143,6 +143,8 @@ class Reading(Scanner):
         closed as were opened; if there is none before the next opening mark, the last line that
         looks like JSON, so that the prose after it stays."""
         text, limit = self.text, self.find_first((opening,), start)
+        body = self.skip_blanks(start)
+        start = body if text.startswith(("{", "["), body) else start
         depth, position, json_end = 0, start, -1
         while position < limit:
             stop = text.find("\n", position, limit)

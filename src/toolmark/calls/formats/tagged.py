@@ -29,6 +29,7 @@ class Tags(NamedTuple):
     around: str = ""  # stands behind `call_end`, if it stands there
     own_line: bool = False  # a value is written on lines of its own
     certain: str = ""  # a header without it and without parameters needs an offered name
+    common: bool = False  # other texts hold such tags too: only an offered name makes it a call
 
 
 class _Parameters(NamedTuple):
@@ -47,6 +48,8 @@ def tagged(tags: Tags) -> Format:
         if head is None:
             return None
         tool = head[1].strip()
+        if tags.common and not reading.offers(tool):
+            return None
         if header.groups > 1 and head[2]:
             return Block(mark_end, (reading.texts(tool, [], (start, mark_end), tags.name),))
         body = reading.skip_blanks(mark_end)
@@ -134,6 +137,7 @@ def _invoke(space: str) -> Format:
             f"</{space}parameter>",
             f"<{space}invoke",
             f"</{space}invoke>",
+            common=not space,
         )
     )
 
@@ -156,7 +160,7 @@ GLM45 = tagged(
     Tags(
         "glm45",
         "<tool_call>",
-        rf"<tool_call>\s*+({_BY_NAME})\s*+(?:<tool_sep>\s*+)?+(?=<arg_key>|</tool_call>|<tool_sep>)",
+        rf"<tool_call>\s*+({_BY_NAME})\s*+(?:<tool_sep>\s*+)?+(?=<arg_key>|</tool_call>)",
         r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>",
         "<arg_key>",
         "</arg_value>",
@@ -179,6 +183,7 @@ INVOKE = (
             "</param>",
             "<function name=",
             "</function>",
+            common=True,
         )
     ),
 )
