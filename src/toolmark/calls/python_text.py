@@ -9,6 +9,7 @@ from toolmark.core.jsontext import MAX_DEPTH, Json, well_formed
 
 _BLANKS = re.compile(r"\s*+")
 _NAME = re.compile(r"[^\W\d][\w.-]{0,255}+")
+_CALL = re.compile(rf"({_NAME.pattern})\(\s*+")
 _KEYWORD = re.compile(r"([^\W\d]\w{0,255}+)\s*+=(?!=)\s*+")
 _NUMBER = re.compile(r"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+(?![\w.])")
 _WORD = re.compile(r"[A-Za-z]{4,5}(?!\w)")
@@ -68,7 +69,7 @@ def calls_at(text: str, start: int) -> tuple[list[PythonCall], int]:
             position = _skip(text, position + 1)
         elif bracket and not text.startswith("]", position):
             raise NotPython("the list of calls is not closed", position)
-        elif not bracket and not _NAME.match(text, position):
+        elif not bracket and not _CALL.match(text, position):
             return calls, call.end
     return calls, position + 1
 
@@ -82,11 +83,11 @@ def literal(text: str) -> Json:
 
 
 def _call(text: str, start: int) -> PythonCall:
-    name = _NAME.match(text, start)
-    if name is None or not text.startswith("(", name.end()):
+    opened = _CALL.match(text, start)
+    if opened is None:
         raise NotPython("a call looks like name(key=value)", start)
     arguments: dict[str, Json] = {}
-    position = _skip(text, name.end() + 1)
+    position = opened.end()
     while not text.startswith(")", position):
         keyword = _KEYWORD.match(text, position)
         if keyword is None:
@@ -95,7 +96,7 @@ def _call(text: str, start: int) -> PythonCall:
             raise NotPython(f"the argument {keyword[1]} is given twice", position)
         arguments[keyword[1]], position = _value(text, keyword.end(), 1)
         position = _next(text, position, ")")
-    return PythonCall(name[0], arguments, start, position + 1)
+    return PythonCall(opened[1], arguments, start, position + 1)
 
 
 def _value(text: str, start: int, depth: int) -> tuple[Json, int]:

@@ -12,7 +12,8 @@ _MARK = "<|channel|>"
 _OPENING = r"(?:<\|start\|>assistant[^<]{0,256}|\bto=[^\s<]{1,256} {0,4})?+<\|channel\|>"
 _HEADER = re.compile(rf"({_OPENING}[^<]{{0,256}})(?:<\|constrain\|>[^<]{{0,64}})?+<\|message\|>")
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([^\s<]{1,256})")
-_ENDS = ("<|call|>", "<|end|>", "<|return|>", "<|start|>", _MARK)
+_CALL = "<|call|>"
+_ENDS = (_CALL, "<|end|>", "<|return|>", "<|start|>", _MARK)
 
 
 def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
@@ -32,10 +33,11 @@ def _call(reading: Reading, start: int, body: int, tool: str) -> Block:
     element = reading.value_at(reading.skip_blanks(body))
     after = body if element is None else element.end
     stop = reading.find_first(_ENDS, after)
-    if reading.text[after:stop].strip():
+    if reading.text[after:stop].strip() or (element is None and stop == len(reading.text)):
         return reading.broken(start, (body, stop), stop, _NAME, name=tool)
     value = None if element is None else element.value
-    return Block(stop, (reading.named(tool, value, (start, stop), _NAME),))
+    end = stop + len(_CALL) if reading.text.startswith(_CALL, stop) else stop
+    return Block(end, (reading.named(tool, value, (start, end), _NAME),))
 
 
 def _cut_off(reading: Reading, start: int, mark_end: int) -> Block | None:
