@@ -71,9 +71,7 @@ def listed(opening: str, closing: str = "", **keys: str) -> Callable[[Sequence[C
     return lambda calls: f"{opening}[{', '.join(as_json(c, **keys) for c in calls)}]{closing}"
 
 
-def tagged(
-    opening: str, parameter: str, parameter_end: str, closing: str
-) -> Callable[[Call], str]:
+def tagged(opening: str, parameter: str, parameter_end: str, closing: str) -> Callable[[Call], str]:
     def write(call: Call) -> str:
         parameters = "".join(
             f"{parameter.format(key=key)}{as_text(value)}{parameter_end}"
@@ -98,7 +96,9 @@ def gemma(opening: str, closing: str, quote: str) -> Callable[[Sequence[Call]], 
 
 
 def named(before: str, between: str, after: str) -> Callable[[Call], str]:
-    return lambda call: f"{before}{call[0]}{between}{json.dumps(call[1], ensure_ascii=False)}{after}"
+    return lambda call: (
+        f"{before}{call[0]}{between}{json.dumps(call[1], ensure_ascii=False)}{after}"
+    )
 
 
 def sectioned(
@@ -116,9 +116,7 @@ GLM = tagged(
 )
 DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 BEGIN, SEPARATOR, END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
-KIMI = named(
-    "<|tool_call_begin|>functions.", ":0<|tool_call_argument_begin|>", "<|tool_call_end|>"
-)
+KIMI = named("<|tool_call_begin|>functions.", ":0<|tool_call_argument_begin|>", "<|tool_call_end|>")
 HARMONY = named(
     "<|start|>assistant<|channel|>commentary to=functions.",
     " <|constrain|>json<|message|>",

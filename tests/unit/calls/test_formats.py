@@ -1,8 +1,8 @@
 """Every format that models write calls in, read back from its own definition."""
 
 import pytest
-
 from tests.call_writers import WRITERS, tools_for
+
 from toolmark.calls.attempts import ToolCall
 from toolmark.calls.formats import FORMATS
 from toolmark.calls.ledger import KNOWN_MARKS, parse_tool_calls, read_turn

@@ -46,7 +46,9 @@ def test_a_whole_turn():
 
 def test_a_call_without_arguments():
     for end in ("<|call|>", "<|end|>"):
-        (call,) = read_turn(f"<|channel|>commentary to=functions.f<|message|>{end}", offered=None).attempts
+        (call,) = read_turn(
+            f"<|channel|>commentary to=functions.f<|message|>{end}", offered=None
+        ).attempts
         assert call.arguments == {}
 
 

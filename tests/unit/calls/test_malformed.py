@@ -7,7 +7,10 @@ from toolmark.calls.ledger import parse_tool_calls, read_turn
 
 WEATHER = {
     "name": "f",
-    "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "integer"}}},
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "n": {"type": "integer"}},
+    },
 }
 
 

@@ -83,7 +83,9 @@ def test_parameters_that_the_schema_does_not_name():
         assert typed_value("5", "y", nothing) == 5
 
 
-CALL = "<tool_call>\n<function=web_search>\n<parameter=q>\n42\n</parameter>\n</function>\n</tool_call>"
+CALL = (
+    "<tool_call>\n<function=web_search>\n<parameter=q>\n42\n</parameter>\n</function>\n</tool_call>"
+)
 SPEC = {
     "name": "web.search",
     "parameters": {"type": "object", "properties": {"q": {"type": "string"}}},
