@@ -12,7 +12,7 @@ _PUBLIC: dict[str, str] = {
     "dataset_sha256": "toolmark.datasets.reader",
     "extract_spans": "toolmark.grounding.spans",
     "ground": "toolmark.grounding.ground",
-    "parse_tool_calls": "toolmark.calls.ledger",
+    "parse_tool_calls": "toolmark.api",
     "redact_pii": "toolmark.scorers.redaction",
     "registry_sha256": "toolmark.calls.registry",
     "run": "toolmark.api",

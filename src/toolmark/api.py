@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from toolmark import resources
+from toolmark.calls import ledger
+from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.registry import Registry
 from toolmark.core import summary
 from toolmark.core.gates import resolve_rules
@@ -15,12 +17,29 @@ from toolmark.core.results import Result
 from toolmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
 from toolmark.core.trace import Said, Trace, entry_of
 from toolmark.errors import UsageError
+from toolmark.plugins import with_formats
 from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
 
 
 @lru_cache(maxsize=1)
 def builtin_registry() -> Registry:
     return Registry.from_specs(resources.builtin_tools(), where="the built-in tools")
+
+
+@lru_cache(maxsize=1)
+def call_formats() -> tuple[Format, ...]:
+    """The formats in force: the built-in ones and those of installed plug-ins."""
+    return with_formats(FORMATS)
+
+
+def parse_tool_calls(
+    text: str | None,
+    tools: Json = None,
+    format: str = "auto",  # noqa: A002 - the public name of the option
+) -> list[dict[str, Json]]:
+    """The ledger of one text. `tools`, names or specs, are those that the model was offered (None:
+    every name counts); `format` is `auto` or the name of one."""
+    return ledger.parse_tool_calls(text, tools, format, formats=call_formats())
 
 
 def score_item(

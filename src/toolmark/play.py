@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from toolmark.calls.attempts import entry_for
-from toolmark.calls.formats import FORMATS
+from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.ledger import read_turn
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, digest, well_formed
@@ -49,6 +49,7 @@ class PlaySettings(msgspec.Struct, frozen=True, kw_only=True):
     allowed: frozenset[str] | None = None
     max_turns: int | None = 8
     parse_text: ParseText = "auto"
+    formats: tuple[Format, ...] = FORMATS
     miss_reply: str = '{"ok": false, "error": "no result available"}'
 
 
@@ -214,7 +215,8 @@ class _Play:
         found = read_turn(
             reply.text,
             offered=self._spellings,
-            formats=() if settings.parse_text == "off" else FORMATS,
+            formats=() if settings.parse_text == "off" else settings.formats,
+            schema_of=settings.registry.parameters,
         )
         calls = list(reply.calls or ())
         if settings.parse_text == "on" or not reply.calls:

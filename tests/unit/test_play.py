@@ -116,6 +116,20 @@ def test_a71_results_of_the_broker_reach_the_model_and_the_trace(broker):
     assert played.trace.stop == "answer"
 
 
+def test_calls_in_text_get_the_types_of_the_offered_tool(broker):
+    """`7` is the text that the schema asks for, `3` a number; the table of formats is a setting."""
+    text = (
+        "<tool_call>\n<function=web_search>\n<parameter=q>\n7\n</parameter>\n"
+        "<parameter=top_k>\n3\n</parameter>\n</function>\n</tool_call>"
+    )
+    played, _ = play_one(broker, [Reply(text=text), Reply(text="x")])
+    [entry] = played.trace.tool_trace
+    assert (entry.name, entry.arguments) == ("web.search", {"q": "7", "top_k": 3})
+    assert (entry.format, entry.schema_errors) == ("qwen3_coder", ())
+    played, _ = play_one(broker, [Reply(text=text), Reply(text="x")], formats=())
+    assert played.trace.tool_trace == ()
+
+
 def test_a15_used_fixtures_are_named_by_hash(broker):
     replies = [Reply(text="", calls=(call("web.search", {"q": "tallest tower"}),)), Reply(text="x")]
     played, _ = play_one(broker, replies)

@@ -1,9 +1,14 @@
 """Names become objects, and a wrong name is told the right ones."""
 
+import sys
+
 import pytest
 
+import toolmark
+from toolmark.api import call_formats
+from toolmark.calls.formats import FORMATS
 from toolmark.errors import UsageError
-from toolmark.plugins import find_runner, runner_names
+from toolmark.plugins import find_runner, runner_names, with_formats
 from toolmark.runners.replay import open_replay
 
 
@@ -30,3 +35,74 @@ def test_runners_of_other_packages_are_found_by_their_entry_points(tmp_path, mon
     assert "mine" in runner_names()
     with pytest.raises(UsageError, match="'broken' of other cannot be loaded"):
         find_runner("broken")
+
+
+SHOUT = """
+from toolmark.calls.attempts import ToolCall
+from toolmark.calls.formats import Block, Format
+
+def read(reading, start, mark_end):
+    end = reading.text.find("!", mark_end)
+    if end < 0:
+        return None
+    raw = reading.text[start : end + 1]
+    return Block(end + 1, (ToolCall(reading.text[mark_end:end], {}, raw, "shout"),))
+
+SHOUT = Format("shout", "CALL ", r"\\bCALL ", read)
+BOTH = (SHOUT, Format("shout", "DO ", r"\\bDO ", read))
+WRONG = "no row"
+OTHER = [SHOUT._replace(name="whisper")]
+PATTERN = SHOUT._replace(opening="(")
+"""
+
+
+@pytest.fixture
+def offered_formats(tmp_path, monkeypatch):
+    """Installs a package with these entry points."""
+
+    def install(**points):
+        package = tmp_path / "loud-1.0.dist-info"
+        package.mkdir()
+        (package / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 1.0\n")
+        lines = [f"{name} = loud_formats:{value}\n" for name, value in points.items()]
+        (package / "entry_points.txt").write_text("[toolmark.formats]\n" + "".join(lines))
+        (tmp_path / "loud_formats.py").write_text(SHOUT)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "loud_formats", raising=False)
+        call_formats.cache_clear()
+
+    yield install
+    call_formats.cache_clear()
+
+
+@pytest.mark.parametrize(("attribute", "rows"), [("SHOUT", 1), ("BOTH", 2)])
+def test_formats_of_other_packages_are_further_rows(offered_formats, attribute, rows):
+    offered_formats(shout=attribute)
+    table = with_formats(FORMATS)
+    assert table[: len(FORMATS)] == FORMATS
+    assert [row.name for row in table[len(FORMATS) :]] == ["shout"] * rows
+    (call,) = toolmark.parse_tool_calls("Now CALL f! and so on")
+    assert (call["name"], call["format"], call["status"]) == ("f", "shout", "ok")
+    assert toolmark.parse_tool_calls("Now CALL f!", format="hermes") == []
+    (call,) = toolmark.parse_tool_calls("Now CALL f!", format="shout")
+    assert call["raw"] == "CALL f!"
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "message"),
+    [
+        ("shout", "ABSENT", "cannot be loaded"),
+        ("shout", "WRONG", "is no Format of this name"),
+        ("shout", "OTHER", "is no Format of this name"),
+        ("shout", "PATTERN", "opening: missing"),
+        ("hermes", "SHOUT", "there is a format of this name already"),
+    ],
+)
+def test_a_format_that_cannot_be_used_is_refused_by_name(offered_formats, name, attribute, message):
+    offered_formats(**{name: attribute})
+    with pytest.raises(UsageError, match=f"call format '{name}' of loud.*{message}"):
+        with_formats(FORMATS)
+
+
+def test_without_plug_ins_the_table_is_the_built_in_one():
+    assert with_formats(FORMATS) is FORMATS

@@ -17,8 +17,9 @@ LONGEST_REPAIR = 4_000
 
 _LIST_WRAPPER = "tool_calls"
 _WRAPPERS = ("function", "function_call", "tool_call")
-_ARGUMENT_KEYS = ("arguments", "parameters")
-_NAME_IN_RAW = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
+_NAME_KEYS = ("name", "tool_name")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args")
+_NAME_IN_RAW = re.compile(r'"(?:tool_)?name"\s*:\s*"([^"\\]{1,200})"')
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -98,7 +99,7 @@ def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = T
     if call is None:
         reason = f"a call is an object with name and arguments, not {describe(member)}"
         return MalformedCall(None, reason, raw, format_name)
-    name, (_, given) = call.get("name"), _given_arguments(call)
+    name, (_, given) = _given_name(call), _given_arguments(call)
     parsed = _arguments_from(given)
     if not isinstance(name, str) or not name.strip():
         return MalformedCall(None, "the call names no tool", raw, format_name)
@@ -115,7 +116,7 @@ def unmarked_call(member: Json, raw: str, format_name: str) -> ToolCall | None:
     call = _unwrapped(member)
     if call is None:
         return None
-    name, (key, given) = call.get("name"), _given_arguments(call)
+    name, (key, given) = _given_name(call), _given_arguments(call)
     arguments = json_inside(given) if isinstance(given, str) else given
     if not isinstance(name, str) or not name.strip() or not is_shallow_object(arguments):
         return None
@@ -124,11 +125,16 @@ def unmarked_call(member: Json, raw: str, format_name: str) -> ToolCall | None:
     return ToolCall(name, arguments, raw, format_name)
 
 
-def malformed(body: str, reason: str, raw: str, format_name: str, *, repair: bool) -> MalformedCall:
-    """An attempt whose text is broken, with what a lenient parser makes of it."""
-    repaired = repaired_call(body) if repair else None
+def malformed(
+    body: str, reason: str, raw: str, format_name: str, *, name: str | None = None, repair: bool
+) -> MalformedCall:
+    """An attempt whose text is broken, with what a lenient parser makes of it. With a `name` the
+    body should have been its arguments."""
+    repaired = repaired_call(body, name=name) if repair else None
     if repaired is not None:
         return MalformedCall(repaired.name, reason, raw, format_name, repaired)
+    if name is not None:
+        return MalformedCall(name, reason, raw, format_name)
     named = _NAME_IN_RAW.search(body[:LONGEST_REPAIR])
     return MalformedCall(named.group(1) if named else None, reason, raw, format_name)
 
@@ -172,12 +178,16 @@ def nested_too_deeply(value: Json) -> bool:
 def _unwrapped(member: Json) -> dict[str, Json] | None:
     if not isinstance(member, dict):
         return None
-    if "name" not in member:
+    if not any(key in member for key in _NAME_KEYS):
         for key in _WRAPPERS:
             if isinstance(member.get(key), dict):
                 inner: dict[str, Json] = member[key]
                 return inner
     return member
+
+
+def _given_name(call: dict[str, Json]) -> Json:
+    return next((call[key] for key in _NAME_KEYS if key in call), None)
 
 
 def _given_arguments(call: dict[str, Json]) -> tuple[str | None, Json]:

@@ -11,25 +11,22 @@ import msgspec
 
 from toolmark.calls.attempts import Attempt, MalformedCall, ToolCall
 from toolmark.calls.folding import fold_name
-from toolmark.calls.formats import FORMATS, Block, Format, Reading
-from toolmark.calls.registry import tool_names
+from toolmark.calls.formats import FORMATS, Block, Format, Reading, chosen_formats
+from toolmark.calls.registry import tool_names, tool_parameters
+from toolmark.calls.tokens import without_tokens, without_wrappers
 from toolmark.core.jsontext import Json, well_formed
 from toolmark.core.trace import RepairedCall
-from toolmark.errors import UsageError
 
-_THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+SchemaOf = Callable[[str], Json]
 
-_TOKENS_ANYWHERE = re.compile(
-    r"<\|im_start\|>(?:assistant\b\n?)?"
-    r"|<\|start_header_id\|>(?:assistant)?<\|end_header_id\|>\n{0,2}"
-    r"|<\|(?:im_end|eot_id|eom_id|end_of_text|begin_of_text|endoftext|end|return|eot|eos|assistant"
-    r"|end_of_turn|END_OF_TURN_TOKEN|end_of_role|python_tag)\|>"
-    r"|<(?:start_of_turn>model\b\n?|end_of_turn>)"
-    r"|<｜(?:end|begin)▁of▁sentence｜>"
+_THINKING = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("◁think▷", "◁/think▷"),
 )
-# Words of other languages too (`<s>` strikes through in HTML): tokens only at the ends of a turn.
-_TOKENS_AT_START = re.compile(r"\s*(?:<(?:s|bos|pad)>\s*)+")
-_TOKENS_AT_END = re.compile(r"(?:</s>|<eos>|<pad>)$")
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
 
 
@@ -47,20 +44,26 @@ def read_turn(
     offered: Collection[str] | None,
     format: str = "auto",  # noqa: A002 - the public name of the option
     formats: Sequence[Format] = FORMATS,
+    schema_of: SchemaOf | None = None,
 ) -> TurnText:
-    """Cut calls, thinking and special tokens out of one turn. `offered` None: every name counts."""
+    """Cut calls, thinking and special tokens out of one turn. `offered` None: every name counts.
+    `schema_of` gives the parameters' schema of a tool, which formats without types ask for."""
     text = well_formed(text)
-    active = tuple(row for row in _chosen(format, formats) if row.hint in text)
-    thinking = tuple(row for row in _THINKING_ROWS if row.hint in text)
+    marks = _marks_in(text)
+    active = _active(text, marks, chosen_formats(format, formats))
+    thinking = tuple(row for row in _THINKING_ROWS if row.hint in marks)
     offers = _offer_test(None if offered is None else frozenset(offered))
-    begin, thoughts = _thought_before(text, active, offers)
+
+    def reading() -> Reading:
+        return Reading(text, offers, schema_of or _unknown)
+
+    begin, thoughts = _thought_before(text, marks, active, reading)
     if not active and not thinking:
-        return TurnText(_clean(text[begin:]), "\n".join(thoughts), ())
-    reading = Reading(text, offers)
+        return TurnText(without_tokens(text[begin:]), "\n".join(thoughts), ())
     kept: list[str] = []
     attempts: list[Attempt] = []
     copied = begin
-    for start, block in _blocks(reading, active + thinking, begin):
+    for start, block in _blocks(reading(), active + thinking, begin):
         if block.thinking is not None:
             thoughts.append(block.thinking)
         between = text[copied:start]
@@ -70,17 +73,29 @@ def read_turn(
         attempts += block.attempts
         copied = block.end
     kept.append(text[copied:])
-    return TurnText(_clean("".join(kept)), "\n".join(filter(None, thoughts)), tuple(attempts))
+    rest = without_wrappers("".join(kept)) if attempts else "".join(kept)
+    return TurnText(without_tokens(rest), "\n".join(filter(None, thoughts)), tuple(attempts))
 
 
 def parse_tool_calls(
     text: str | None,
     tools: Json = None,
     format: str = "auto",  # noqa: A002
+    *,
+    formats: Sequence[Format] = FORMATS,
 ) -> list[dict[str, Json]]:
-    """The ledger of one text as plain objects. `tools` may be names or specs."""
+    """The ledger of one text as plain objects. `tools` may be names or specs; of specs the types
+    are known where a format writes none."""
     offered = None if tools is None else tool_names(tools)
-    return [_row(entry) for entry in read_turn(text or "", offered=offered, format=format).attempts]
+    parameters = {} if tools is None else tool_parameters(tools)
+    turn = read_turn(
+        text or "",
+        offered=offered,
+        format=format,
+        formats=formats,
+        schema_of=lambda name: parameters.get(fold_name(name)),
+    )
+    return [_row(entry) for entry in turn.attempts]
 
 
 def _row(attempt: Attempt) -> dict[str, Json]:
@@ -121,7 +136,7 @@ def _blocks(reading: Reading, rows: tuple[Format, ...], position: int) -> list[t
     return found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _openings(sources: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     return re.compile("|".join(f"(?:{s})" for s in sources)), tuple(re.compile(s) for s in sources)
 
@@ -134,26 +149,22 @@ def _offer_test(offered: frozenset[str] | None) -> Callable[[str], bool]:
     return lambda name: fold_name(name) in folded
 
 
-def _chosen(name: str, formats: Sequence[Format]) -> Sequence[Format]:
-    if name == "auto":
-        return formats
-    chosen = [row for row in formats if row.name == name]
-    if not chosen:
-        known = ", ".join(row.name for row in formats)
-        raise UsageError(f"unknown call format {name!r}; known: auto, {known}")
-    return chosen
+def _unknown(_name: str) -> Json:
+    return None
 
 
 def _thought_before(
-    text: str, rows: tuple[Format, ...], offers: Callable[[str], bool]
+    text: str, marks: frozenset[str], rows: tuple[Format, ...], reading: Callable[[], Reading]
 ) -> tuple[int, list[str]]:
     """Where the answer begins and what was thought before: many templates put the opening mark
     into the prompt, so that the turn holds only the closing one."""
     for opening, closing in _THINKING:
-        end = text.find(closing)
-        if end < 0 or opening in text[:end]:
+        if closing not in marks:
             continue
-        blocks = _blocks(Reading(text, offers), rows, 0) if rows else []
+        end = text.find(closing)
+        if opening in text[:end]:
+            continue
+        blocks = _blocks(reading(), rows, 0) if rows else []
         # A sound call may quote the mark in an argument.
         if not any(start < end < block.end and _is_sound(block) for start, block in blocks):
             return end + len(closing), [text[:end].strip()]
@@ -176,12 +187,33 @@ def _thinking_row(opening: str, closing: str) -> Format:
 
 _THINKING_ROWS = tuple(_thinking_row(*marks) for marks in _THINKING)
 
+# Looking for each mark by itself would cost more than all the rest for a text that holds none. So
+# a character of theirs that prose seldom has is looked for first, then all that begin alike.
+KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {mark for pair in _THINKING for mark in pair}
+_RARE = '<[`"◁:'
 
-def _clean(text: str) -> str:
-    if "<" in text:
-        text = _TOKENS_ANYWHERE.sub("", text).strip()
-        opening = _TOKENS_AT_START.match(text)
-        text = text[opening.end() :] if opening else text
-        while (ending := _TOKENS_AT_END.search(text)) is not None:
-            text = text[: ending.start()].rstrip()
-    return text.strip()
+
+def _gates() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for mark in sorted(KNOWN_MARKS, key=lambda mark: (-len(mark), mark)):
+        rare = next(character for character in _RARE if character in mark)
+        groups.setdefault((rare, mark[0]), []).append(re.escape(mark))
+    return tuple((rare, re.compile("|".join(marks))) for (rare, _), marks in groups.items())
+
+
+_GATES = _gates()
+
+
+def _marks_in(text: str) -> frozenset[str]:
+    """Which of the known marks the text holds."""
+    found: list[str] = []
+    for rare, pattern in _GATES:
+        if rare in text:
+            found += pattern.findall(text)
+    return frozenset(found)
+
+
+def _active(text: str, marks: frozenset[str], rows: Sequence[Format]) -> tuple[Format, ...]:
+    if rows is FORMATS:
+        return tuple(row for row in rows if row.hint in marks) if marks else ()
+    return tuple(row for row in rows if row.hint in text)

@@ -99,6 +99,11 @@ class Registry:
         folded = fold_name(name)
         return self._variants.get(folded) or self._aliases.get(name) or self._aliases.get(folded)
 
+    def parameters(self, name: str) -> Json:
+        """The schema of a tool's parameters, by any spelling of its name; None: there is none."""
+        spec = self._specs.get(self.resolve(name) or "")
+        return None if spec is None else spec.parameters
+
     def spellings(self, names: Collection[str]) -> frozenset[str]:
         """The names together with their aliases: what counts as naming one of these tools."""
         known = [spec for name in names if (spec := self._specs.get(self.resolve(name) or ""))]
@@ -154,6 +159,18 @@ def tool_names(tools: Json) -> frozenset[str]:
         except _SpecError as problem:
             raise UsageError(f"{label}: {problem}") from None
     return frozenset(names)
+
+
+def tool_parameters(tools: Json) -> dict[str, Json]:
+    """The schemas of the parameters by folded name, as far as the tools are specs."""
+    if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
+        return {}
+    found: dict[str, Json] = {}
+    for _, key, raw in _labelled(tools, "tools"):
+        if not isinstance(raw, str):
+            function = _function_of(raw)
+            found[fold_name(_name_of(function, key))] = function.get("parameters")
+    return found
 
 
 def unique_variants(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

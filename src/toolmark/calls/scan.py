@@ -1,4 +1,5 @@
-"""Reading JSON out of running text, in time that grows with the text and not with its square."""
+"""Reading JSON and Python calls out of running text, in time that grows with the text and not with
+its square."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import json
 import re
 from typing import NamedTuple
 
+from toolmark.calls.python_text import NotPython, PythonCall, calls_at
 from toolmark.core.jsontext import Json, NotJson, parse_json
 
 _decode_from = json.JSONDecoder().raw_decode
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LIST_END = re.compile(r"[ \t\r\n]*([,\]])")
 
-# Work on JSON that turned out broken: this much per character of the text is spent on looking at
+# Work on what turned out broken: this much per character of the text is spent on looking at
 # every nested start again; after that what broke is skipped as a whole.
 _WORK_PER_CHARACTER = 8
 _WORK_AT_LEAST = 100_000
@@ -50,6 +52,11 @@ class Scanner:
         position = self.text.find(mark, start)
         self._found[mark] = (start, position)
         return position
+
+    def find_first(self, marks: tuple[str, ...], start: int) -> int:
+        """Where the first of these marks stands; the end of the text if none does."""
+        places = [place for mark in marks if (place := self.find(mark, start)) >= 0]
+        return min(places, default=len(self.text))
 
     def skip_blanks(self, start: int) -> int:
         match = _BLANKS.match(self.text, start)
@@ -90,6 +97,16 @@ class Scanner:
                 return members, after.end()
             position = self.skip_blanks(after.end())
         return None
+
+    def python_calls_at(self, start: int) -> tuple[list[PythonCall], int] | NotPython:
+        """The Python calls that begin here and where they end, or why there are none."""
+        if start < self._blocked:
+            return NotPython("too much of the text is broken", start)
+        try:
+            return calls_at(self.text, start)
+        except NotPython as error:
+            self._give_up(start, error.position)
+            return error
 
     def reason_at(self, start: int, end: int) -> str:
         """Why the text between is not JSON."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 import msgspec
 
 from toolmark._version import __version__
+from toolmark.calls.formats import Format
 from toolmark.config import RunConfig
 from toolmark.core.jsontext import Json, canonical_json, digest, plain
 from toolmark.core.protocols import Runner
@@ -44,7 +46,12 @@ MAY_GROW = ("limit",)
 
 
 def runner_fingerprint(
-    config: RunConfig, runner: Runner, decoding: Decoding, wrapper_sha256: str | None
+    config: RunConfig,
+    runner: Runner,
+    decoding: Decoding,
+    *,
+    wrapper_sha256: str | None,
+    formats: Sequence[Format],
 ) -> str:
     return digest(
         {
@@ -52,6 +59,7 @@ def runner_fingerprint(
             "prompt_wrapper_sha256": wrapper_sha256,
             "system": config.system,
             "parse_text": config.parse_text,
+            "formats": list(dict.fromkeys(row.name for row in formats)),
             "max_turns": decoding.max_turns,
             "max_tokens": decoding.max_tokens,
             "tool_choice": decoding.tool_choice,

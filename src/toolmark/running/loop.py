@@ -74,6 +74,7 @@ class TrialLoop:
             allowed=offers.allowed,
             max_turns=setup.decoding.max_turns,
             parse_text=setup.config.parse_text,
+            formats=setup.formats,
             miss_reply=setup.config.miss_reply,
         )
         resumed = self._finished

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from toolmark.calls.formats import FORMATS
 from toolmark.calls.registry import Registry
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gates import exit_code
@@ -27,6 +28,7 @@ from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.datasets.schema import item_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, opening_messages, play
+from toolmark.plugins import with_formats
 from toolmark.runners.messages import split_prompt
 from toolmark.runners.replay import OneRecording, recorded_replies
 from toolmark.running.conflicts import located, unasked
@@ -110,6 +112,7 @@ class _Scoring:
         self._dataset = dataset
         self._rules = rules_of(config)
         self._offers = open_offers(config.registry, config.allowlist)
+        self._formats = with_formats(FORMATS)
         self._no_tools = Offers(Registry(()), frozenset())
         self._tools_of_lines: dict[str, Offers] = {}
         self.evaluator = Evaluator(config)
@@ -172,6 +175,7 @@ class _Scoring:
             allowed=offers.allowed,
             max_turns=None,
             parse_text=self._config.parse_text,
+            formats=self._formats,
         )
         offered = None if offers is self._no_tools else offer.names
         replies = recorded_replies(line, opening_messages(sample), registry.sha256)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from toolmark.calls.formats import FORMATS, Format
 from toolmark.config import RunConfig, load_config, placed, with_header
 from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
@@ -22,7 +23,7 @@ from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import OutputFailed, UsageError
-from toolmark.plugins import find_runner
+from toolmark.plugins import find_runner, with_formats
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
@@ -93,6 +94,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     prompts: Prompts
     source: ToolSource
     runner: Runner
+    formats: tuple[Format, ...]
     decoding: Decoding
     fingerprints: Fingerprints
     pinned: dict[str, Check]
@@ -221,13 +223,16 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     decoding = _decoding_of(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
     runner = stack.enter_context(find_runner(config.runner)(options))
+    formats = with_formats(FORMATS)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,
         fixtures_sha256=source.fixtures_sha256,
         tokenizer_fingerprint=runner.tokenizer_fingerprint(),
         prompt_wrapper_sha256=prompts.sha256,
-        runner_fingerprint=runner_fingerprint(config, runner, decoding, prompts.sha256),
+        runner_fingerprint=runner_fingerprint(
+            config, runner, decoding, wrapper_sha256=prompts.sha256, formats=formats
+        ),
         model_fingerprint=runner.model_fingerprint(),
     )
     pinned = compare_pinned(dataset.header, computed)
@@ -246,6 +251,7 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
         prompts=prompts,
         source=source,
         runner=runner,
+        formats=formats,
         decoding=decoding,
         fingerprints=msgspec.structs.replace(
             computed,

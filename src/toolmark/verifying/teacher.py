@@ -50,7 +50,8 @@ def teacher_reply(
 
 def calls_disagree(sample: Sample, offered: frozenset[str], registry: Registry) -> bool:
     """Whether the text makes calls, but not those that the item says the teacher made."""
-    attempts = read_turn(sample.teacher_text or "", offered=offered).attempts
+    text, schema_of = sample.teacher_text or "", registry.parameters
+    attempts = read_turn(text, offered=offered, schema_of=schema_of).attempts
     if not attempts or not sample.expectation.calls:
         return False
     expected = [expected_call(call, registry) for call in sample.expectation.calls]

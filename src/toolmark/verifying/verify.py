@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from toolmark.calls.formats import FORMATS
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gate_rules import rules_on_dataset
 from toolmark.core.gates import exit_code
@@ -23,6 +24,7 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import UsageError
 from toolmark.play import PlaySettings, TrialInput, play
+from toolmark.plugins import with_formats
 from toolmark.runners.replay import OneRecording
 from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
@@ -124,7 +126,10 @@ class _Verification:
 
     def results(self) -> Iterator[Result]:
         settings = PlaySettings(
-            registry=self._offers.registry, allowed=self._offers.allowed, max_turns=None
+            registry=self._offers.registry,
+            allowed=self._offers.allowed,
+            max_turns=None,
+            formats=with_formats(FORMATS),
         )
         origin = Origin(self._fingerprints, NOT_KNOWN)
         for sample in self._dataset.samples():

@@ -291,12 +291,20 @@ def cpu_of(text):
 @pytest.mark.slow  # measures CPU, which a busy machine makes noisy
 @pytest.mark.parametrize(
     "unit",
-    ["{", "<tool_call>", '{"name":', "TOOL_CALL: ", "```json\n{", '{"{"name"',
-     '<tool_call>{"name":"f","arguments":{}}', '{"name":"f","arguments":{'],
+    ["{", "[", "<tool_call>", '{"name":', "TOOL_CALL: ", "```json\n{", '{"{"name"', "</s>", "<think>",
+     '<tool_call>{"name":"f","arguments":{}}', '{"name":"f","arguments":{', "[f(a=", "[f(a='", "[f(a=[1,",
+     "<function=a><parameter=b>x", "<function=a>{", "<tool_call>f<arg_key>a</arg_key><arg_value>",
+     "<|tool_call_begin|>f:0<|tool_call_argument_begin|>{", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{",
+     "<|channel|>analysis<|message|>", "<|channel|>commentary to=f<|message|>{", "[TOOL_CALLS]f[ARGS]{",
+     "[TOOL_CALLS] [{", "functools[{", '<invoke name="f"><parameter name="a">', "<|python_tag|>f(a=",
+     "<|tool_call>call:f{a:", "<|START_ACTION|>[{", "<function_calls>f(a=1)\n"],
 )  # fmt: skip
 def test_twice_the_text_costs_about_twice_the_cpu(unit):
     """With the closing marks far away at the end, where a naive search would look each time."""
-    end = '</tool_call> "name" ```'
+    end = (
+        '</tool_call> "name" ``` </parameter> </function> )] <|end|> <|tool_call_end|> </arg_value>'
+        " </invoke> <tool_call|> <｜tool▁call▁end｜> </function_calls>"
+    )
     short, long = (unit * (size // len(unit)) + end for size in (40_000, 80_000))
     assert cpu_of(long) <= 2.5 * cpu_of(short) + 0.01
 

@@ -15,5 +15,5 @@ def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
     return Block(end, reading.unmarked(elements, _NAME, start, end))
 
 
-# A call has the key "name" somewhere: text without it needs no look at its braces.
-BARE = Format(_NAME, '"name"', r'\{\s*"|\[\s*\{', _read)
+# A call has the key "name" or "tool_name": text without it needs no look at its braces.
+BARE = Format(_NAME, 'name"', r'\{\s*"|\[\s*\{', _read)

@@ -53,4 +53,5 @@ def _body(reading: Reading, start: int) -> tuple[list[Element], int | None]:
     return elements, position if position >= len(reading.text) else None
 
 
-FENCED = Format(_NAME, _FENCE, f"(?<!`){_FENCE}(?!`)", _read)
+# Command-R announces its fence.
+FENCED = Format(_NAME, _FENCE, rf"(?:\bAction:\s*+)?+(?<!`){_FENCE}(?!`)", _read)

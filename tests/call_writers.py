@@ -1,0 +1,197 @@
+"""How each format writes calls, to be read back: the formats' own definitions, turned around."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Call = tuple[str, dict[str, Any]]
+
+
+class Writer(NamedTuple):
+    """`text_after`: an answer may follow the calls. `texts`: strings stand there as they are, so
+    that types come from the schema and the format's own tags cannot be quoted."""
+
+    label: str
+    format: str
+    write: Callable[[Sequence[Call]], str]
+    text_after: bool = True
+    texts: bool = False
+
+
+def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """Specs whose schemas have the types of these arguments."""
+    return [
+        {"name": name, "parameters": {"type": "object", "properties": properties_of(arguments)}}
+        for name, arguments in calls
+    ]
+
+
+def properties_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {key: {"type": type_name(value)} for key, value in arguments.items()}
+
+
+def type_name(value: Any) -> str:
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
+    return "null" if value is None else names.get(type(value), "array")
+
+
+def as_json(call: Call, arguments_key: str = "arguments", name_key: str = "name") -> str:
+    return json.dumps({name_key: call[0], arguments_key: call[1]}, ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def as_python(call: Call) -> str:
+    return f"{call[0]}({', '.join(f'{key}={value!r}' for key, value in call[1].items())})"
+
+
+def as_gemma(value: Any, quote: str) -> str:
+    if isinstance(value, str):
+        return f"{quote}{value}{quote}"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{as_gemma(v, quote)}" for key, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(as_gemma(entry, quote) for entry in value) + "]"
+    return json.dumps(value)
+
+
+def each(write: Callable[[Call], str], between: str = "\n") -> Callable[[Sequence[Call]], str]:
+    return lambda calls: between.join(map(write, calls))
+
+
+def marked(opening: str, closing: str = "") -> Callable[[Sequence[Call]], str]:
+    return each(lambda call: f"{opening}{as_json(call)}{closing}")
+
+
+def listed(opening: str, closing: str = "", **keys: str) -> Callable[[Sequence[Call]], str]:
+    return lambda calls: f"{opening}[{', '.join(as_json(c, **keys) for c in calls)}]{closing}"
+
+
+def tagged(opening: str, parameter: str, parameter_end: str, closing: str) -> Callable[[Call], str]:
+    def write(call: Call) -> str:
+        parameters = "".join(
+            f"{parameter.format(key=key)}{as_text(value)}{parameter_end}"
+            for key, value in call[1].items()
+        )
+        return f"{opening.format(name=call[0])}{parameters}{closing}"
+
+    return write
+
+
+def invoke(space: str) -> Callable[[Call], str]:
+    return tagged(
+        f'<{space}invoke name="{{name}}">\n',
+        f'<{space}parameter name="{{key}}">',
+        f"</{space}parameter>\n",
+        f"</{space}invoke>",
+    )
+
+
+def gemma(opening: str, closing: str, quote: str) -> Callable[[Sequence[Call]], str]:
+    return each(lambda call: f"{opening}call:{call[0]}{as_gemma(call[1], quote)}{closing}", "")
+
+
+def named(before: str, between: str, after: str) -> Callable[[Call], str]:
+    return lambda call: (
+        f"{before}{call[0]}{between}{json.dumps(call[1], ensure_ascii=False)}{after}"
+    )
+
+
+def sectioned(
+    opening: str, write: Callable[[Call], str], closing: str
+) -> Callable[[Sequence[Call]], str]:
+    return lambda calls: opening + "".join(map(write, calls)) + closing
+
+
+QWEN = tagged(
+    "<tool_call>\n<function={name}>\n", "<parameter={key}>\n", "\n</parameter>\n",
+    "</function>\n</tool_call>",
+)  # fmt: skip
+GLM = tagged(
+    "<tool_call>{name}\n", "<arg_key>{key}</arg_key>\n<arg_value>", "</arg_value>\n", "</tool_call>"
+)
+DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+BEGIN, SEPARATOR, END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+KIMI = named("<|tool_call_begin|>functions.", ":0<|tool_call_argument_begin|>", "<|tool_call_end|>")
+HARMONY = named(
+    "<|start|>assistant<|channel|>commentary to=functions.",
+    " <|constrain|>json<|message|>",
+    "<|call|>",
+)
+
+WRITERS = (
+    Writer("hermes", "hermes", marked("<tool_call>\n", "\n</tool_call>")),
+    Writer("hermes list", "hermes", listed("<tool_call>", "</tool_call>")),
+    Writer("qwen3_coder", "qwen3_coder", each(QWEN), texts=True),
+    Writer(
+        "qwen3_coder without the outer tag",
+        "qwen3_coder",
+        each(lambda call: QWEN(call).removeprefix("<tool_call>\n").removesuffix("\n</tool_call>")),
+        texts=True,
+    ),
+    Writer("seed_oss", "qwen3_coder", each(lambda call: QWEN(call).replace("tool_call", "seed:tool_call")), texts=True),
+    Writer("glm45", "glm45", each(GLM), texts=True),
+    Writer("glm47", "glm45", each(lambda call: GLM(call).replace(">\n<", "><"), ""), texts=True),
+    Writer(
+        "hunyuan",
+        "glm45",
+        sectioned(
+            "<tool_calls>",
+            tagged(
+                "<tool_call>{name}<tool_sep>", "<arg_key>{key}</arg_key>\n<arg_value>",
+                "</arg_value>\n", "</tool_call>\n",
+            ),
+            "</tool_calls>",
+        ),
+        texts=True,
+    ),
+    Writer("llama", "llama", lambda calls: "<|python_tag|>" + "; ".join(as_json(c, "parameters") for c in calls)),
+    Writer("llama repeated", "llama", marked("<|python_tag|>", "<|eom_id|>")),
+    Writer("llama in python", "llama", each(lambda call: f"<|python_tag|>{as_python(call).replace('(', '.call(', 1)}")),
+    Writer("llama function", "llama", each(named("<function=", ">", "</function>"))),
+    Writer("pythonic", "pythonic", lambda calls: f"[{', '.join(map(as_python, calls))}]"),
+    Writer("llama4", "pythonic", lambda calls: f"<|python_start|>[{', '.join(map(as_python, calls))}]<|python_end|>"),
+    Writer("lfm2", "pythonic", lambda calls: f"<|tool_call_start|>[{', '.join(map(as_python, calls))}]<|tool_call_end|>"),
+    Writer("lfm2 in JSON", "pythonic", listed("<|tool_call_start|>", "<|tool_call_end|>")),
+    Writer("olmo3", "pythonic", lambda calls: "<function_calls>" + "\n".join(map(as_python, calls)) + "</function_calls>"),
+    Writer("mistral", "mistral", listed("[TOOL_CALLS] ")),
+    Writer("mistral named", "mistral", each(named("[TOOL_CALLS]", "[ARGS]", ""), "")),
+    Writer("mistral with ids", "mistral", each(named("[TOOL_CALLS]", "[CALL_ID]a1b2c3[ARGS]", ""), "")),
+    Writer("mistral without marks inside", "mistral", each(named("[TOOL_CALLS]", "", ""), "")),
+    Writer(
+        "deepseek_v3",
+        "deepseek_v3",
+        sectioned(DEEPSEEK[0], named(f"{BEGIN}function{SEPARATOR}", "\n```json\n", f"\n```{END}"), DEEPSEEK[1]),
+    ),
+    Writer("deepseek_v3_1", "deepseek_v3", sectioned(DEEPSEEK[0], named(BEGIN, SEPARATOR, END), DEEPSEEK[1])),
+    Writer("kimi_k2", "kimi_k2", sectioned("<|tool_calls_section_begin|>", KIMI, "<|tool_calls_section_end|>")),
+    Writer("harmony", "harmony", sectioned("", HARMONY, ""), text_after=False),
+    Writer("granite", "granite", listed("<|tool_call|>")),
+    Writer("granite 20b", "granite", marked("<function_call> ")),
+    Writer("granite at the end", "granite", listed("<tool_call> "), text_after=False),
+    Writer("functools", "functools", listed("functools")),
+    Writer("command_r", "command_r", listed("<|START_ACTION|>", "<|END_ACTION|>", arguments_key="parameters", name_key="tool_name")),
+    Writer("command_r fenced", "fenced", listed("Action: ```json\n", "\n```", arguments_key="parameters", name_key="tool_name")),
+    Writer("gemma4", "gemma", gemma("<|tool_call>", "<tool_call|>", '<|"|>'), texts=True),
+    Writer("functiongemma", "gemma", gemma("<start_function_call>", "<end_function_call>", "<escape>"), texts=True),
+    Writer("minimax", "invoke", sectioned("<minimax:tool_call>\n", invoke(""), "\n</minimax:tool_call>"), texts=True),
+    Writer("deepseek_v3_2", "invoke", sectioned("<｜DSML｜function_calls>\n", invoke("｜DSML｜"), "\n</｜DSML｜function_calls>"), texts=True),
+    Writer("step3", "invoke", sectioned("<｜tool_calls_begin｜>", invoke("steptml:"), "<｜tool_calls_end｜>"), texts=True),
+    Writer("minicpm", "invoke", each(tagged('<function name="{name}">', '<param name="{key}">', "</param>", "</function>")), texts=True),
+    Writer("longcat", "longcat", marked("<longcat_tool_call>", "</longcat_tool_call>")),
+    Writer("nemotron", "nemotron", listed("<TOOLCALL>", "</TOOLCALL>")),
+    Writer("jamba", "jamba", listed("<tool_calls>", "</tool_calls>")),
+    Writer("internlm", "internlm", marked("<|action_start|><|plugin|>", "<|action_end|>")),
+    Writer("gigachat", "gigachat", marked("<|function_call|>")),
+    Writer("gigachat role", "gigachat", marked("<|message_sep|>\n\nfunction call<|role_sep|>\n")),
+    Writer("tool_call_prefix", "tool_call_prefix", marked("TOOL_CALL: ")),
+    Writer("fenced", "fenced", marked("```json\n", "\n```")),
+    Writer("bare", "bare", each(as_json, "; ")),
+    Writer("bare list", "bare", listed("")),
+)  # fmt: skip
+JSON_WRITERS = tuple(writer for writer in WRITERS if not writer.texts)
+TEXT_WRITERS = tuple(writer for writer in WRITERS if writer.texts)
