@@ -68,7 +68,7 @@ class TextWrapper:
     def __init__(self, path: Path, source: str, sha256: str) -> None:
         self.source, self.sha256 = source, sha256
         self._template = Template(source)
-        found: set[str | None] = set()
+        found: list[str] = []
         for match in Template.pattern.finditer(source):
             name = match["named"] or match["braced"]
             line = source.count("\n", 0, match.start()) + 1
@@ -77,11 +77,10 @@ class TextWrapper:
             if name is not None and name not in VARIABLES:
                 there_is = ", ".join(f"${one}" for one in VARIABLES)
                 raise UsageError(f"{path}:{line}: ${name} is unknown; there is: {there_is}")
-            found.add(name)
-        self.variables = frozenset(found) & frozenset(VARIABLES)
+            found += [name] if name else []
+        self.variables = frozenset(found)
 
     def render(self, *, user: str, system: str, tools: Sequence[Json]) -> Messages:
         listed = json.dumps(list(tools), ensure_ascii=False) if "tools" in self.variables else ""
         text = self._template.substitute(user=user, system=system, tools=listed)
         return [{"role": "user", "content": well_formed(text)}]
-
