@@ -278,6 +278,11 @@ def _keeps_tools(session: _Session) -> Finding:
                 "the model may know another form of tools from its training",
                 "if it was trained with another form, write that form into a prompt wrapper",
             )
+        case "raw":
+            return Finding(
+                "note",
+                "the prompt is the text of the wrapper: only $tools brings tools into it",
+            )
     return Finding("unchecked", "this runner does not show the prompt that the model gets")
 
 
