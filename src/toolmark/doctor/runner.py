@@ -18,7 +18,7 @@ from toolmark.errors import Incomplete, ToolmarkError, UsageError
 from toolmark.grounding.ground import ground
 from toolmark.play import Played, PlaySettings, TrialInput, play, play_in_step
 from toolmark.plugins import find_runner
-from toolmark.running.driving import Drive, driver, side_by_side
+from toolmark.running.driving import Drive, driver
 from toolmark.running.offers import Offers, open_offers
 from toolmark.running.prompts import Prompts, open_prompts
 from toolmark.running.run import decoding_of
@@ -191,15 +191,22 @@ class _Session:
                 return self.drive(runner.answer(batch))
 
             return list(play_in_step(iter(trials), answer, runner.max_batch, source, settings))
-        waiting = iter(trials)
-        played: list[Played] = []
+        return [one for chunk in _chunks(trials, runner.max_batch) for one in self._at_once(chunk)]
 
-        async def work() -> None:
-            for trial in waiting:
-                played.extend(await play([trial], runner, source, settings))
+    def _at_once(self, trials: Sequence[TrialInput]) -> list[Played]:
+        import asyncio  # opens a socket pair, so only where it is needed
 
-        self.drive(side_by_side(work, min(runner.max_batch, len(trials))))
-        return played
+        async def work() -> list[list[Played]]:
+            return await asyncio.gather(
+                *(play([trial], self.runner, _FixedResult(), self._settings) for trial in trials)
+            )
+
+        return [one for played in self.drive(work()) for one in played]
+
+
+def _chunks(trials: Sequence[TrialInput], size: int) -> Iterator[Sequence[TrialInput]]:
+    for start in range(0, len(trials), size):
+        yield trials[start : start + size]
 
 
 def _tool_of(offers: Offers) -> str:
