@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-
 from tests.scripted import Scripted, plug
+
 from toolmark.cli import main
 from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import BadInput, FingerprintMismatch, UsageError
@@ -59,10 +59,9 @@ def test_a40_a121_every_sample_reaches_the_model_wrapped(project, wrap, monkeypa
 
 
 def test_show_prompt_shows_the_wrapped_prompt(project, wrap, capsys):
-    assert main(
-        ["run", "--in", str(project.dataset), "--model", str(project.answers)]
-        + ["--prompt-wrapper", wrap(J2), "--system", "S", "--show-prompt", "s000"]
-    ) == 0  # fmt: skip
+    files = ["--in", str(project.dataset), "--model", str(project.answers)]
+    flags = ["--prompt-wrapper", wrap(J2), "--system", "S", "--show-prompt", "s000"]
+    assert main(["run", *files, *flags]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["messages"] == [
         {"role": "system", "content": "S"},
@@ -147,9 +146,18 @@ PARTS = [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url
     [
         ([FIRST, ANSWER], "prompt: cannot be wrapped: the last message must be the user's"),
         ([SYSTEM], "prompt: cannot be wrapped: the last message must be the user's"),
-        ([SYSTEM, SYSTEM, LAST], "prompt: cannot be wrapped: only the first message may be a system"),
-        ([FIRST, SYSTEM, LAST], "prompt: cannot be wrapped: only the first message may be a system"),
-        ([{"role": "user", "content": PARTS}], "prompt: cannot be wrapped: system and user content must"),
+        (
+            [SYSTEM, SYSTEM, LAST],
+            "prompt: cannot be wrapped: only the first message may be a system",
+        ),
+        (
+            [FIRST, SYSTEM, LAST],
+            "prompt: cannot be wrapped: only the first message may be a system",
+        ),
+        (
+            [{"role": "user", "content": PARTS}],
+            "prompt: cannot be wrapped: system and user content must",
+        ),
     ],
 )
 def test_a_prompt_that_cannot_be_wrapped_is_named_by_file_and_line(project, wrap, prompt, what):

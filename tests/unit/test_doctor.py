@@ -3,8 +3,8 @@
 import json
 
 import pytest
-
 from tests.scripted import Scripted, calling, plug
+
 from toolmark.cli import main
 from toolmark.core.protocols import Failure, Observed, Reply
 from toolmark.doctor.runner import CHECKS
@@ -50,7 +50,10 @@ def test_a_good_runner_is_found_good(examined, suspends):
     code, findings, _ = examined(runner)
     assert (code, set(verdicts(findings))) == (0, {"ok"})
     assert findings["reachable"]["found"] == "scripted is ready with the model the-model"
-    assert findings["calls_tools"]["found"] == 'web.search {"q":"open issues parser"}, as a structured call'
+    assert (
+        findings["calls_tools"]["found"]
+        == 'web.search {"q":"open issues parser"}, as a structured call'
+    )
     assert findings["uses_results"]["found"] == '"There are 4,217 open issues."'
     assert findings["equal_on_repeat"]["found"] == "0 of 5 repeats differ (0%)"
     assert runner.closed == 1
@@ -75,7 +78,9 @@ def test_settings_are_those_of_a_run(examined, tmp_path):
     tools = [{"name": name, "parameters": {"type": "object"}} for name in ("zip", "add")]
     (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
     runner = Scripted(lambda one: Reply(text="No."), suspends=True)
-    flags = "--prompt-wrapper w.j2 --system S --registry tools.json --temperature 0.7 --max-tokens 9"
+    flags = (
+        "--prompt-wrapper w.j2 --system S --registry tools.json --temperature 0.7 --max-tokens 9"
+    )
     code, findings, _ = examined(runner, *flags.split(), "--repeat", "3")
     assert code == 1
     assert findings["equal_on_repeat"]["found"] == "0 of 3 repeats differ (0%)"
@@ -92,7 +97,10 @@ def test_settings_are_those_of_a_run(examined, tmp_path):
         (Reply(text="I cannot search."), 'no call came, but "I cannot search."'),
         (calling("web_search", '{"q": '), "a call that cannot be read (the arguments are not JSON"),
         (calling("web_search", {"query": "x"}), "arguments that the tool does not take"),
-        (calling("web_open", {"url": "https://example.com"}), "a call of web.open, which was not offered"),
+        (
+            calling("web_open", {"url": "https://example.com"}),
+            "a call of web.open, which was not offered",
+        ),
         (Reply(text='<tool_call>{"name": "web.search"'), "a call that cannot be read"),
     ],
 )
@@ -107,7 +115,9 @@ def test_a_model_that_calls_no_tool_rightly_is_wrong(examined, reply, found):
 
 def test_a_call_in_the_text_is_read_and_said(examined):
     text = 'I look. <tool_call>{"name": "web.search", "arguments": {"q": "x"}}</tool_call>'
-    code, findings, _ = examined(Scripted(lambda one: Reply(text=text if one.turn == 1 else "4217")))
+    code, findings, _ = examined(
+        Scripted(lambda one: Reply(text=text if one.turn == 1 else "4217"))
+    )
     assert findings["calls_tools"]["verdict"] == "ok"
     assert "written in the text (hermes)" in findings["calls_tools"]["found"]
     assert findings["answers"]["found"] == "called web.search, though no tool was offered"
@@ -157,7 +167,9 @@ def test_whether_the_template_keeps_tools_comes_from_the_runner(examined, block,
     assert (code, findings["template_keeps_tools"]["verdict"]) == (0, verdict)
 
 
-@pytest.mark.parametrize(("flags", "verdict", "code"), [((), "note", 0), (("--determinism-mode",), "wrong", 1)])
+@pytest.mark.parametrize(
+    ("flags", "verdict", "code"), [((), "note", 0), (("--determinism-mode",), "wrong", 1)]
+)
 def test_the_flip_rate_counts_repeats_that_differ_from_the_first(examined, flags, verdict, code):
     answers = iter(["4217", "4217!", "4217", "4217?", "4217"])
 
@@ -227,7 +239,10 @@ def test_what_the_runner_observed_is_shown(examined, capsys):
     )
     code, findings, whole = examined(runner)
     assert (code, findings["warnings"]["found"]) == (0, "the server changed")
-    assert (whole["provenance"], whole["measured"]) == ({"base_url": "http://x/v1"}, {"requests": 13})
+    assert (whole["provenance"], whole["measured"]) == (
+        {"base_url": "http://x/v1"},
+        {"requests": 13},
+    )
     assert main(["doctor", *FLAGS]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "ok    reachable             scripted is ready with the model the-model"
@@ -256,7 +271,9 @@ def test_people_are_told_what_it_means_and_what_next(examined, capsys):
         ([*FLAGS, "--allowlist", "none.json"], "--allowlist: allows no tool"),
     ],
 )
-def test_a_wrong_setting_is_exit_2_and_nothing_is_asked(tmp_path, monkeypatch, capsys, flags, message):
+def test_a_wrong_setting_is_exit_2_and_nothing_is_asked(
+    tmp_path, monkeypatch, capsys, flags, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "none.json").write_text("[]", "utf-8")
     runner = Scripted(good)

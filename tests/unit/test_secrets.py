@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-
 from tests.scripted import Scripted, calling, plug
+
 from toolmark.cli import main
 from toolmark.config import load_config
 from toolmark.core.protocols import Failure, Reply
@@ -114,8 +114,14 @@ def test_no_secret_is_in_a_fingerprint(runner, monkeypatch):
         ("headers: {Cookie: marker-a}", "headers.Cookie: a secret must not stand in a file"),
         ("headers: {X-My-Secret: marker-a}", "headers.X-My-Secret: a secret must not"),
         ("base_url: http://me:marker-a@host/v1", "toolmark.yaml:2: base_url: a password must not"),
-        ("api_key: ${NOT_SET}", "toolmark.yaml:2: api_key: the environment variable NOT_SET is not set"),
-        ("headers:\n  X-Team: ${NOT_SET}", "toolmark.yaml:3: headers.X-Team: the environment variable"),
+        (
+            "api_key: ${NOT_SET}",
+            "toolmark.yaml:2: api_key: the environment variable NOT_SET is not set",
+        ),
+        (
+            "headers:\n  X-Team: ${NOT_SET}",
+            "toolmark.yaml:3: headers.X-Team: the environment variable",
+        ),
         (
             "extra_body:\n  a:\n    b: [{c: '${NOT_SET}'}]",
             "toolmark.yaml:4: extra_body.a.b.c: the environment variable NOT_SET is not set",
