@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from toolmark.doctor.runner import PLAIN_PROMPT, PREFERRED_PROMPT
 from toolmark.plugins import runner_names
 from toolmark.resources import data_path, demo_paths
 
 ROOT = Path(__file__).parents[2]
-TINY = data_path("tiny")
+TINY = data_path("tiny", "model")
 
 SERVED = """
   --runner openai_http
@@ -40,6 +41,13 @@ LOCAL = """
   --seed 42
   --temperature 0.0
 """
+
+SEARCH = {"name": "web.search", "arguments": {"q": "open issues parser"}, "turn": 1}
+FIRST, LAST = {"start": 0, "end": 0}, {"start": 0, "end": 6}
+DOCTORS = {
+    PLAIN_PROMPT: {"model_output": "Hello.", "tool_trace": [], "turns": [LAST]},
+    PREFERRED_PROMPT: {"model_output": "4,217.", "tool_trace": [SEARCH], "turns": [FIRST, LAST]},
+}
 
 needs_http = pytest.mark.skipif(
     "openai_http" not in runner_names(), reason="the runner openai_http is not here yet"
@@ -67,6 +75,8 @@ class FixedModel:
             opening = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             spoken = sum(message["role"] == "assistant" for message in opening)
             self._openings[_key(opening)] = spoken, answers[item["metadata"]["sample_id"]]
+        for prompt, answer in DOCTORS.items():
+            self._openings[_key([{"role": "user", "content": prompt}])] = 0, answer
 
     def message(self, request: dict) -> dict:
         """The next turn. Only a prompt that arrived unchanged is known."""
@@ -211,16 +221,24 @@ def test_a46_the_sharded_command_runs_as_printed(python, checkout, endpoint):
     assert sorted(found) == sorted(asked)
 
 
+DOCTOR = "-m toolmark doctor --runner openai_http --model gpt-xyz --max-retries 0"
+
+
 @needs_http
-def test_the_doctor_finds_the_served_model_as_it_is(python, checkout, endpoint):
-    """The fixed model knows only its own prompts: the doctor says so and ends with 4."""
-    finished = python(
-        *"-m toolmark doctor --runner openai_http --model gpt-xyz --max-retries 0".split(),
-        cwd=checkout,
-        **endpoint,
-    )
+def test_the_doctor_finds_the_served_model_well(python, checkout, endpoint):
+    finished = python(*DOCTOR.split(), "--json", cwd=checkout, **endpoint)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    findings = json.loads(finished.stdout)["findings"]
+    assert findings["calls_tools"]["found"].endswith("as a structured call")
+    assert findings["uses_results"]["verdict"] == "ok"
+    assert findings["equal_on_repeat"]["found"] == "0 of 5 repeats differ (0%)"
+
+
+@needs_http
+def test_the_doctor_says_that_nobody_is_there(python, checkout):
+    finished = python(*DOCTOR.split(), "--base-url", "http://127.0.0.1:9/v1", cwd=checkout)
     assert finished.returncode == 4, finished.stdout + finished.stderr
-    assert finished.stdout.startswith("ok    reachable")
+    assert finished.stdout.startswith("WRONG reachable")
 
 
 @needs_local
