@@ -69,7 +69,7 @@ def test_it_is_asked_as_a_run_would_ask(examined):
     assert (len(tool), {one.trial for one in tool}) == (12, {0})
     assert tool[0].tools[0]["function"]["parameters"]["required"] == ["q"]
     assert [message["role"] for message in tool[1].messages] == ["user", "assistant", "tool"]
-    assert json.loads(tool[1].messages[-1]["content"])["count"] == 4217
+    assert json.loads(tool[1].messages[-1]["content"])["summary"] == "there are 4217 open issues"
     assert runner.options.decoding.temperature == 0.0
 
 
@@ -95,6 +95,7 @@ def test_settings_are_those_of_a_run(examined, tmp_path):
     ("reply", "found"),
     [
         (Reply(text="I cannot search."), 'no call came, but "I cannot search."'),
+        (Reply(text="Let me", finish="length"), 'cut off before a call came, but "Let me"'),
         (calling("web_search", '{"q": '), "a call that cannot be read (the arguments are not JSON"),
         (calling("web_search", {"query": "x"}), "arguments that the tool does not take"),
         (
@@ -133,7 +134,10 @@ def test_a_model_that_does_not_use_results_is_noted(examined, last, said):
         Scripted(lambda one: Reply(text=last) if one.turn > 1 else good(one))
     )
     assert (code, findings["uses_results"]["verdict"]) == (0, "note")
-    assert findings["uses_results"]["found"] == f"was told 4217, and answered {said}"
+    assert (
+        findings["uses_results"]["found"]
+        == f"was told that there are 4217 open issues, and answered {said}"
+    )
 
 
 def test_a_single_shot_never_sees_a_result(examined):

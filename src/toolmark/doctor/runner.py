@@ -30,12 +30,10 @@ REPEATS = 5
 PLAIN_ID, TOOL_ID = "doctor-plain", "doctor-tool"
 PLAIN_PROMPT = "Say hello in one short sentence."
 PREFERRED_TOOL = "web.search"
-PREFERRED_PROMPT = (
-    "How many open issues does the parser have? Search for: open issues parser."
-    " Then tell me the count."
-)
+PREFERRED_PROMPT = 'Search the web for "open issues" and tell me what you find.'
 OTHER_PROMPT = "Call the tool {name} once, with arguments that fit it, and tell me what it returns."
-RESULT: dict[str, Json] = {"ok": True, "count": 4217, "summary": "There are 4217."}
+FACT = "there are 4217 open issues"
+RESULT: dict[str, Json] = {"ok": True, "summary": FACT}
 SHOWN = 80
 # Where a runner says in its fingerprint parts how the prompt holds the tools.
 TOOLS_BLOCK = "tools_block"
@@ -244,7 +242,8 @@ def _calls_tools(session: _Session) -> Finding:
     calls = [entry for entry in trace.tool_trace if entry.turn in (1, None)]
     if not calls:
         _finished(played)
-        return Finding("wrong", f"no call came, but {_quoted(trace.model_output)}", *_NO_CALL)
+        came = "cut off before a call came" if trace.stop == "truncated" else "no call came"
+        return Finding("wrong", f"{came}, but {_quoted(trace.model_output)}", *_NO_CALL)
     bad = next((call for call in calls if _what_is_wrong(call)), None)
     if bad is not None:
         return Finding("wrong", f"{_what_is_wrong(bad)}: {_quoted(bad.raw or '')}", *_BAD_CALL)
@@ -268,7 +267,7 @@ def _uses_results(session: _Session) -> Finding:
     said = _quoted(last) if last else "an empty text"
     return Finding(
         "note",
-        f"was told {RESULT['count']}, and answered {said}",
+        f"was told that {FACT}, and answered {said}",
         "it may not see what tools return, or not make use of it",
         "try `toolmark run` on a few samples, and look at one with `toolmark show`",
     )
