@@ -11,6 +11,7 @@ from toolmark.cli import main
 from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import BadInput, FingerprintMismatch, UsageError
 from toolmark.resources import data_path
+from toolmark.running.rescore import score_file
 from toolmark.running.run import dry_run, run, show_prompt
 
 J2 = '{"system": "{{ system }}", "user": "<<{{ user }}>>"}'
@@ -136,6 +137,16 @@ def test_a123_a_changed_wrapper_is_refused_on_resume_by_name(project, wrap, monk
 def test_the_wrapper_decides_how_answers_are_read(project, settings, extractor):
     project.run(**settings)
     assert {line["span_extractor"] for line in project.results()} == {extractor}
+
+
+def test_scoring_again_reads_wrapped_answers_as_the_run_did(project):
+    wrapper = str(data_path("prompt_wrappers/integration_marker.j2"))
+    before = project.run(prompt_wrapper=wrapper).report
+    for settings in ({}, {"in": str(project.dataset)}):
+        again = score_file(project.out, settings).report
+        assert again.metrics == before.metrics
+    other = {"in": str(project.dataset), "span_extractor": "claims"}
+    assert score_file(project.out, other).report.metrics != before.metrics
 
 
 PARTS = [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
