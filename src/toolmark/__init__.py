@@ -15,6 +15,7 @@ _PUBLIC: dict[str, str] = {
     "parse_tool_calls": "toolmark.api",
     "redact_pii": "toolmark.scorers.redaction",
     "registry_sha256": "toolmark.calls.registry",
+    "render_prompt": "toolmark.runners.wrappers",
     "run": "toolmark.api",
     "sample_id_of": "toolmark.core.identity",
     "score_item": "toolmark.api",

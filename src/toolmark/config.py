@@ -117,13 +117,14 @@ _HEADER_FIELDS = (
 )
 _SPELLINGS = {"in": "dataset"}
 _LISTS = frozenset({"only", "slice", "strict_keys", "url_allowlist"})
+_SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
 _SETTABLE = frozenset(_TYPES) - {"sources", "places", "config_file"}
 _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
-_READ = ("dataset", "model", "registry", "allowlist", "failed_from")
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper")
 _WRITTEN = ("out", "report")
 
 
@@ -181,11 +182,14 @@ def placed(config: RunConfig, error: UsageError) -> UsageError:
     if found is None:
         return error
     origin, name, what = found.groups()
-    key = name.replace("-", "_") if origin == "--" else name
-    if origin == "--" and config.source_of(_SPELLINGS.get(key, key)) != "config":
+    field, *below = name.split(".")
+    field = field.replace("-", "_") if origin == "--" else field
+    key = ".".join((field, *below))
+    field = _SPELLINGS.get(field, field)
+    if origin == "--" and config.source_of(field) != "config":
         return error
     start = ("header",) if origin.startswith("dataset") else ()
-    path = (*start, *_SPELLINGS.get(key, key).split("."))
+    path = (*start, field, *below)
     known = (config.places.get(".".join(path[:size])) for size in range(len(path), 0, -1))
     place = next(filter(None, known), None)
     return error if place is None else UsageError(f"{place}: {key}: {what}")
@@ -299,7 +303,8 @@ def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
         options = get_args(_TYPES[field])
         if options and all(isinstance(option, str) for option in options):
             raise layer.error((key,), f"must be {listed(options)}, not {shown(value)}") from None
-        raise layer.error((key,), f"{typed_problem(error)}: {shown(value)}") from None
+        found = "" if field in _SECRET else f": {shown(value)}"
+        raise layer.error((key,), f"{typed_problem(error)}{found}") from None
 
 
 def _gate_layers(

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"numpy", "rich", "aiohttp", "torch", "msgspec", "transformers", "argparse", "yaml"}
+HEAVY = {
+    "numpy",
+    "rich",
+    "aiohttp",
+    "torch",
+    "msgspec",
+    "transformers",
+    "argparse",
+    "yaml",
+    "jinja2",
+}
 LOADED = "import sys, json; print(json.dumps(sorted({n.partition('.')[0] for n in sys.modules})))"
 OVERVIEW = """
 import contextlib, io, toolmark.cli

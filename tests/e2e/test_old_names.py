@@ -22,6 +22,7 @@ PATHS = {
     "a25_scorer": "eval/scoring/scorer.py",
     "a25_metrics": "eval/scoring/metrics.py",
     "a26": "eval/reports/summarize.py",
+    "a40": "eval/prompt_wrappers/minimal_system_user.j2",
     "a28": "data/contextual_final.s0.jsonl",
 }
 

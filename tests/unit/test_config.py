@@ -246,9 +246,12 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed = {"gates", "sources", "places", "config_file"}
     changed |= {"max_turns", "strict_keys", "url_allowlist"}
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
+    changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
+    changed |= {"model_revision", "adapter", "prompt_wrapper", "system"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name
     assert config.gates[1].gates["integration_coverage"] == {"bound": 0.98}
+    assert (config.api_key, config.headers) == ("${MY_API_KEY}", {"X-Api-Token": "${MY_TOKEN}"})
 
 
 def test_environment_and_locale_change_nothing(monkeypatch):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
@@ -21,6 +22,7 @@ import msgspec
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, digest
 from toolmark.core.samples import Header, Kind, Sample, expectation_of, sample_of
+from toolmark.datasets.located import located_items
 from toolmark.datasets.schema import (
     BadHeader,
     header_of,
@@ -73,6 +75,12 @@ class Dataset:
                 raise self._changed()
             stream.seek(0)
             yield from self._second_reading(stream)
+
+    def line_of(self, sample: Sample) -> int:
+        """Where a sample stands. Read again to find out: of a million no place is kept."""
+        with self._source.open() as stream:
+            items = islice(located_items(stream, self.name), sample.index, None)
+            return next(line.number for line, _ in items)
 
     def _second_reading(self, stream: BinaryIO) -> Iterator[Sample]:
         hasher = hashlib.sha256()

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from toolmark.core.jsontext import Json
 from toolmark.core.samples import MARKER, Sample
+from toolmark.datasets.reader import Dataset
 from toolmark.errors import UsageError
 from toolmark.play import opening_messages
-from toolmark.runners.wrappers import Wrapper, context_of, open_wrapper
-
-Messages = list[dict[str, Json]]
+from toolmark.runners.wrappers import Messages, Wrapper, open_wrapper
+from toolmark.running.offers import Offers
+from toolmark.running.selection import Selection
+from toolmark.store.problems import Problems
 
 
 class Prompts:
@@ -25,32 +27,65 @@ class Prompts:
         self.asks_for_marker = MARKER in (system or "") or (
             wrapper is not None and MARKER in wrapper.source
         )
+        self.loses_prompt = wrapper is not None and "user" not in wrapper.variables
 
     def opening(self, sample: Sample, tools: Sequence[Json]) -> Messages:
         messages = opening_messages(sample)
-        system, user = context_of(messages)
-        if self._wrapper is None:
-            if self._system and system is None:
-                return [{"role": "system", "content": self._system}, *messages]
-            return messages
-        others = [message for message in messages if message.get("role") != "system"]
-        if system is None:
-            system = self._system or ""
-        if not isinstance(system, str) or not isinstance(user, str):
-            raise UsageError(
-                f"--prompt-wrapper: sample {sample.sample_id} has no user text that a wrapper"
-                " could hold"
-            )
-        if others[-1].get("role") != "user" or (self.raw and len(others) > 1):
-            raise UsageError(
-                f"--prompt-wrapper: sample {sample.sample_id} is a conversation"
-                " whose last message alone cannot be wrapped; use a .j2 wrapper, and prompts that"
-                " end with the user"
-            )
-        made = self._wrapper.render(user=user, system=system, tools=tools)
+        first = messages[0] if messages and messages[0].get("role") == "system" else None
+        if self._wrapper is not None:
+            return self._wrapped(self._wrapper, first, messages, tools)
+        if self._system and first is None:
+            return [{"role": "system", "content": self._system}, *messages]
+        return messages
+
+    def _wrapped(
+        self,
+        wrapper: Wrapper,
+        first: dict[str, Json] | None,
+        messages: Messages,
+        tools: Sequence[Json],
+    ) -> Messages:
+        """The first system and the last user message through the wrapper; between them the
+        conversation stays as it is."""
+        others = messages if first is None else messages[1:]
+        system = self._system or "" if first is None else first.get("content")
+        last: dict[str, Json] = others[-1] if others else {}
+        if last.get("role") != "user":
+            raise UsageError("cannot be wrapped: the last message must be the user's")
+        if any(message.get("role") == "system" for message in others):
+            raise UsageError("cannot be wrapped: only the first message may be a system message")
+        if wrapper.raw and len(others) > 1:
+            raise UsageError("is a conversation, which no flat text can hold; use a .j2 wrapper")
+        if not isinstance(system, str) or not isinstance(last.get("content"), str):
+            raise UsageError("cannot be wrapped: system and user content must be plain text")
+        made = wrapper.render(user=last["content"], system=system, tools=tools)
         before = [message for message in made if message["role"] == "system"]
-        return [*before, *others[:-1], *(one for one in made if one["role"] == "user")]
+        opening = [*before, *others[:-1], *(one for one in made if one["role"] == "user")]
+        if not opening:
+            raise UsageError("the wrapper leaves nothing of it")
+        return opening
 
 
 def open_prompts(path: str | None, system: str | None) -> Prompts:
     return Prompts(None if path is None else open_wrapper(Path(path)), system)
+
+
+def check_prompts(
+    prompts: Prompts, dataset: Dataset, selection: Selection, offers: Offers
+) -> list[str]:
+    """Refuses prompts that cannot be wrapped, each named by its line, and warns of a wrapper that
+    leaves the prompt out."""
+    if prompts.sha256 is None:
+        return []
+    problems = Problems(dataset.name)
+    for sample in selection.chosen(dataset.samples()):
+        try:
+            prompts.opening(sample, offers.to(sample).tools)
+        except UsageError as error:
+            problems.add(dataset.line_of(sample), f"prompt: {error}")
+            if problems.enough:
+                break
+    problems.raise_if_any()
+    if prompts.loses_prompt:
+        return ["the prompt wrapper never uses `user`: every sample gets the same prompt"]
+    return []

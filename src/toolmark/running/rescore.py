@@ -187,10 +187,16 @@ class _Scoring:
         return self.evaluator.result(played, offer, self._origin(line), extractor=extractor)
 
     def _extractor(self, line: Recorded) -> Extractor | None:
-        """A line knows what its dataset had decided, unless somebody decides anew."""
+        """A line knows what its dataset and its wrapper had decided, unless somebody decides anew.
+        A dataset alone cannot: it does not know the wrapper."""
+        if not isinstance(line, RecordedAnswer):
+            return None
+        marks = line.fingerprints
+        if marks and marks.prompt_wrapper_sha256 and self._config.span_extractor == "auto":
+            return line.span_extractor
         if self._dataset is not None or self._config.source_of("span_extractor") != "default":
             return None
-        return line.span_extractor if isinstance(line, RecordedAnswer) else None
+        return line.span_extractor
 
     def _scoring(self, line: RecordedAnswer) -> Scoring:
         """What the line was scored with, except where a dataset or an option decides anew."""

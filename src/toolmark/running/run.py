@@ -41,7 +41,7 @@ from toolmark.running.offers import (
     open_offers,
     open_source,
 )
-from toolmark.running.prompts import Prompts, open_prompts
+from toolmark.running.prompts import Prompts, check_prompts, open_prompts
 from toolmark.running.selection import Selection, select
 from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
@@ -218,9 +218,11 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
     offers = open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
-    prompts = _opened_prompts(config, dataset, offers)
+    prompts = open_prompts(config.prompt_wrapper, config.system)
+    selection = select(config, dataset)
+    warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(config.fixtures, offers.registry)
-    decoding = _decoding_of(config)
+    decoding = decoding_of(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
     runner = stack.enter_context(find_runner(config.runner)(options))
     formats = with_formats(FORMATS)
@@ -246,7 +248,7 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     return Setup(
         config=config,
         dataset=dataset,
-        selection=select(config, dataset),
+        selection=selection,
         offers=offers,
         prompts=prompts,
         source=source,
@@ -262,14 +264,6 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
         rules=rules_of(config),
         warnings=tuple(warnings),
     )
-
-
-def _opened_prompts(config: RunConfig, dataset: Dataset, offers: Offers) -> Prompts:
-    prompts = open_prompts(config.prompt_wrapper, config.system)
-    if config.prompt_wrapper is not None:
-        for sample in dataset.samples():  # a prompt that cannot be wrapped is found before the run
-            prompts.opening(sample, offers.to(sample).tools)
-    return prompts
 
 
 def _report(setup: Setup, summariser: Summariser, timing: Timing, observed: Observed) -> Report:
@@ -316,7 +310,7 @@ def _dataset_of(config: RunConfig) -> Path | Literal["-"]:
     return "-" if config.dataset == "-" else Path(config.dataset)
 
 
-def _decoding_of(config: RunConfig) -> Decoding:
+def decoding_of(config: RunConfig) -> Decoding:
     own_length = config.runner in OWN_LENGTH
     fixed = config.determinism_mode
     return Decoding(

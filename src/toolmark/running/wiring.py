@@ -15,6 +15,7 @@ from toolmark.running.offers import Offers
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # Headers whose value is a secret by its nature: never written out in a config file.
 _SECRET_HEADERS = re.compile(r"authorization|cookie|token|secret|key", re.IGNORECASE)
+_PASSWORD = re.compile(r"//[^/@]*:(?!\$\{)[^/@]+@")
 
 
 def runner_options(
@@ -39,6 +40,8 @@ def runner_options(
 
 
 def _served(config: RunConfig) -> Served:
+    if config.source_of("base_url") == "config" and _PASSWORD.search(config.base_url or ""):
+        raise UsageError("--base-url: a password must not stand in a file: write ${NAME}")
     if config.api_key is not None and not _VARIABLE.fullmatch(config.api_key):
         raise UsageError("--api-key: a key must not stand in a file: write ${NAME_OF_A_VARIABLE}")
     for name, value in config.headers.items():

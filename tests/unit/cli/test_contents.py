@@ -75,7 +75,8 @@ def test_run_takes_every_flag_of_the_earlier_harness_by_name():
     flags = set(words_by_command()["run"])
     earlier = """--runner --model --in --out --report --fixtures --seed --temperature
         --min-eligible-for-gates --fail-on-fingerprint-mismatch --no-fail-on-fingerprint-mismatch
-        --num-shards --shard-index --max-tokens --fail-on-gate-failure --no-fail-on-gate-failure"""
+        --num-shards --shard-index --max-tokens --fail-on-gate-failure --no-fail-on-gate-failure
+        --prompt-wrapper --determinism-mode"""
     ours = """--config --registry --allowlist --parse-text --max-turns --repeat --span-extractor
         --integration-span-cap --only --slice --failed-from --limit --dry-run --show-prompt --resume
         --restart --redact-pii --max-errors --fail-on-inconclusive --gate --privacy-echo --top-p

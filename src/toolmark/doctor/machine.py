@@ -36,6 +36,8 @@ DEPENDENCIES = (
     "python-stdnum",
     "numpy",
     "rich",
+    "aiohttp",
+    "Jinja2",
 )
 
 
