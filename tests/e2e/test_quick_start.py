@@ -208,6 +208,7 @@ def test_a68_the_served_command_runs_as_printed(python, checkout, server, endpoi
 
 
 @needs_http
+@pytest.mark.slow
 def test_a46_the_sharded_command_runs_as_printed(python, checkout, endpoint):
     """Four shards into four files, which together hold every sample once."""
     found: list[str] = []

@@ -44,7 +44,10 @@ _NO_CALL = (
     " (vLLM: --enable-auto-tool-choice --tool-call-parser)? A prompt wrapper that lists the tools"
     " may help",
 )
-_BAD_CALL = ("such calls count as invalid", "see the formats that are read: docs/formats.md")
+_BAD_CALL = (
+    "such calls count as invalid",
+    "look at what it wrote; docs/runners.md says which forms of calls are read",
+)
 _UNEQUAL = (
     "two runs of this model differ by chance alone",
     "compare runs with --repeat, or serve it without batching and with a fixed seed",
