@@ -10,7 +10,10 @@ from typing import Any
 
 from toolmark.errors import UsageError
 
-RUNNERS = {"replay": "toolmark.runners.replay:open_replay"}
+RUNNERS = {
+    "openai_http": "toolmark.runners.openai_http:open_openai",
+    "replay": "toolmark.runners.replay:open_replay",
+}
 RUNNER_GROUP = "toolmark.runners"
 FORMAT_GROUP = "toolmark.formats"
 

@@ -14,16 +14,22 @@ from toolmark.core.results import Decoding
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
     """How to talk to a served model. `max_connections` None: adapts to what the server bears.
-    Values of `api_key` and `headers` are secrets: already resolved, never written anywhere."""
+    Values of `api_key` and `headers` are secrets: already resolved, never written anywhere.
+    `secrets`: all that came out of the environment; `extra_body_written`: without that."""
 
     base_url: str | None = None
     api_key: str | None = None
     headers: dict[str, str] = {}
     extra_body: dict[str, Json] = {}
+    extra_body_written: dict[str, Json] = {}
+    secrets: tuple[str, ...] = ()
     max_connections: int | None = None
     request_timeout: float = 120.0
     max_retries: int = 5
     model_revision: str | None = None
+
+    def __repr__(self) -> str:
+        return "Served(…)"
 
 
 class Local(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from toolmark.core.protocols import Runner
+
+if TYPE_CHECKING:
+    import asyncio
 
 Value = TypeVar("Value")
 Drive = Callable[[Coroutine[Any, Any, Value]], Value]
@@ -36,8 +39,10 @@ def driver(runner: Runner) -> Iterator[Drive[Any]]:
         return
     import asyncio  # opens a socket pair, so only where it is needed
 
-    with asyncio.Runner() as loop, _closing(runner, loop.run):
-        yield loop.run
+    with asyncio.Runner() as loop:
+        drive = _interruptible(loop)
+        with _closing(runner, drive):
+            yield drive
 
 
 @contextmanager
@@ -48,14 +53,56 @@ def _closing(runner: Runner, drive: Drive[Any]) -> Iterator[None]:
         drive(runner.close())
 
 
-async def side_by_side(work: Callable[[], Coroutine[Any, Any, None]], workers: int) -> None:
-    """So many workers at once, until all have ended; the first failure ends them all."""
+def _interruptible(loop: asyncio.Runner) -> Drive[Any]:
+    """Ctrl-C breaks out of the event loop and leaves its tasks as they are: they are ended before
+    anything that they use is closed."""
+
+    def drive(coroutine: Coroutine[Any, Any, Value]) -> Value:
+        try:
+            return loop.run(coroutine)
+        except KeyboardInterrupt:
+            _end_tasks(loop.get_loop())
+            raise
+
+    return drive
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     import asyncio
+
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        with suppress(KeyboardInterrupt):  # that of the task which was interrupted
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+
+
+async def side_by_side(step: Callable[[], Awaitable[bool]], width: Callable[[], int]) -> None:
+    """`step` again and again, so many at once as `width` says at that moment, until one returns
+    False and all others have ended; the first failure ends them all."""
+    import asyncio
+
+    workers = 0
+    is_over = False
+
+    async def work() -> None:
+        nonlocal workers, is_over
+        while workers <= width() and not is_over:
+            if await step():
+                fill()
+            else:
+                is_over = True
+        workers -= 1
+
+    def fill() -> None:
+        nonlocal workers
+        while workers < width() and not is_over:
+            workers += 1
+            group.create_task(work())
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                group.create_task(work())
+            fill()
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
 

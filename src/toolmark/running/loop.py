@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolmark.core.protocols import Failure, Progress, Standing
 from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
-from toolmark.errors import BadInput
+from toolmark.errors import BadInput, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, failed, play, play_in_step
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
@@ -53,7 +53,11 @@ class TrialLoop:
         out = Path(setup.config.out)
         with _journal_of(setup, out) as journal:
             self._count_finished(journal)
-            self._run_trials(journal)
+            try:
+                self._run_trials(journal)
+            except UsageError:
+                journal.remove_if_empty()
+                raise
             if self._errors <= setup.config.errors_allowed(setup.trials):
                 self._interrupts.silence()
                 journal.finish(out, trials=setup.trials)
@@ -99,13 +103,16 @@ class TrialLoop:
         self, waiting: Iterator[TrialInput], settings: PlaySettings, journal: Journal | None
     ) -> None:
         """Trials side by side, each as fast as its answers come."""
-        setup = self._setup
+        runner, trials = self._setup.runner, max(1, self._setup.trials)
 
-        async def work() -> None:
-            for trial in waiting:
+        async def step() -> bool:
+            trial = next(waiting, None)
+            if trial is not None:
                 self._finish(await self._one(trial, settings), journal)
+            return trial is not None
 
-        await side_by_side(work, min(setup.runner.max_batch, max(1, setup.trials)))
+        # The runner may change its mind on how many it bears while it works.
+        await side_by_side(step, lambda: min(runner.max_batch, trials))
 
     async def _one(self, trial: TrialInput, settings: PlaySettings) -> Played:
         setup = self._setup

@@ -22,7 +22,7 @@ from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
-from toolmark.errors import OutputFailed, UsageError
+from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
@@ -127,7 +127,7 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
             more=observed.measured,
         )
         report = _report(setup, summariser, timing, observed)
-        if isinstance(ending, OutputFailed):
+        if isinstance(ending, Incomplete):
             # An older report must not speak for this run; if it cannot be written either, the
             # first failure is the one to tell.
             with suppress(OutputFailed):
@@ -142,11 +142,11 @@ def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = N
     return RunOutcome(report, code if ending is None else INTERRUPTED)
 
 
-def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | OutputFailed | None:
+def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | Incomplete | None:
     """None: every trial is finished. What else ends a run still leaves a report."""
     try:
         loop.to_the_end()
-    except (KeyboardInterrupt, OutputFailed) as ending:
+    except (KeyboardInterrupt, Incomplete) as ending:
         return ending
     return None
 

@@ -50,17 +50,19 @@ def _served(config: RunConfig) -> Served:
                 f"--headers.{name}: a secret must not stand in a file: write ${{NAME}}"
             )
     auto = config.max_connections == "auto"
+    secrets: list[str] = []
     return Served(
-        base_url=config.base_url or os.environ.get("OPENAI_BASE_URL"),
+        base_url=resolved(config.base_url, "base_url", secrets)
+        or os.environ.get("OPENAI_BASE_URL"),
         api_key=(
             os.environ.get("OPENAI_API_KEY")
             if config.api_key is None
-            else resolved(config.api_key, "api_key")
+            else resolved(config.api_key, "api_key", secrets)
         ),
-        headers={
-            name: resolved(value, f"headers.{name}") for name, value in config.headers.items()
-        },
-        extra_body=resolved(config.extra_body, "extra_body"),
+        headers=resolved(config.headers, "headers", secrets),
+        extra_body=resolved(config.extra_body, "extra_body", secrets),
+        extra_body_written=config.extra_body,
+        secrets=tuple(secrets),
         max_connections=None if auto else int(config.max_connections),
         request_timeout=config.request_timeout,
         max_retries=0 if config.determinism_mode else config.max_retries,
@@ -68,19 +70,22 @@ def _served(config: RunConfig) -> Served:
     )
 
 
-def resolved(value: Json, where: str) -> Json:
-    """`${NAME}` replaced by the environment's value, at every depth."""
+def resolved(value: Json, where: str, secrets: list[str]) -> Json:
+    """`${NAME}` replaced by the environment's value, at every depth. What was put in is added to
+    `secrets`."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found.group(1), where), value)
+        return _VARIABLE.sub(lambda found: _variable(found.group(1), where, secrets), value)
     if isinstance(value, list):
-        return [resolved(one, where) for one in value]
+        return [resolved(one, where, secrets) for one in value]
     if isinstance(value, dict):
-        return {key: resolved(one, f"{where}.{key}") for key, one in value.items()}
+        return {key: resolved(one, f"{where}.{key}", secrets) for key, one in value.items()}
     return value
 
 
-def _variable(name: str, where: str) -> str:
+def _variable(name: str, where: str, secrets: list[str]) -> str:
     try:
-        return os.environ[name]
+        found = os.environ[name]
     except KeyError:
         raise UsageError(f"--{where}: the environment variable {name} is not set") from None
+    secrets.append(found)
+    return found

@@ -157,6 +157,11 @@ class Journal:
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
 
+    def remove_if_empty(self) -> None:
+        """A run that could not begin leaves nothing that would have to be resumed."""
+        if self._finished == 0:
+            self.path.unlink(missing_ok=True)
+
     def close(self) -> None:
         if self._fd is None:
             return

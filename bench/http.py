@@ -1,0 +1,154 @@
+"""What `toolmark run` costs on a served model, in units of a bare aiohttp loop that sends the same
+two requests per sample to the same server; and its memory at 1,000 and 50,000 samples."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+SAMPLES = int(os.environ.get("TOOLMARK_BENCH_HTTP", "5000"))
+ROUNDS = 3
+AT_ONCE = 64
+CITIES = 1000
+FEW, MANY = 1_000, 50_000
+BARE = """
+import asyncio, sys
+import aiohttp, msgspec
+url, tools, size, at_once = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+encode, decode = msgspec.json.encode, msgspec.json.decode
+tools = msgspec.Raw(tools.encode())
+
+async def ask(session, messages):
+    body = {"model": "stub", "messages": messages, "tools": tools, "tool_choice": "auto",
+            "temperature": 0.0, "max_tokens": 1024, "seed": 42}
+    async with session.post(url, data=encode(body)) as response:
+        return decode(await response.read())["choices"][0]["message"]
+
+async def work(session, numbers):
+    for number in numbers:
+        city = number % 1000
+        messages = [{"role": "user", "content": f"How many people live in city {city}?"}]
+        message = await ask(session, messages)
+        call = message["tool_calls"][0]
+        assert decode(call["function"]["arguments"])["q"] == f"city {city}"
+        result = '{"ok":true,"count":%d,"summary":"City %d is large."}' % (1000 + 7 * city, city)
+        messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": result}]
+        message = await ask(session, messages)
+        assert str(1000 + 7 * city) in message["content"]
+
+async def main():
+    numbers = iter(range(size))
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer key"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        await asyncio.gather(*(work(session, numbers) for _ in range(at_once)))
+
+asyncio.run(main())
+"""
+
+
+class Used(NamedTuple):
+    cpu_seconds: float
+    peak_mb: float
+
+
+def _item(number: int) -> dict[str, object]:
+    city = number % CITIES
+    calls = [{"name": "web.search", "arguments": {"q": f"city {city}"}}]
+    metadata = {"sample_id": f"city-{number:07}", "call_sequence": calls}
+    return {"prompt": f"How many people live in city {city}?", "metadata": metadata}
+
+
+def _fixture(number: int) -> dict[str, object]:
+    result = {"ok": True, "count": 1000 + 7 * number, "summary": f"City {number} is large."}
+    return {"name": "web.search", "key": {"q": f"city {number}"}, "result": result}
+
+
+def write_files(folder: Path, size: int) -> None:
+    """The dataset and its fixtures."""
+    (folder / "fixtures").mkdir(parents=True, exist_ok=True)
+    header = {"__header__": True, "dataset_version": "1"}
+    for path, lines in (
+        (folder / "dataset.jsonl", chain((header,), map(_item, range(size)))),
+        (folder / "fixtures" / "all.jsonl", map(_fixture, range(CITIES))),
+    ):
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+@contextmanager
+def stub_server() -> Iterator[str]:
+    """The base URL of a server in a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.stub_server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None and server.stdin is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        server.stdin.close()
+
+
+def used_by(words: list[str], *, may_end: tuple[int, ...] = (0,)) -> Used:
+    """CPU seconds and peak memory of one process."""
+    environment = {**os.environ, "OPENAI_API_KEY": "key"}
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode in may_end, (words, child.returncode)
+    return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def run_toolmark(folder: Path, url: str) -> Used:
+    out = folder / "results.jsonl"
+    words = ["--in", folder / "dataset.jsonl", "--fixtures", folder / "fixtures", "--out", out]
+    served = ["--runner", "openai_http", "--model", "stub", "--base-url", url]
+    at_once = ["--max-connections", AT_ONCE, "--quiet"]
+    every = [sys.executable, "-m", "toolmark", "run", *words, *served, *at_once]
+    used = used_by([str(word) for word in every])
+    with out.open("rb") as lines:
+        assert b'"status":"ok"' in lines.readline()
+    out.unlink()
+    return used
+
+
+def run_bare(url: str, size: int) -> Used:
+    from toolmark.api import builtin_registry
+
+    registry = builtin_registry()
+    tools = json.dumps(registry.openai_tools(registry.names)).replace("web.search", "web_search")
+    words = [sys.executable, "-c", BARE, f"{url}/chat/completions", tools, str(size), str(AT_ONCE)]
+    return used_by(words)
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(what, ratio, bound). Both sides take turns, so that a busy moment hits them alike."""
+    ratios, ours, bare = [], [], []
+    with TemporaryDirectory() as name, stub_server() as url:
+        folder = Path(name)
+        write_files(folder, SAMPLES)
+        for _ in range(ROUNDS):
+            bare.append(run_bare(url, SAMPLES).cpu_seconds)
+            ours.append(run_toolmark(folder, url).cpu_seconds)
+            ratios.append(ours[-1] / bare[-1])
+        peaks = {}
+        for size in (FEW, MANY):
+            write_files(folder, size)
+            peaks[size] = run_toolmark(folder, url).peak_mb
+    per_sample = 1000 / SAMPLES
+    return [
+        (f"CPU: run {SAMPLES:,} served samples ÷ bare aiohttp", f"{median(ratios):.2f}", "<= 2"),
+        ("  ms per sample: toolmark run", f"{median(ours) * per_sample:.3f}", ""),
+        ("  ms per sample: bare aiohttp", f"{median(bare) * per_sample:.3f}", ""),
+        (f"MB at most: {FEW:,} served samples", f"{peaks[FEW]:.0f}", ""),
+        (f"MB at most: {MANY:,} served samples", f"{peaks[MANY]:.0f}", f"<= {peaks[FEW] + 20:.0f}"),
+    ]

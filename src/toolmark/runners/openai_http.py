@@ -1,0 +1,223 @@
+"""The runner for a served model: any endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import assert_never
+
+from toolmark.core.jsontext import Json, digest
+from toolmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
+from toolmark.errors import Incomplete, UsageError
+from toolmark.runners.http_answer import NoAnswer, completion_of, error_in, reply_of
+from toolmark.runners.http_endpoint import endpoint_of
+from toolmark.runners.http_limit import AdaptiveLimit
+from toolmark.runners.http_request import RequestWriter
+from toolmark.runners.http_retry import RetryPolicy, wait_before
+from toolmark.runners.http_seen import Seen
+from toolmark.runners.http_transport import Lost, Response, Transport
+from toolmark.runners.http_trouble import (
+    Refused,
+    Retry,
+    Situation,
+    complaint_in,
+    complaint_of,
+    judged,
+)
+from toolmark.runners.options import RunnerOptions
+
+NAME_CODEC_VERSION = 1
+FIRST_CONNECTIONS = 16
+MOST_CONNECTIONS = 256
+# An answer that took longer than this share of the time limit is no reason for more requests.
+PATIENCE = 0.25
+READY_TRIES = 3
+
+
+@contextmanager
+def open_openai(options: RunnerOptions) -> Iterator[OpenAIRunner]:
+    yield OpenAIRunner(options)
+
+
+class OpenAIRunner(Runner):
+    """One conversation, one request; tried again where that may help. What ends a run is raised:
+    a wrong key or parameter (UsageError), a server that is gone (Incomplete)."""
+
+    name = "openai_http"
+    suspends = True
+
+    def __init__(self, options: RunnerOptions, policy: RetryPolicy | None = None) -> None:
+        if not options.model:
+            raise UsageError("--model: which one? openai_http needs the name that the server knows")
+        served = options.served
+        self._options = options
+        self._model = options.model
+        self._policy = policy or RetryPolicy()
+        self._endpoint = endpoint_of(served)
+        self._requests = RequestWriter(options)
+        self._transport = Transport(
+            self._endpoint,
+            timeout=served.request_timeout,
+            keep_alive=not options.determinism_mode,
+        )
+        self._limit = AdaptiveLimit(
+            start=served.max_connections or FIRST_CONNECTIONS,
+            most=served.max_connections or MOST_CONNECTIONS,
+            patience=served.request_timeout * PATIENCE,
+        )
+        self.max_batch = self._limit.now
+        self._seen = Seen(self._endpoint.base, one_server=options.determinism_mode)
+        self._listed: tuple[str, ...] = ()
+        self._failures_in_a_row = 0
+
+    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
+        if len(batch) == 1:
+            return (await self._answer(batch[0]),)
+        return await asyncio.gather(*map(self._answer, batch))
+
+    async def ready(self) -> None:
+        """Is anybody there, and are we let in? Not every server lists its models."""
+        for left in range(READY_TRIES - 1, -1, -1):
+            found = await self._transport.models()
+            if not (isinstance(found, Lost) and found.unreachable):
+                break
+            if left == 0:
+                raise Incomplete(
+                    f"{self._endpoint.base}: cannot be reached: {found.reason};"
+                    " start the server, or give another --base-url"
+                )
+            await asyncio.sleep(self._policy.first_wait)
+        if isinstance(found, Response) and found.status == 401:
+            judged(complaint_of(401, found.body), self._situation())
+        if isinstance(found, Response) and found.status == 200:
+            self._listed = _names_in(found.body)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def fingerprint_parts(self) -> dict[str, Json]:
+        return {
+            "extra_body": self._options.served.extra_body_written,
+            "name_codec": NAME_CODEC_VERSION,
+        }
+
+    def model_fingerprint(self) -> str:
+        return digest({"name": self._model, "revision": self._options.served.model_revision})
+
+    def observed(self) -> Observed:
+        return self._seen.observed(
+            highest=self._limit.highest, model=self._model, listed=self._listed
+        )
+
+    async def _answer(self, conversation: Conversation) -> Reply | Failure:
+        body = self._requests.body(conversation)
+        retries = 0
+        while True:
+            outcome = await self._request(body)
+            match outcome:
+                case Reply():
+                    self._failures_in_a_row = 0
+                    return outcome
+                case Refused(reason=reason):
+                    return self._failed(reason)
+                case Retry(reason=reason, asked=asked):
+                    if self._options.determinism_mode:
+                        return self._failed(f"retry needed in determinism mode: {reason}")
+                    if retries >= self._options.served.max_retries:
+                        tries = f" ({retries + 1} tries)" if retries else ""
+                        return self._failed(f"{reason}{tries}")
+                case _:
+                    assert_never(outcome)
+            retries += 1
+            self._seen.retries += 1
+            # Chance decides only how long a request waits, never what it says.
+            chance = random.random()  # noqa: S311
+            await asyncio.sleep(wait_before(self._policy, retries, asked, chance))
+
+    async def _request(self, body: bytes) -> Reply | Retry | Refused:
+        since = await self._limit.enter()
+        try:
+            received = await self._transport.post(body)
+        finally:
+            self._limit.leave()
+        self._seen.requests += 1
+        outcome = self._outcome_of(received)
+        if isinstance(outcome, Reply):
+            self._limit.answered(since)
+        elif isinstance(outcome, Retry) and outcome.overloaded:
+            self._limit.too_much(since)
+        self.max_batch = self._limit.now
+        return outcome
+
+    def _outcome_of(self, received: Response | Lost) -> Reply | Retry | Refused:
+        if isinstance(received, Lost):
+            return Retry(received.reason, overloaded=received.timed_out)
+        if not 200 <= received.status < 300:
+            complaint = complaint_of(received.status, received.body)
+            return judged(complaint, self._situation(), received.asked)
+        if _is_stream(received):
+            return Refused("the server streams its answer, which was not asked for")
+        try:
+            completion = completion_of(received.body)
+            error = error_in(completion)
+            if error is not None:
+                return judged(complaint_in(_status_in(error), error), self._situation())
+            reply = reply_of(completion, self._requests.codec)
+        except NoAnswer as trouble:
+            return Retry(str(trouble))
+        self._seen.note(completion)
+        return reply
+
+    def _failed(self, reason: str) -> Failure:
+        self._failures_in_a_row += 1
+        most = self._policy.failures_in_a_row
+        if self._failures_in_a_row >= most:
+            raise Incomplete(
+                f"{self._endpoint.base}: {most} trials in a row failed, the last with: {reason};"
+                " what is finished is kept: run again with --resume when the server is well"
+            )
+        return Failure(reason)
+
+    def _situation(self) -> Situation:
+        return Situation(
+            where=self._endpoint.base,
+            model=self._model,
+            fields=self._requests.fields,
+            listed=self._listed,
+            has_key=self._endpoint.has_key,
+            has_answered=self._seen.answers > 0,
+        )
+
+
+def _is_stream(response: Response) -> bool:
+    return response.content_type.startswith("text/event-stream") or response.body.startswith(
+        (b"data:", b"event:")
+    )
+
+
+def _status_in(error: Json) -> int:
+    """The status that an error in a good response gives itself; without one it may pass."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def _names_in(body: bytes) -> tuple[str, ...]:
+    from toolmark.core.jsontext import NotJson, parse_json
+
+    try:
+        match parse_json(body):
+            case {"data": [*models]}:
+                pass
+            case _:
+                return ()
+    except NotJson:
+        return ()
+    return tuple(
+        model["id"]
+        for model in models
+        if isinstance(model, dict) and isinstance(model.get("id"), str)
+    )

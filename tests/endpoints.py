@@ -1,0 +1,207 @@
+"""A real server on 127.0.0.1 for tests: it answers as it is told, rightly or in every wrong way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+FOREVER = 3600.0
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: dict
+
+    @property
+    def messages(self) -> list[dict]:
+        return self.body["messages"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`body`: bytes, or a JSON value. `keep`: only so many bytes of the response leave, then the
+    connection is cut. `before`: seconds of silence; `between`: seconds between single bytes."""
+
+    status: int = 200
+    body: object = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    keep: int | None = None
+    before: float = 0.0
+    between: float = 0.0
+    raw: bytes | None = None
+
+    def data(self) -> bytes:
+        if self.raw is not None:
+            return self.raw
+        body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        lines = [f"{name}: {value}" for name, value in {**headers, **self.headers}.items()]
+        return "\r\n".join([f"HTTP/1.1 {self.status} X", *lines, "", ""]).encode() + body
+
+
+class Server:
+    """Runs in a thread of its own while it is entered. `requests` are those for answers, in the
+    order in which they came; `most` is how many were under way at once."""
+
+    def __init__(
+        self, answer: Callable[[Request], Answer], models: Answer | Sequence[str] | None = None
+    ) -> None:
+        self._answer = answer
+        self._models = models
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._started = threading.Event()
+        self._under_way = 0
+        self.most = 0
+        self.requests: list[Request] = []
+        self.looks: list[Request] = []
+        self.connections = 0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        async def start() -> asyncio.Server:
+            server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
+            self.port = server.sockets[0].getsockname()[1]
+            self._started.set()
+            return server
+
+        async def end(server: asyncio.Server) -> None:
+            server.close()
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        server = self._loop.run_until_complete(start())
+        self._loop.run_forever()
+        self._loop.run_until_complete(end(server))
+        self._loop.close()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while (request := await _read(reader)) is not None:
+                self._under_way += 1
+                self.most = max(self.most, self._under_way)
+                try:
+                    is_open = await _send(writer, self._answer_to(request))
+                finally:
+                    self._under_way -= 1
+                if not is_open:
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    def _answer_to(self, request: Request) -> Answer:
+        if request.method == "GET":
+            self.looks.append(request)
+            match self._models:
+                case None:
+                    return Answer(404, {"error": {"message": "Not Found"}})
+                case Answer():
+                    return self._models
+                case names:
+                    return Answer(body={"object": "list", "data": [{"id": one} for one in names]})
+        self.requests.append(request)
+        return self._answer(request)
+
+
+async def _read(reader: asyncio.StreamReader) -> Request | None:
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.split("\r\n")
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines if line)
+    }
+    data = await reader.readexactly(int(headers.get("content-length", "0")))
+    method, path, _ = first.split(" ")
+    return Request(method, path, headers, json.loads(data) if data else {})
+
+
+async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
+    """Whether the connection may be used again."""
+    if answer.before:
+        await asyncio.sleep(answer.before)
+    data = answer.data() if answer.keep is None else answer.data()[: answer.keep]
+    if answer.between:
+        for at in range(len(data)):
+            writer.write(data[at : at + 1])
+            await asyncio.sleep(answer.between)
+    else:
+        writer.write(data)
+    await writer.drain()
+    return answer.keep is None and answer.raw is None
+
+
+def completion(
+    content: object = None,
+    calls: Sequence[tuple[str, object]] = (),
+    *,
+    finish: str | None = None,
+    message: dict | None = None,
+    **fields: object,
+) -> Answer:
+    """A chat completion. `calls`: (name, arguments), arguments as an object or as any text."""
+    made: dict = {"role": "assistant", "content": content}
+    if calls:
+        made["tool_calls"] = [
+            {
+                "id": f"id-{at}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": given if isinstance(given, str) else json.dumps(given),
+                },
+            }
+            for at, (name, given) in enumerate(calls)
+        ]
+    choice = {
+        "index": 0,
+        "message": made | (message or {}),
+        "finish_reason": finish or ("tool_calls" if calls else "stop"),
+    }
+    usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+    body = {"id": "x", "object": "chat.completion", "model": "stub", "choices": [choice]}
+    return Answer(body={**body, "usage": usage, **fields})
+
+
+def error(status: int, message: str = "no", *, headers: dict | None = None, **more) -> Answer:
+    return Answer(status, {"error": {"message": message, **more}}, headers or {})
+
+
+def city_model(request: Request) -> Answer:
+    """Answers the questions of `tests/integration/conftest.py` rightly, in two turns."""
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        count = json.loads(last["content"])["count"]
+        return completion(f"There live {count} people there.")
+    number = int(re.findall(r"city (\d+)", last["content"])[-1])
+    if number % 5 == 4:
+        return completion("I can say that without a tool.")
+    return completion(None, [("web_search", {"q": f"city {number}"})])
