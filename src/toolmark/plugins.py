@@ -9,7 +9,10 @@ from typing import Any
 
 from toolmark.errors import UsageError
 
-RUNNERS = {"replay": "toolmark.runners.replay:open_replay"}
+RUNNERS = {
+    "hf_local": "toolmark.runners.hf_local:open_local",
+    "replay": "toolmark.runners.replay:open_replay",
+}
 RUNNER_GROUP = "toolmark.runners"
 
 
