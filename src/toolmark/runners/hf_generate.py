@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolmark.runners.hf_batches import Batching, Family, Tokens, plan
-from toolmark.runners.hf_passes import Passes, tried_batching
+from toolmark.runners.hf_passes import Passes
 
 if TYPE_CHECKING:
     import torch
@@ -49,16 +49,15 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 class Generator:
     """Decodes with one model, whichever of its adapters is switched on."""
 
-    def __init__(self, model: Any, choice: Choice, batching: Batching | None = None) -> None:
-        """`batching` None: nothing is known yet, see `try_batching`."""
-        self._passes = Passes(model)
+    def __init__(
+        self, model: Any, choice: Choice, sample: Tokens, batching: Batching | None = None
+    ) -> None:
+        """`batching` None: what the model bears, found out with the tokens of `sample`."""
+        self._passes = Passes(model, sample)
         self._choice = choice
         self._near = _NEAR / (choice.temperature or 1.0)
-        self.batching: Batching = batching or "equal"
+        self.batching: Batching = batching or self._passes.bears()
         self.computed = 0  # tokens of prompts; shared ones count once
-
-    def try_batching(self, sample: Tokens) -> None:
-        self.batching = tried_batching(self._passes, sample)
 
     def generate(
         self, prompts: Sequence[Prompt], batch_size: int | None = None

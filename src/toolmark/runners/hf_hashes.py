@@ -37,8 +37,9 @@ def fingerprint(files: Iterable[tuple[str, Path]]) -> str:
 class HashCache:
     """Hashes by path; each holds as long as the file's inode, size and times stay the same."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, settled_ns: int = _SETTLED_NS) -> None:
         self._path = path
+        self._settled_ns = settled_ns
 
     @classmethod
     def of_this_user(cls) -> HashCache:
@@ -65,7 +66,7 @@ class HashCache:
             unchanged = _stamp_of(path) == stamp
         except OSError as error:
             raise UsageError(f"--model: {path}: cannot be read: {error.strerror}") from None
-        settled = time.time_ns() - stamp[3] > _SETTLED_NS
+        settled = time.time_ns() - stamp[3] > self._settled_ns
         if unchanged and settled and stamp[1] >= _WORTH_REMEMBERING:
             known[key] = _Remembered(stamp, made)
         return made
@@ -79,7 +80,7 @@ class HashCache:
 
     def _write(self, known: dict[str, _Remembered]) -> None:
         newest = dict(list(known.items())[-_KEPT:])
-        with suppress(OutputFailed), atomic_writer(self._path) as stream:
+        with suppress(OutputFailed, OSError), atomic_writer(self._path) as stream:
             stream.write(msgspec.json.encode(newest))
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from toolmark.core.jsontext import Json, parse_json, sha256_hex
 from toolmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
 from toolmark.errors import UsageError
+from toolmark.runners.hf_batches import Batching
 from toolmark.runners.hf_folder import (
     AdapterFolder,
     ModelFolder,
@@ -109,10 +110,8 @@ class LocalRunner(Runner):
             )
         if self._adapter is not None:
             self._put_on(loaded, self._adapter, sample)
-        generator = Generator(loaded.model, self._choice())
-        if not self._options.determinism_mode:
-            generator.try_batching(sample)
-        self._engine = loaded, generator
+        batching: Batching | None = "equal" if self._options.determinism_mode else None
+        self._engine = loaded, Generator(loaded.model, self._choice(), sample, batching)
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         with self.loaded.adapter(None if self._adapter is None else ADAPTER):

@@ -16,12 +16,13 @@ _ROOM = 64  # tokens for which memory is taken at a time
 # How far two ways to compute one number may lie apart; the larger is for short floats.
 _CLOSE = {"float32": 1e-3}
 _ROUGHLY_CLOSE = 0.05
+_SAMPLE = 32
 
 
 class Passes:
-    """What one model takes and gives."""
+    """What one model takes and gives. `sample`: tokens to try it with."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, sample: Tokens) -> None:
         from transformers import DynamicCache
         from transformers.cache_utils import DynamicLayer
 
@@ -32,6 +33,10 @@ class Passes:
         layers = DynamicCache(config=model.config).layers
         # Sliding windows and recurrent states count places, so nothing may lie in between.
         self.can_share = all(type(layer) is DynamicLayer for layer in layers)
+        self._sample = (list(sample) * _SAMPLE)[:_SAMPLE]
+        self._remembers = True
+        self._remembers = self._memory_is_used()
+        self.can_share = self.can_share and self._remembers
 
     def begin(self, prompts: Sequence[Tokens], shared: Any = None) -> Running:
         """Prompts side by side, before their first pass. `shared` is what `keep` gave for the
@@ -72,13 +77,40 @@ class Passes:
     def device(self) -> Any:
         return self._model.device
 
-    @property
-    def tolerance(self) -> float:
-        return _CLOSE.get(str(self._model.dtype).removeprefix("torch."), _ROUGHLY_CLOSE)
+    def bears(self) -> Batching:
+        """Which batches, found by computing the same in different ways."""
+        import torch
+
+        ids = self._sample
+        prompts = [ids[:32], ids[:19], ids[:27]]
+        with torch.inference_mode():
+            alone = torch.cat([_two_steps(self.begin([prompt]), ids[0]) for prompt in prompts], 1)
+            if self.can_share and self._close(
+                _two_steps(self.begin(prompts, self.keep(ids[:12])), ids[0]), alone
+            ):
+                return "prefix"
+            padded = self._close(_two_steps(self.begin(prompts), ids[0]), alone)
+            return "padded" if padded else "equal"
+
+    def _memory_is_used(self) -> bool:
+        """Some models take their memory by another name: without it they forget the prompt."""
+        import torch
+
+        ids = self._sample
+        with torch.inference_mode():
+            step = _two_steps(self.begin([ids[:20]]), ids[20])[1]
+            return self._close(step, self.alone(ids[:21]))
+
+    def _close(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        dtype = str(self._model.dtype).removeprefix("torch.")
+        allowed = _CLOSE.get(dtype, _ROUGHLY_CLOSE) * max(1.0, float(other.abs().max()))
+        return float((one - other).abs().max()) <= allowed
 
     def _memory(self) -> Any:
         from transformers import DynamicCache
 
+        if not self._remembers:
+            return None
         made = DynamicCache(config=self._model.config)
         if self.can_share:
             made.layers = [_growing_layer()() for _ in made.layers]
@@ -114,8 +146,12 @@ class Running:
     def extend(self, tokens: Sequence[int]) -> None:
         import torch
 
-        self._tokens = torch.tensor(tokens, device=self._tokens.device)[:, None]
-        self._places = self._places[:, -1:] + 1
+        more = torch.tensor(tokens, device=self._tokens.device)[:, None]
+        place = self._places[:, -1:] + 1
+        if self.memory is None:
+            more = torch.cat([self._tokens, more], 1)
+            place = torch.cat([self._places, place], 1)
+        self._tokens, self._places = more, place
         if self._mask is not None:
             self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens), 1)], 1)
 
@@ -127,25 +163,6 @@ class Running:
         if self._mask is not None:
             self._mask = self._mask[chosen]
         self.memory.batch_select_indices(chosen)
-
-
-def tried_batching(passes: Passes, sample: Tokens) -> Batching:
-    """Which batches this model bears, found by computing the same in different ways."""
-    import torch
-
-    ids = (list(sample) * 48)[:48]
-    prompts = [ids[:32], ids[:19], ids[:27]]
-    with torch.inference_mode():
-        alone = torch.cat([_two_steps(passes.begin([prompt]), ids[0]) for prompt in prompts], 1)
-        allowed = passes.tolerance * max(1.0, float(alone.abs().max()))
-
-        def agrees(shared: Any) -> bool:
-            together = _two_steps(passes.begin(prompts, shared), ids[0])
-            return float((together - alone).abs().max()) <= allowed
-
-        if passes.can_share and agrees(passes.keep(ids[:12])):
-            return "prefix"
-        return "padded" if agrees(None) else "equal"
 
 
 def _two_steps(running: Running, next_token: int) -> torch.Tensor:
