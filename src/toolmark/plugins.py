@@ -12,6 +12,7 @@ from toolmark.errors import UsageError
 
 RUNNERS = {
     "openai_http": "toolmark.runners.openai_http:open_openai",
+    "hf_local": "toolmark.runners.hf_local:open_local",
     "replay": "toolmark.runners.replay:open_replay",
 }
 RUNNER_GROUP = "toolmark.runners"
