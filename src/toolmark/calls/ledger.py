@@ -138,7 +138,8 @@ def _blocks(reading: Reading, rows: tuple[Format, ...], position: int) -> list[t
 
 @lru_cache(maxsize=256)
 def _openings(sources: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    return re.compile("|".join(f"(?:{s})" for s in sources)), tuple(re.compile(s) for s in sources)
+    # Without groups around them, patterns that begin with a character are searched for by it.
+    return re.compile("|".join(sources)), tuple(re.compile(source) for source in sources)
 
 
 @lru_cache(maxsize=256)

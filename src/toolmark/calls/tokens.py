@@ -68,4 +68,4 @@ def _end(text: str) -> int:
 def without_wrappers(text: str) -> str:
     """Without the tags (or the fence) that stood around calls: only where there were calls, for
     they are plain text otherwise."""
-    return _WRAPPERS.sub("", text)
+    return _WRAPPERS.sub("", text) if "<" in text or "`" in text else text

@@ -62,7 +62,7 @@ _FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("glm45",), "glm glm4_moe glm47 glm47_moe hunyuan hunyuan_a13b hy_v3 poolside_v1"),
     (("kimi_k2",), "kimi kimi_k2_func"),
     (("harmony",), "gpt_oss openai"),
-    (("granite", "hermes"), "granite granite_20b_fc granite4"),
+    (("granite", "hermes", "bare"), "granite granite_20b_fc granite4"),
     (("gemma",), "gemma4 function_gemma"),
     (("gigachat",), "gigachat3"),
     (("functools",), "phi4 phi4_mini phi4_mini_json"),
