@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from toolmark.core.protocols import Progress, Standing
 from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
+from toolmark.datasets.schema import metadata_problems
 from toolmark.errors import BadInput
 from toolmark.play import PlaySettings, TrialInput, play
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import MAY_GROW, resume_key
-from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
+from toolmark.store.journal import Journal, Mode, WrongTrials, open_journal
+from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
 
 if TYPE_CHECKING:
@@ -55,15 +57,21 @@ class TrialLoop:
             self._run_trials(journal)
             if self._errors <= setup.config.errors_allowed(setup.trials):
                 self._interrupts.silence()
-                journal.finish(out, trials=setup.trials)
+                try:
+                    journal.finish(out, trials=setup.trials)
+                except WrongTrials as error:
+                    raise self._not_ours(journal, str(error)) from None
 
     def _count_finished(self, journal: Journal) -> None:
-        for result in journal.results():
+        for line, result in journal.results():
+            problems = metadata_problems(result.metadata)
+            if problems:
+                raise journal.not_ours(problems[0], line)
             with self._interrupts.deferred():
                 try:
                     self._count(result)
                 except BadInput as error:
-                    raise journal.not_ours(str(error)) from None
+                    raise journal.not_ours(str(error), line) from None
 
     def _run_trials(self, journal: Journal | None) -> None:
         setup = self._setup
@@ -77,7 +85,7 @@ class TrialLoop:
         )
         origin = Origin(setup.fingerprints, setup.decoding)
         resumed = self._finished
-        waiting = self._waiting(None if journal is None else journal.done())
+        waiting = self._waiting(journal)
         with driver(runner) as drive:
             while batch := list(islice(waiting, runner.max_batch)):
                 for played in drive(play(batch, runner, setup.source, settings)):
@@ -88,17 +96,31 @@ class TrialLoop:
                             journal.append(encode_result(result))
                         self._count(result)
         if journal is not None and self._skipped != resumed:
-            raise journal.not_ours(f"{resumed - self._skipped} trials are of no sample of this run")
+            what = f"{resumed - self._skipped} trials are of no sample of this run"
+            raise self._not_ours(journal, what)
 
-    def _waiting(self, done: DoneTrials | None) -> Iterator[TrialInput]:
+    def _waiting(self, journal: Journal | None) -> Iterator[TrialInput]:
         setup = self._setup
+        done = None if journal is None else journal.done()
         for sample in setup.selection.chosen(setup.dataset.samples()):
             offer = setup.offers.to(sample)
             for trial in range(setup.config.repeat):
-                if done and (sample.sample_id, trial) in done:
-                    self._skipped += 1
-                else:
+                found = done.find(sample.sample_id, trial) if done else None
+                if found is None or journal is None:
                     yield TrialInput(sample, trial, offer.names, offer.tools)
+                    continue
+                if found.index != sample.index:
+                    what = f"index: is {found.index}, but the sample stands at {sample.index}"
+                    raise journal.not_ours(what, found.line)
+                self._skipped += 1
+
+    def _not_ours(self, journal: Journal, what: str) -> BadInput:
+        """The same with its line: only now everything that was asked for is listed."""
+        asked = KeyIndex()
+        for sample in self._setup.selection.chosen(self._setup.dataset.samples()):
+            for trial in range(self._setup.config.repeat):
+                asked.add(trial_key(sample.sample_id, trial), 0, sample.index)
+        return journal.not_ours(what, journal.line_not_asked(asked))
 
     def _count(self, result: Result) -> None:
         self._summariser.add(result)

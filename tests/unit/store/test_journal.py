@@ -112,9 +112,9 @@ def test_resume_knows_what_is_done_and_tries_errors_again(out, line):
 def test_results_are_those_that_are_done(out, line, make_result):
     write_journal(out, line(5), line(1, status="error"), line(3), line(3, 0, "error"), line(0))
     with opened(out, "resume") as journal:
-        assert [result.sample_id for result in journal.results()] == ["s5", "s0"]
+        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
         journal.append(line(7))
-        assert [result.sample_id for result in journal.results()] == ["s5", "s0"]
+        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
 
 
 def test_a_result_of_another_version_is_refused_with_its_line(out, line):

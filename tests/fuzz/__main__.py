@@ -1,0 +1,32 @@
+"""`python -m tests.fuzz [FILES OF EACH KIND] [FIRST NUMBER] [KIND …]`: other numbers than the tests
+take, to look for what they do not find."""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.fuzz.material import Material
+from tests.fuzz.targets import TARGETS
+from tests.fuzz.trying import table_of, try_many
+
+
+def main(words: list[str]) -> int:
+    many, first = (int(word) for word in (*words, "100", "0")[:2]) if words else (100, 0)
+    kinds = words[2:] or list(TARGETS)
+    started = time.perf_counter()
+    ends, failures = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        good, spoilt = Path(folder, "good"), Path(folder, "spoilt")
+        good.mkdir()
+        spoilt.mkdir()
+        material = Material(good)
+        for name in kinds:
+            ends[name], failed = try_many(material, spoilt, name, range(first, first + many))
+            failures += failed
+    print("\n".join([*failures, *table_of(ends)]))
+    print(f"{len(failures)} failures, {time.perf_counter() - started:.0f} s")
+    return 1 if failures else 0
+
+
+sys.exit(main(sys.argv[1:]))
