@@ -149,10 +149,9 @@ def use_config(material: Material, path: Path) -> None:
 
 def use_journal(material: Material, path: Path) -> None:
     commands.use_run_resumed(material, path)
-    out = path.with_name(path.name.removesuffix(".journal"))
-    lines = list(map(json.loads, out.read_text("utf-8").splitlines()))
-    assert [(line["sample_id"], line["trial"]) for line in lines] == material.trials
-    assert [line["index"] for line in lines] == list(range(SAMPLES))
+    results = list(read_results(path.with_name(path.name.removesuffix(".journal"))))
+    assert [(result.sample_id, result.trial) for result in results] == material.trials
+    assert [result.index for result in results] == list(range(SAMPLES))
 
 
 def _specs(value: object) -> int:

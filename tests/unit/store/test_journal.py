@@ -247,7 +247,7 @@ def test_a67_another_runs_journal_is_refused_by_name_with_both_values(out, line)
     with pytest.raises(FingerprintMismatch) as caught:
         opened(out, "resume", other, may_differ=("gates",))
     assert str(caught.value) == (
-        f"{path}: belongs to another run:\n"
+        f"{path}:1: belongs to another run:\n"
         '  dataset_sha256: the journal has "d1", this run "d2"\n'
         '  decoding: the journal has {"seed":42}, this run {"seed":1}\n'
         "Use the earlier settings, or throw its results away (--restart)."
