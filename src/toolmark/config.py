@@ -264,7 +264,7 @@ def _checked(config: RunConfig) -> RunConfig:
             f" with --num-shards {config.num_shards} it is 0 to {config.num_shards - 1}"
         )
     if config.resume and config.restart:
-        raise UsageError("--resume and --restart: give one of them")
+        raise UsageError("--resume: does not go with restart: give one of them")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
         raise UsageError(
             f"--max-errors: must be a number such as 3, or a share such as 2%,"

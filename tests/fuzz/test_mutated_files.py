@@ -3,8 +3,9 @@ traceback, and no line of it is left out without a word."""
 
 import pytest
 from tests.fuzz.material import Material
+from tests.fuzz.table import READ, SPOILT
 from tests.fuzz.targets import TARGETS
-from tests.fuzz.trying import READ, try_many
+from tests.fuzz.trying import try_many
 
 FEW, MANY = 20, 1_080  # of each of 19 kinds: 380 in the normal suite, 20,520 in the slow one
 
@@ -18,7 +19,7 @@ def material(tmp_path_factory):
 def spoilt(material, tmp_path, record_property):
     def use(name: str, numbers: range) -> None:
         ends, failures = try_many(material, tmp_path, name, numbers)
-        record_property("spoilt files", (name, dict(ends)))
+        record_property(SPOILT, (name, dict(ends)))
         assert not failures, f"{len(failures)} of {len(numbers)}\n\n" + "\n".join(failures[:10])
         # Both ends are met: a fuzzer whose files are all refused at once tries nothing.
         assert 0 < ends[READ] < len(numbers)

@@ -8,11 +8,10 @@ from pathlib import Path
 from tests.fuzz.accounting import check_named
 from tests.fuzz.material import Material
 from tests.fuzz.mutations import mutated
+from tests.fuzz.table import READ
 from tests.fuzz.targets import TARGETS
 
 from toolmark.errors import ToolmarkError
-
-READ = "read"
 
 
 def try_one(material: Material, folder: Path, name: str, number: int) -> str:
@@ -42,14 +41,3 @@ def try_many(
         except Exception:
             failures.append(f"{name} {number}:\n{traceback.format_exc(limit=-6)}")
     return ends, failures
-
-
-def table_of(ends: dict[str, Counter[str]]) -> list[str]:
-    """Lines of text: per kind how many were read, and how many were refused with which error."""
-    kinds = sorted({kind for row in ends.values() for kind in row} - {READ})
-    head = f"{'spoilt files':<22}{'files':>7}{READ:>7}" + "".join(f"{kind:>21}" for kind in kinds)
-    rows = {**ends, "all": sum(ends.values(), Counter())}
-    return [head] + [
-        f"{name:<22}{row.total():>7}{row[READ]:>7}" + "".join(f"{row[kind]:>21}" for kind in kinds)
-        for name, row in rows.items()
-    ]

@@ -64,7 +64,9 @@ def test_a_file_and_a_folder_give_the_same_hash(tmp_path):
     file.write_text(json.dumps({"tools": specs}), "utf-8")
     for spec in specs:
         (folder / f"{spec['name']}.json").write_text(json.dumps(spec), "utf-8")
-    one, other = (Registry.from_specs(load_registry_file(p).specs, where="x") for p in (file, folder))
+    one, other = (
+        Registry.from_specs(load_registry_file(p).specs, where="x") for p in (file, folder)
+    )
     assert one.sha256 == other.sha256
 
 
