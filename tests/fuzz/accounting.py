@@ -14,7 +14,9 @@ from toolmark.errors import BadInput, ToolmarkError
 MAX_PROBLEMS = 20
 BOM = b"\xef\xbb\xbf"
 # What may be said of a file as a whole: there is nothing in it that could have a line.
-WHOLE_FILE = re.compile(r": (the dataset is empty: it holds|holds no )")
+WHOLE_FILE = re.compile(
+    r": (the dataset is empty: it holds|holds no |no sample |\S+ has no trial )"
+)
 
 Read = Callable[[Path], object]
 

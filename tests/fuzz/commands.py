@@ -15,6 +15,7 @@ from toolmark.datasets.diff import diff_datasets
 from toolmark.datasets.reader import open_dataset
 from toolmark.datasets.seal import examine_seal, write_seal
 from toolmark.datasets.stats import dataset_stats
+from toolmark.store.lines import read_results
 from toolmark.store.recorded import RecordedIndex
 
 PASSED, FAILED, INCOMPLETE, INCONCLUSIVE = 0, 1, 4, 5
@@ -39,6 +40,10 @@ def read_fixtures(path: Path) -> None:
 
 def read_answers(path: Path) -> None:
     RecordedIndex(path).close()
+
+
+def read_results_file(path: Path) -> None:
+    list(read_results(path))
 
 
 def use_dataset_stats(material: Material, path: Path) -> None:
@@ -114,6 +119,19 @@ def use_score_in(material: Material, path: Path) -> None:
     assert lines_with_content(out) == lines_with_content(path)
     first = json.loads(out.read_text("utf-8").partition("\n")[0])
     assert called("show", out, first["sample_id"], "--trial", first["trial"]) == PASSED
+
+
+def use_results(material: Material, path: Path) -> None:
+    """Everything else that reads the results of a run."""
+    added, kept = path.with_name("added.jsonl"), path.with_name("kept-too")
+    added.unlink(missing_ok=True)
+    words = ("--in", material.dataset, "--fixtures", material.fixtures, "--model", material.answers)
+    with every_line_named(path, read_results_file, only_first=True):
+        called("fixtures suggest", path, "--fixtures", material.fixtures)
+    called("show", path, "s1")
+    called("dataset add", added, "--from-trace", path, "s1", "--fixtures", kept, "--id", path.name)
+    read_dataset(added)
+    called("run", *words, "--failed-from", path, "--dry-run")
 
 
 def use_run_resumed(material: Material, path: Path) -> None:

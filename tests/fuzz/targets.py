@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from tests.fuzz import commands
 from tests.fuzz.accounting import every_entry_named, every_line_named, lines_with_content
-from tests.fuzz.commands import read_answers, read_dataset, read_fixtures
+from tests.fuzz.commands import read_answers, read_dataset, read_fixtures, read_results_file
 from tests.fuzz.material import Material
 from tests.fuzz.mutations import JSON_FILE, LINE_FILE, YAML_FILE, Mutate
 
@@ -29,7 +29,12 @@ from toolmark.running.run import rules_of, run
 from toolmark.store.lines import read_results
 from toolmark.store.recorded import RecordedIndex, read_recorded
 
-CALLS = [("web.search", {"q": "city 1"}), ("web.search", {"q": "town x", "lang": 3}), ("noop", {})]
+CALLS = [
+    ("web.search", {"q": "city 1"}),
+    ("web.search", {"q": "town x", "lang": 3}),
+    ("web.search", {"q": "a" * 1_000}),  # would keep some expressions busy for ever
+    ("noop", {}),
+]
 SAMPLES = 7
 
 
@@ -90,7 +95,7 @@ def use_answers(material: Material, path: Path) -> None:
 
 
 def use_results(material: Material, path: Path) -> None:
-    with every_line_named(path, lambda file: list(read_results(file)), only_first=True):
+    with every_line_named(path, read_results_file, only_first=True):
         results = list(read_results(path))
     assert len(results) == lines_with_content(path)
     for result in results:
@@ -178,6 +183,7 @@ TARGETS = {
     "answers": Target("answers", "answers.jsonl", LINE_FILE, use_answers),
     "conversations": Target("conversations", "talks.jsonl", LINE_FILE, use_answers),
     "results": Target("results", "results.jsonl", LINE_FILE, use_results),
+    "results: other uses": Target("results", "other.jsonl", LINE_FILE, commands.use_results),
     "results: score --in": Target("results", "again.jsonl", LINE_FILE, commands.use_score_in),
     "results: journal": Target("journal", "out.jsonl.journal", LINE_FILE, use_journal),
     "registry": Target("registry", "registry.json", JSON_FILE, use_registry),
