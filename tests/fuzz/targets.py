@@ -47,7 +47,7 @@ class Target(NamedTuple):
 
 def use_dataset(material: Material, path: Path) -> None:
     with every_line_named(path, read_dataset):
-        report = run(material.config(dataset=str(path), max_errors=10**6)).report
+        report = run(material.config(dataset=str(path), max_errors=10**6, **_written(path))).report
     with open_dataset(path) as dataset:
         samples = list(dataset.samples())
     lines = lines_with_content(path) - dataset.has_header
@@ -55,7 +55,15 @@ def use_dataset(material: Material, path: Path) -> None:
     assert len({sample.sample_id for sample in samples}) == lines
     assert dataset.sha256 == dataset_sha256(path)
     assert report.counts.samples == report.counts.trials == lines
+    assert lines_with_content(path.with_name("out.jsonl")) == lines
     list(report_blocks(report))
+
+
+def _written(path: Path) -> dict[str, object]:
+    """Places for what a run writes: it must be possible to write all that was read."""
+    folder = path.parent
+    places = {"out": str(folder / "out.jsonl"), "report": str(folder / "report.json")}
+    return {**places, "restart": True}
 
 
 def use_fixtures(material: Material, path: Path) -> None:
@@ -149,7 +157,9 @@ def use_config(material: Material, path: Path) -> None:
         assert config.source_of(field) == "config", f"{field} is not heeded"
     rules_of(config)
     if config.repeat < 4:
-        run(msgspec.structs.replace(config, out=None, report=None, max_errors=9))
+        written = _written(path)
+        run(msgspec.structs.replace(config, **written, resume=False, max_errors=9))
+        assert lines_with_content(path.with_name("out.jsonl")) or config.num_shards > 1
 
 
 def use_journal(material: Material, path: Path) -> None:

@@ -138,3 +138,8 @@ def test_settings_that_exclude_each_other(tmp_path):
     with pytest.raises(UsageError) as caught:
         load_config(path, {})
     assert str(caught.value).startswith(f"{path}:2: resume: does not go with restart")
+
+
+def test_a_limit_that_no_dataset_reaches(project):
+    assert project.run(limit=2**70).report.counts.trials == 25
+    assert project.run(limit=2**70, only=["s001"]).report.counts.trials == 1
