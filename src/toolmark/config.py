@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
-import yaml
 
-from toolmark.core.jsontext import Json, well_formed
+from toolmark.core.jsontext import Json
 from toolmark.core.samples import Header
 from toolmark.errors import UsageError
 from toolmark.resources import config_template, default_config
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.problems import field_path, listed, shown, typed_problem
+from toolmark.store.settings_file import read_settings
 
 AUTOMATIC = Path("toolmark.yaml")
 
@@ -154,7 +154,8 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         config = AUTOMATIC
     layers = [_Layer("default", default_config(), "eval.default.yaml")]
     if config is not None:
-        layers.append(_read_layer(config))
+        settings = read_settings(config)
+        layers.append(_Layer("config", settings.values, str(config), settings.lines))
     layers.append(_Layer("flag", flags))
     values: dict[str, Json] = {}
     sources: dict[str, Source] = {}
@@ -224,56 +225,6 @@ def write_template(path: Path) -> None:
         file.write(config_template().encode())
 
 
-def _read_layer(path: Path) -> _Layer:
-    try:
-        loader = yaml.SafeLoader(path.read_bytes())
-        try:
-            node = loader.get_single_node()
-            lines = dict(_key_lines(path, node))
-            values = None if node is None else _clean(loader.construct_document(node))
-        finally:
-            loader.dispose()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark else ""
-        raise UsageError(f"{path}{line}: not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
-    if not isinstance(values, dict | None):
-        raise UsageError(f"{path}: must hold `key: value` lines, see `toolmark init`")
-    return _Layer("config", values or {}, str(path), lines)
-
-
-def _key_lines(
-    path: Path, node: yaml.Node | None, above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Where each key stands. YAML would let a second one win without a word: refused here."""
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen: dict[str, int] = {}
-    for key, value in node.value:
-        name, line = str(key.value), key.start_mark.line + 1
-        if name in seen:
-            where = ".".join((*above, name))
-            raise UsageError(f"{path}:{line}: {where}: stands on line {seen[name]} too")
-        seen[name] = line
-        yield (*above, name), line
-        yield from _key_lines(path, value, (*above, name))
-
-
-def _clean(value: Json) -> Json:
-    """Lone surrogates, which YAML lets through as escapes, become U+FFFD as in JSON."""
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, list):
-        return [_clean(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_clean(key): _clean(entry) for key, entry in value.items()}
-    return value
-
-
 def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
     known = (_SETTABLE | _SPELLINGS.keys()) if layer.source != "flag" else _SETTABLE
     for key, value in layer.values.items():
@@ -335,7 +286,7 @@ def _checked(config: RunConfig) -> RunConfig:
             f" with --num-shards {config.num_shards} it is 0 to {config.num_shards - 1}"
         )
     if config.resume and config.restart:
-        raise UsageError("--resume and --restart: give one of them")
+        raise UsageError("--resume: does not go with restart: give one of them")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
         raise UsageError(
             f"--max-errors: must be a number such as 3, or a share such as 2%,"

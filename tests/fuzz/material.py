@@ -5,7 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from toolmark.broker.broker import ToolBroker
 from toolmark.config import RunConfig, load_config
+from toolmark.datasets.reader import dataset_sha256
+from toolmark.running.offers import open_registry
 from toolmark.running.run import run
 
 HEADER = {
@@ -15,7 +18,11 @@ HEADER = {
     "integration_span_cap": 2,
     "span_extractor": "auto",
     "strict_keys": ["count", "summary"],
-    "gates": {"integration_coverage": {"bound": 0.5}},
+    "gates": {
+        "integration_coverage": {"bound": 0.5},
+        "integration_f1_macro_lax": {"bound": 0.5, "policy": "count_based_misses", "pct": 0.1},
+        "error_recovery_rate": {"policy": "confident"},
+    },
     "url_allowlist": ["corp.io"],
     "privacy_echo": "allow",
     "seed": 3,
@@ -104,7 +111,7 @@ ANSWERS = [
         "trial": 0,
         "model_output": "Let me see.\nIntegration: 1,007 people. Write to jane@corp.io.",
         "tool_trace": TRACE[:1],
-        "turns": [{"start": 0, "end": 11}, {"start": 12, "end": 60}],
+        "turns": [{"start": 0, "end": 11}, {"start": 12, "end": 61}],
         "reasoning": "hm",
     },
     {
@@ -185,7 +192,17 @@ CONFIG = """\
 # settings
 runner: replay
 in: dataset.jsonl
+out: results.jsonl
+report: report.json
 fixtures: fixtures
+resume: false
+restart: false
+num_shards: 1
+shard_index: 0
+limit: null
+slice: []
+redact_pii: false
+max_tokens: 100
 seed: 7
 temperature: 0.0
 top_p: null
@@ -241,6 +258,7 @@ class Material:
                 json_of({"web.search": REGISTRY[0], "read_file": REGISTRY[1]}),
                 json_of(REGISTRY[0]),
             ),
+            "registry in a folder": (json_of(REGISTRY), json_of({"tools": REGISTRY[:2]})),
             "allowlist": (json_of(ALLOWLIST), json_of(ALLOWLIST["tools"])),
             "config": (CONFIG.encode(),),
         }
@@ -253,8 +271,12 @@ class Material:
         self._write("fixtures/web.search.jsonl", "fixtures")
         # Read once: a run of the fuzzer starts from it thousands of times.
         self.settings: RunConfig = load_config(Path("/dev/null"), {"max_errors": 9})
+        self.good["dataset"] += (self._sealed(),)
+        self.results = folder / "results.jsonl"
         self.good["results"] = (self._results(),)
         self.good["journal"] = (self._journal(),)
+        lines = map(json.loads, self.results.read_text("utf-8").splitlines())
+        self.trials = [(line["sample_id"], line["trial"]) for line in lines]
 
     def config(self, **settings) -> RunConfig:
         files = {
@@ -267,23 +289,33 @@ class Material:
 
     def goes_with(self, kind: str) -> list[Path]:
         """The good files that a spoilt one of this kind can contradict."""
-        tools = ("registry", "allowlist")
-        return [self.dataset, self.fixtures / "web.search.jsonl"] if kind in tools else []
+        if kind.startswith(("registry", "allowlist")):
+            return [self.dataset, self.fixtures / "web.search.jsonl"]
+        return []
 
     def _write(self, name: str, kind: str) -> Path:
         path = self.folder / name
         path.write_bytes(self.good[kind][0])
         return path
 
+    def _sealed(self) -> bytes:
+        """The dataset with a header that pins what belongs to it."""
+        registry = open_registry(str(self.registry))
+        pins = {
+            "dataset_sha256": dataset_sha256(self.dataset),
+            "tool_registry_sha256": registry.sha256,
+            "fixtures_sha256": ToolBroker(self.fixtures, registry).fixtures_sha256,
+        }
+        return lines_of([{**HEADER, **pins}, *ITEMS])
+
     def _results(self) -> bytes:
-        out = self.folder / "results.jsonl"
-        run(self.config(out=str(out), repeat=1))
-        return out.read_bytes()
+        run(self.config(out=str(self.results), repeat=1))
+        return self.results.read_bytes()
 
     def _journal(self) -> bytes:
         """What a run leaves behind that was killed after its last trial but one."""
         out = self.folder / "killed.jsonl"
-        run(self.config(out=str(out), max_errors=0))
+        run(self.config(out=str(out), max_errors=0))  # one answer is an error: it stays open
         journal = out.with_name("killed.jsonl.journal")
         data = journal.read_bytes()
         journal.unlink()

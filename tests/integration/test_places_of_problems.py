@@ -204,17 +204,39 @@ class TestJournal:
         lines = read_lines(journal)
         lines[2]["sample_id"] = "stranger"
         found = self.refusal(project, journal, lines)
-        assert found.startswith(": 1 trials are of no sample of this run")
+        assert found.startswith(":3: 1 trials are of no sample of this run")
 
     def test_a_failed_trial_that_nobody_asked_for(self, project, journal):
         lines = read_lines(journal)
         lines[-1]["trial"] = 5
-        assert self.refusal(project, journal, lines).startswith(": holds 26 trials, but this run")
+        found = self.refusal(project, journal, lines)
+        assert found.startswith(f":{len(lines)}: holds 26 trials, but this run has 25")
 
     def test_metadata_that_cannot_be_read(self, project, journal):
         lines = read_lines(journal)
-        lines[1]["metadata"]["call_sequence"] = [{"name": {}}]
-        assert "metadata: cannot be read" in self.refusal(project, journal, lines)
+        for call_sequence in ([{"name": {}}], 7, [{}]):
+            lines[1]["metadata"]["call_sequence"] = call_sequence
+            assert ":2: metadata.call_sequence" in self.refusal(project, journal, lines)
+
+    def test_slices_and_keys_that_are_no_names(self, project, journal):
+        """They would be sorted, or looked up: neither can be done with them."""
+        lines = read_lines(journal)
+        for metadata in ({"slices": ["a", 7]}, {"strict_keys": [[]]}):
+            wrong = [*lines[:3], {**lines[3], "metadata": metadata}, *lines[4:]]
+            assert self.refusal(project, journal, wrong).startswith(":4: metadata.s")
+
+    def test_a_sample_that_stands_elsewhere(self, project, journal):
+        """Its line would be written to another place, and no number would tell."""
+        lines = read_lines(journal)
+        lines[4]["index"] = 700
+        found = self.refusal(project, journal, lines)
+        assert found.startswith(":5: index: is 700, but the sample stands at 3")
+
+    def test_numbers_too_long_to_read(self, project, journal):
+        lines = [json.dumps(line) for line in read_lines(journal)]
+        lines[2] = lines[2].replace('"trial": 0', '"trial": 0, "noted": ' + "7" * 5000)
+        journal.write_text("".join(f"{line}\n" for line in lines))
+        assert project.run(resume=True, max_errors=9).report.counts.trials == 25
 
     def test_a_head_without_fingerprints(self, project, journal):
         """Taken for an empty one, it would let the trials below it vanish."""

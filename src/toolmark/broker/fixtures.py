@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from toolmark.broker.patterns import MatchError, Pattern, pattern_of
 from toolmark.calls.normalise import NormalisedCall, normalise
 from toolmark.calls.registry import Registry
+from toolmark.core.jsonplaces import line_of, lines_of_entries
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
 from toolmark.errors import BadInput
 from toolmark.store.problems import field_path
@@ -46,7 +47,7 @@ class Fixture(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def place(self) -> str:
-        return place_of(self.file, self.line)
+        return f"{self.file}:{self.line}"
 
 
 class FixtureFolder(msgspec.Struct, frozen=True):
@@ -74,13 +75,13 @@ def load_folder(folder: str | Path, registry: Registry | None) -> FixtureFolder:
     problems: list[str] = []
     for path in _files_below(Path(folder)):
         file, stem = well_formed(str(path)), well_formed(path.stem)
-        for number, value in _entries_of(path):
+        for number, label, value in _entries_of(path):
             try:
                 if isinstance(value, NotJson):
                     raise value
                 fixture, line = reader.read(value, file, stem, number)
             except (NotJson, EntryError) as error:
-                problems.append(f"{place_of(file, number)}: {error}")
+                problems.append(f"{file}:{number}: {label}{error}")
                 if len(problems) == MAX_PROBLEMS:
                     raise BadInput(problems) from None
                 continue
@@ -90,11 +91,6 @@ def load_folder(folder: str | Path, registry: Registry | None) -> FixtureFolder:
         raise BadInput(problems)
     names = frozenset(fixture.name for fixture in fixtures)
     return FixtureFolder(str(folder), fixtures, _sha256_of(lines), names)
-
-
-def place_of(file: str, number: int) -> str:
-    # A list in a .json file has no lines worth naming: its entries are counted instead.
-    return f"{file}: entry {number}" if file.endswith(".json") else f"{file}:{number}"
 
 
 def _sha256_of(lines: list[bytes]) -> str:
@@ -135,8 +131,15 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield Path(top, name)
 
 
-def _entries_of(path: Path) -> Iterator[tuple[int, Json | NotJson]]:
-    """Numbered entries; one that cannot be parsed comes as its error."""
+class _Entry(NamedTuple):
+    """`label`: what tells it from others on its line. An entry that is no JSON is its error."""
+
+    line: int
+    label: str
+    value: Json | NotJson
+
+
+def _entries_of(path: Path) -> Iterator[_Entry]:
     try:
         with path.open("rb") as file:
             if path.suffix == ".json":
@@ -147,16 +150,23 @@ def _entries_of(path: Path) -> Iterator[tuple[int, Json | NotJson]]:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _by_line(file: Iterable[bytes]) -> Iterator[tuple[int, Json | NotJson]]:
+def _by_line(file: Iterable[bytes]) -> Iterator[_Entry]:
     for number, line in enumerate(file, start=1):
         text = (line.removeprefix(_BOM) if number == 1 else line).strip()
         if text:
-            yield number, _parsed(text)
+            yield _Entry(number, "", _parsed(text))
 
 
-def _listed(text: bytes) -> Iterator[tuple[int, Json | NotJson]]:
-    value = _parsed(text)
-    yield from enumerate(value if isinstance(value, list) else [value], start=1)
+def _listed(data: bytes) -> Iterator[_Entry]:
+    value = _parsed(data)
+    if isinstance(value, NotJson):
+        yield _Entry(value.line, "", value)
+    elif isinstance(value, list):
+        lines = lines_of_entries(data.decode())
+        for at, (line, entry) in enumerate(zip(lines, value, strict=True), start=1):
+            yield _Entry(line, f"entry {at}: ", entry)
+    else:
+        yield _Entry(line_of(data.decode(), ()), "", value)
 
 
 def _parsed(text: bytes) -> Json | NotJson:

@@ -11,10 +11,8 @@ from typing import assert_never
 
 import msgspec
 
+from toolmark.broker.regex_limits import text_limit
 from toolmark.core.jsontext import Json, canonical_json
-
-# Backtracking grows with the text, and the text comes from a model: longer values never fit.
-MAX_REGEX_INPUT = 2_000
 
 # What normalisation makes of one value of one argument; None: it drops the argument.
 NormaliseArgument = Callable[[str, Json], Json]
@@ -39,9 +37,11 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class Regex(msgspec.Struct, frozen=True):
-    """The whole normalised string, from its first character to its last."""
+    """The whole normalised string, from its first character to its last. A text above the limit
+    never fits: it comes from a model, and trying it could take for ever."""
 
     compiled: re.Pattern[str]
+    limit: int
 
 
 class Contains(msgspec.Struct, frozen=True):
@@ -82,9 +82,9 @@ def rule_fits(rule: Rule, value: Json) -> bool:
             return True
         case OneOf(values=values):
             return canonical_json(value) in values
-        case Regex(compiled=compiled):
-            short = isinstance(value, str) and len(value) <= MAX_REGEX_INPUT
-            return short and compiled.fullmatch(value) is not None
+        case Regex(compiled=compiled, limit=limit):
+            is_short = isinstance(value, str) and len(value) <= limit
+            return is_short and compiled.fullmatch(value) is not None
         case Contains(text=text):
             return isinstance(value, str) and text in value
         case Near(target=target, tolerance=tolerance):
@@ -154,10 +154,12 @@ def _regex(given: Json, argument: _Argument) -> Rule:
     # The tested value was casefolded if this argument is: capitals in the expression must not
     # shut it out.
     flags = re.IGNORECASE if argument.normalise("A") == "a" else 0
+    pattern = unicodedata.normalize("NFC", given)
     try:
-        return Regex(re.compile(unicodedata.normalize("NFC", given), flags))
+        compiled = re.compile(pattern, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is no regular expression: {error}") from None
+    return Regex(compiled, text_limit(pattern))
 
 
 def _contains(given: Json, argument: _Argument) -> Rule:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import jsonschema_rs
 import msgspec
 
 from toolmark.calls.folding import fold_name, fold_query, plain_value
 from toolmark.calls.schema import SchemaError, argument_errors, compiled
+from toolmark.core.jsonplaces import Locate, PathInJson
 from toolmark.core.jsontext import Json, canonical_json, digest
 from toolmark.errors import BadInput, UsageError
 
@@ -17,6 +19,7 @@ X_TOOLMARK = "x-toolmark"
 QUERY_KEYS = frozenset({"q", "query"})
 SEARCH_PREFIX = fold_name("web.search")
 SEARCH_TOP_K = 3
+MAX_PROBLEMS = 20
 
 
 class XToolmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,23 +68,28 @@ class Registry:
         self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     @classmethod
-    def from_specs(cls, specs: Json, *, where: str) -> Registry:
+    def from_specs(cls, specs: Json, *, where: str, locate: Locate | None = None) -> Registry:
         """From OpenAI-style specs: a list, `{"tools": […]}`, `{name: spec}` or a single spec,
-        each plain or wrapped. Raises BadInput that names every spec that is wrong."""
+        each plain or wrapped. Raises BadInput that names every spec that is wrong, by `where` or
+        by what `locate` makes of its path."""
+        at = locate or (lambda _: where)
         problems: list[str] = []
         found: dict[str, ToolSpec] = {}
-        for label, key, raw in _labelled(specs, where):
+        paths: dict[str, PathInJson] = {}
+        for raw in _raw_specs(specs, at):
             try:
-                spec = _tool_spec(raw, key)
+                spec = _tool_spec(raw.spec, raw.key)
             except _SpecError as problem:
-                problems.append(f"{label}: {problem}")
+                problems.append(f"{at(raw.path)}: {raw.label}: {problem}")
                 continue
             if spec.name in found:
-                problems.append(f"{label}: {spec.name}: a second tool of this name")
+                what = f"{spec.name}: a second tool of this name"
+                problems.append(f"{at(raw.path)}: {raw.label}: {what}")
             found.setdefault(spec.name, spec)
-        problems += [f"{where}: {clash}" for clash in _alias_clashes(found)]
+            paths.setdefault(spec.name, raw.path)
+        problems += [f"{at(paths[name])}: {name}: {clash}" for name, clash in _alias_clashes(found)]
         if problems:
-            raise BadInput(problems)
+            raise BadInput(problems[:MAX_PROBLEMS])
         return cls(found.values())
 
     @property
@@ -153,11 +161,12 @@ def tool_names(tools: Json) -> frozenset[str]:
     if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
         return frozenset(tools)
     names = set()
-    for label, key, raw in _labelled(tools, "tools"):
+    for raw in _raw_specs(tools, lambda _: "tools"):
+        spec = raw.spec
         try:
-            names.add(raw if isinstance(raw, str) else _name_of(_function_of(raw), key))
+            names.add(spec if isinstance(spec, str) else _name_of(_function_of(spec), raw.key))
         except _SpecError as problem:
-            raise UsageError(f"{label}: {problem}") from None
+            raise UsageError(f"tools: {raw.label}: {problem}") from None
     return frozenset(names)
 
 
@@ -218,20 +227,32 @@ def _rules_of(spec: ToolSpec) -> KeyRules:
     )
 
 
-def _labelled(specs: Json, where: str) -> Iterator[tuple[str, str | None, Json]]:
-    """(where to point in a message, the name that the mapping gives, the raw spec)."""
-    if isinstance(specs, dict):
-        if isinstance(specs.get("tools"), list):
-            specs = specs["tools"]
-        elif isinstance(specs.get("name"), str) or isinstance(specs.get("function"), dict):
-            specs = [specs]
-        else:
-            for key, raw in specs.items():
-                yield f"{where}: {key if key.strip() else repr(key)}", key, raw
+class _RawSpec(NamedTuple):
+    """A spec as it was given. `key`: the name that a mapping gives it."""
+
+    path: PathInJson
+    label: str
+    key: str | None
+    spec: Json
+
+
+def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
+    above: PathInJson = ()
+    match specs:
+        case {"tools": list(listed)}:
+            above, specs = ("tools",), listed
+        case {"name": str()} | {"function": dict()}:
+            yield _RawSpec((), "tool 1", None, specs)
+            return
+        case dict():
+            for key, spec in specs.items():
+                yield _RawSpec((key,), key if key.strip() else repr(key), key, spec)
             return
     if not isinstance(specs, list | tuple):
-        raise BadInput(f"{where}: expected a list of function specs, not {type(specs).__name__}")
-    yield from ((f"{where}: tool {at}", None, raw) for at, raw in enumerate(specs, start=1))
+        kind = type(specs).__name__
+        raise BadInput(f"{locate(())}: expected a list of function specs, not {kind}")
+    for at, spec in enumerate(specs):
+        yield _RawSpec((*above, at), f"tool {at + 1}", None, spec)
 
 
 def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
@@ -300,10 +321,11 @@ def _openai_tool(spec: ToolSpec) -> dict[str, Json]:
     return {"type": "function", "function": function}
 
 
-def _alias_clashes(specs: Mapping[str, ToolSpec]) -> Iterator[str]:
+def _alias_clashes(specs: Mapping[str, ToolSpec]) -> Iterator[tuple[str, str]]:
+    """(tool, what is wrong with one of its aliases)."""
     owners: dict[str, str] = {}
     for name in sorted(specs):
         for alias in specs[name].x_toolmark.aliases:
             owner = alias if alias in specs else owners.setdefault(alias, name)
             if owner != name:
-                yield f"{name}: the alias {alias!r} already belongs to {owner}"
+                yield name, f"the alias {alias!r} already belongs to {owner}"

@@ -52,13 +52,15 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
-    result = find_result(run / RESULTS if run.is_dir() else run, sample_id, options.trial)
+    results = run / RESULTS if run.is_dir() else run
+    number, result = find_result(results, sample_id, options.trial)
     added = add_from_trace(
         options.dataset,
         result,
         fixtures=options.fixtures,
         new_id=options.id,
         registry=open_registry(options.registry),
+        where=f"{results}:{number}: {sample_id}",
     )
     write(_blocks(added, options.fixtures), sys.stdout)
     return 0

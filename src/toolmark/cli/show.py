@@ -37,6 +37,6 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     run: Path = options.run
-    result = find_result(run / RESULTS if run.is_dir() else run, options.id, options.trial)
+    _, result = find_result(run / RESULTS if run.is_dir() else run, options.id, options.trial)
     write(show_blocks(result, full=options.full), sys.stdout)
     return 0

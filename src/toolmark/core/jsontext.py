@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from toolmark.core.jsonplaces import line_of_token, line_too_deep
+
 # Any value that JSON can hold. Real payloads (prompts, arguments, results, metadata) stay plain.
 Json = Any
 
@@ -22,7 +24,20 @@ MAX_DEPTH = 100
 
 
 class NotJson(ValueError):
-    """The text is not JSON. The message is one short clause, without a position prefix."""
+    """The text is not JSON. The message is one short clause, without a position prefix; `line` is
+    the one of the text where that shows."""
+
+    def __init__(self, what: str, line: int = 1) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+class _BadNumber(ValueError):
+    """A number that JSON does not know, or that is out of range."""
+
+    def __init__(self, token: str, what: str) -> None:
+        super().__init__(what)
+        self.token = token
 
 
 def parse_json(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Json:
@@ -34,7 +49,7 @@ def parse_json(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Json:
         value = _parse_slowly(data, max_depth)
     brackets = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
     if sum(map(data.count, brackets)) > max_depth and _is_deeper(value, max_depth):  # type: ignore[arg-type]
-        raise _too_deep(max_depth)
+        raise _too_deep(data if isinstance(data, str) else data.decode(), max_depth)
     return value
 
 
@@ -70,23 +85,26 @@ def _parse_slowly(data: bytes | str, max_depth: int) -> Json:
     # msgspec is fast but refuses lone surrogate escapes, which real servers do send.
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
-        raise NotJson(f"not UTF-8 (byte {error.start})") from None
-    except json.JSONDecodeError as error:
-        raise NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
-    except RecursionError:
-        raise _too_deep(max_depth) from None
-    except ValueError as error:
-        raise NotJson(f"not JSON: {error}") from None
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise NotJson(f"not UTF-8 (byte {error.start})", line) from None
     try:
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+        )
         return _replace_surrogates(value)
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg} (column {error.colno})"
+        raise NotJson(what, error.lineno) from None
+    except _BadNumber as error:
+        raise NotJson(f"not JSON: {error}", line_of_token(text, error.token)) from None
     except RecursionError:
-        raise _too_deep(max_depth) from None
+        raise _too_deep(text, max_depth) from None
 
 
-def _too_deep(max_depth: int) -> NotJson:
-    return NotJson(f"nested deeper than {max_depth} levels")
+def _too_deep(text: str, max_depth: int) -> NotJson:
+    what = f"nested deeper than {max_depth} levels"
+    return NotJson(what, line_too_deep(text, max_depth))
 
 
 def _is_deeper(value: Json, max_depth: int) -> bool:
@@ -104,14 +122,22 @@ def _is_deeper(value: Json, max_depth: int) -> bool:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
+    raise _BadNumber(name, f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {text[:20]} is out of range")
+        raise _BadNumber(text, f"the number {text[:20]} is out of range")
     return number
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python reads no more than 4300 digits
+        what = f"the number {text[:20]}… has {len(text)} digits, too many to read"
+        raise _BadNumber(text, what) from None
 
 
 def _replace_surrogates(value: Json) -> Json:

@@ -21,6 +21,7 @@ from toolmark.datasets.schema import item_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.jsonl import is_blank, lines_of, object_of, open_input
+from toolmark.store.problems import MAX_PROBLEMS
 
 FIXTURES_FILE = "added.jsonl"
 # They speak of the teacher's text, which a run does not know.
@@ -54,20 +55,23 @@ def add_from_trace(
     fixtures: Path | None = None,
     new_id: str | None = None,
     registry: Registry | None = None,
+    where: str | None = None,
 ) -> Added:
     """Appends one sample to the dataset (a new file if there is none) and its fixtures to
-    `added.jsonl` in the folder. Nothing that is there changes; the seal has to be made anew."""
+    `added.jsonl` in the folder. Nothing that is there changes; the seal has to be made anew.
+    `where` the result stands, for messages; by default its id."""
+    where = where or result.sample_id
     if result.status == "error":
-        raise UsageError(f"{result.sample_id}: the trial failed ({result.error}): nothing to add")
+        raise UsageError(f"{where}: the trial failed ({result.error}): nothing to add")
     sample_id = new_id or result.sample_id
     item = sample_item(result, sample_id)
     problems = item_problems(item)
     if problems:
-        raise BadInput([f"{result.sample_id}: {problem}" for problem in problems])
+        raise BadInput([f"{where}: {problem}" for problem in problems[:MAX_PROBLEMS]])
     lines = fixture_entries(result.tool_trace, sample_id, registry)
     if lines and fixtures is None:
         raise UsageError(
-            f"{result.sample_id}: {len(lines)} results were served in this trial:"
+            f"{where}: {len(lines)} results were served in this trial:"
             " name the folder that shall keep them with --fixtures"
         )
     _refuse_known_id(dataset, sample_id)

@@ -65,6 +65,11 @@ def item_problems(item: Json) -> list[str]:
     return schema_problems(_validator(), item)
 
 
+def metadata_problems(metadata: dict[str, Json]) -> list[str]:
+    """The same for metadata that stand without their item, as in a result."""
+    return item_problems({"prompt": "-", "metadata": metadata}) if metadata else []
+
+
 @cache
 def _validator() -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(schema("eval_prompt"))

@@ -42,6 +42,7 @@ class Seal(msgspec.Struct, frozen=True):
 
     dataset: str
     has_header: bool
+    place: str  # of the header, or the file where there is none
     pins: tuple[Pin, ...]
 
     @property
@@ -60,7 +61,8 @@ def examine_seal(opened: Dataset, computed: Mapping[str, str | None]) -> Seal:
     has = {} if header is None else header_fields(header[1])
     found = {DATASET: sha256, **computed}
     pins = tuple(Pin(name, has.get(name), value) for name, value in found.items())
-    return Seal(str(dataset), header is not None, pins)
+    place = str(dataset) if header is None else opened.header_place
+    return Seal(str(dataset), header is not None, place, pins)
 
 
 def check_seal(seal: Seal) -> None:
@@ -78,7 +80,7 @@ def check_seal(seal: Seal) -> None:
             if pin.differs
         )
         raise FingerprintMismatch(
-            f"{seal.dataset}: is not sealed with what is here:\n  "
+            f"{seal.place}: is not sealed with what is here:\n  "
             + "\n  ".join(differing)
             + "\nIf the change is meant, seal it again without --check."
         )

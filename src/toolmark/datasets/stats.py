@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,9 +15,10 @@ from toolmark.core.gates import resolve_rules
 from toolmark.core.jsontext import Json
 from toolmark.core.metrics import populations_of
 from toolmark.core.report import GateRule
-from toolmark.core.samples import Header, Kind, Sample
+from toolmark.core.samples import Kind, Sample
 from toolmark.core.trials import Place, Trials
 from toolmark.datasets.reader import Dataset
+from toolmark.errors import UsageError
 from toolmark.resources import default_config
 
 LONG_CONTEXT = "long_context"
@@ -101,7 +102,7 @@ def dataset_stats(dataset: Dataset, *, min_eligible: int = 15) -> DatasetStats:
         with_user_turns=tally.numbers["user_turns"],
         clusters=len(tally.clusters),
         prompt_bytes=tally.sizes(),
-        gates=_reaches(dataset.header, tally.places, facts.samples, min_eligible),
+        gates=_reaches(_rules_of(dataset), tally.places, facts.samples, min_eligible),
     )
 
 
@@ -191,18 +192,26 @@ def _place_of(sample: Sample) -> Place:
     )
 
 
+def _rules_of(dataset: Dataset) -> tuple[GateRule, ...]:
+    """The shipped gates as the header changes them."""
+    try:
+        return resolve_rules(default_config()["gates"], dataset.header.gates)
+    except UsageError as error:
+        what = str(error).removeprefix("dataset header: ")
+        raise UsageError(f"{dataset.header_place}: {what}") from None
+
+
 def _reaches(
-    header: Header, places: Mapping[tuple[Kind, Place], int], samples: int, needed: int
+    rules: Sequence[GateRule], places: Mapping[tuple[Kind, Place], int], samples: int, needed: int
 ) -> tuple[GateReach, ...]:
     """Every gate on answers, with the samples that it is about. A model can only lower these
     numbers, by making no call for example."""
     reach: Counter[str] = Counter(populations_of(Trials().samples(), places))
     reach[PERF_BUDGET] = samples
     reach["grounding_lift"] = _pairs(places)
-    rules = rules_on_answers(resolve_rules(default_config()["gates"], header.gates))
     return tuple(
         GateReach(rule.name, reach[rule.name], needed, _decided(rule, reach[rule.name], needed))
-        for rule in rules
+        for rule in rules_on_answers(rules)
     )
 
 

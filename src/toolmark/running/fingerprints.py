@@ -80,14 +80,15 @@ def compare_pinned(header: Header, computed: Fingerprints) -> dict[str, Check]:
 
 
 def refuse_other_pins(
-    dataset: str,
+    where: str,
     header: Header,
     computed: Fingerprints,
     checks: dict[str, Check],
     *,
     may_differ: bool,
 ) -> list[str]:
-    """Raises if anything differs; warnings instead where that was asked for."""
+    """Raises if anything differs from what the header at `where` says; warnings instead where that
+    was asked for."""
     differing = [
         f"{name}: the header of the dataset has {_shown(getattr(header, name))},"
         f" this run {_shown(getattr(computed, name))}"
@@ -96,7 +97,7 @@ def refuse_other_pins(
     ]
     if differing and not may_differ:
         raise FingerprintMismatch(
-            f"{dataset}: made for other data than this:\n  "
+            f"{where}: made for other data than this:\n  "
             + "\n  ".join(differing)
             + "\nUse the dataset, tools and fixtures that belong together, or explore with"
             " --no-fail-on-fingerprint-mismatch."

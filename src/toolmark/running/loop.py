@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from toolmark.core.protocols import Failure, Progress, Standing
 from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
+from toolmark.datasets.schema import metadata_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, failed, play, play_in_step
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import MAY_GROW, resume_key
-from toolmark.store.journal import DoneTrials, Journal, Mode, open_journal
+from toolmark.store.journal import Journal, Mode, WrongTrials, open_journal
+from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
 
 if TYPE_CHECKING:
@@ -60,15 +62,21 @@ class TrialLoop:
                 raise
             if self._errors <= setup.config.errors_allowed(setup.trials):
                 self._interrupts.silence()
-                journal.finish(out, trials=setup.trials)
+                try:
+                    journal.finish(out, trials=setup.trials)
+                except WrongTrials as error:
+                    raise self._not_ours(journal, str(error)) from None
 
     def _count_finished(self, journal: Journal) -> None:
-        for result in journal.results():
+        for line, result in journal.results():
+            problems = metadata_problems(result.metadata)
+            if problems:
+                raise journal.not_ours(problems[0], line)
             with self._interrupts.deferred():
                 try:
                     self._count(result)
                 except BadInput as error:
-                    raise journal.not_ours(str(error)) from None
+                    raise journal.not_ours(str(error), line) from None
 
     def _run_trials(self, journal: Journal | None) -> None:
         setup = self._setup
@@ -82,7 +90,7 @@ class TrialLoop:
             miss_reply=setup.config.miss_reply,
         )
         resumed = self._finished
-        waiting = self._waiting(None if journal is None else journal.done())
+        waiting = self._waiting(journal)
         if runner.suspends:
             self._drive(self._at_once(waiting, settings, journal))
         else:
@@ -97,7 +105,8 @@ class TrialLoop:
             for one in played:
                 self._finish(one, journal)
         if journal is not None and self._skipped != resumed:
-            raise journal.not_ours(f"{resumed - self._skipped} trials are of no sample of this run")
+            what = f"{resumed - self._skipped} trials are of no sample of this run"
+            raise self._not_ours(journal, what)
 
     async def _at_once(
         self, waiting: Iterator[TrialInput], settings: PlaySettings, journal: Journal | None
@@ -138,16 +147,29 @@ class TrialLoop:
                 journal.append(encode_result(result))
             self._count(result)
 
-    def _waiting(self, done: DoneTrials | None) -> Iterator[TrialInput]:
+    def _waiting(self, journal: Journal | None) -> Iterator[TrialInput]:
         setup = self._setup
+        done = None if journal is None else journal.done()
         for sample in setup.selection.chosen(setup.dataset.samples()):
             offer = setup.offers.to(sample)
             for trial in range(setup.config.repeat):
-                if done and (sample.sample_id, trial) in done:
-                    self._skipped += 1
-                else:
+                found = done.find(sample.sample_id, trial) if done else None
+                if found is None or journal is None:
                     opening = setup.prompts.opening(sample, offer.tools)
                     yield TrialInput(sample, trial, offer.names, offer.tools, opening)
+                    continue
+                if found.index != sample.index:
+                    what = f"index: is {found.index}, but the sample stands at {sample.index}"
+                    raise journal.not_ours(what, found.line)
+                self._skipped += 1
+
+    def _not_ours(self, journal: Journal, what: str) -> BadInput:
+        """The same with its line: only now everything that was asked for is listed."""
+        asked = KeyIndex()
+        for sample in self._setup.selection.chosen(self._setup.dataset.samples()):
+            for trial in range(self._setup.config.repeat):
+                asked.add(trial_key(sample.sample_id, trial), 0, sample.index)
+        return journal.not_ours(what, journal.line_not_asked(asked))
 
     def _count(self, result: Result) -> None:
         self._summariser.add(result)

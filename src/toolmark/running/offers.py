@@ -60,7 +60,8 @@ def open_registry(path: str | None) -> Registry:
     """The built-in tools, or those of a file or folder."""
     if path is None:
         return Registry.from_specs(builtin_tools(), where="the built-in tools")
-    return Registry.from_specs(load_registry_file(Path(path)), where=path)
+    file = load_registry_file(Path(path))
+    return Registry.from_specs(file.specs, where=path, locate=file.locate)
 
 
 def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers:

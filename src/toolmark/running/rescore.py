@@ -25,7 +25,7 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.core.trace import Trace, TraceEntry
 from toolmark.core.trial_keys import ConflictingResults
 from toolmark.datasets.reader import Dataset, open_dataset
-from toolmark.datasets.schema import item_problems
+from toolmark.datasets.schema import metadata_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, opening_messages, play
 from toolmark.plugins import with_formats
@@ -40,7 +40,7 @@ from toolmark.running.run import RunOutcome, rules_of, write_report
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result
-from toolmark.store.problems import shown
+from toolmark.store.problems import MAX_PROBLEMS, shown
 from toolmark.store.recorded import (
     Recorded,
     RecordedAnswer,
@@ -132,7 +132,7 @@ class _Scoring:
         )
         header = msgspec.structs.replace(self._dataset.header, fixtures_sha256=None)
         self._warnings += refuse_other_pins(
-            self._dataset.name,
+            self._dataset.header_place,
             header,
             computed,
             compare_pinned(header, computed),
@@ -246,13 +246,15 @@ class _Scoring:
                 raise BadInput(f"{where}: index: is {index}, but {known}")
             yield _sample_of(line, place, where), line
         if line is None:
-            raise BadInput(f"{self._path}: holds no line to score")
+            raise self._nothing()
 
     def _joined(self, dataset: Dataset) -> Iterator[tuple[Sample, Recorded]]:
         """In the order of the dataset. Answers to other samples are refused; samples without an
         answer make the run a part of the whole."""
         found = answered = 0
         with RecordedIndex(self._path) as index:
+            if not index.count:
+                raise self._nothing()
             for sample in dataset.samples():
                 trial = 0
                 while (line := index.get(sample.sample_id, trial)) is not None:
@@ -266,6 +268,9 @@ class _Scoring:
             missing = dataset.facts.samples - answered
             self._warnings.append(f"{missing} samples of {dataset.name} have no answer here")
             self._partial = True
+
+    def _nothing(self) -> BadInput:
+        return BadInput(f"{self._path}: holds no line to score")
 
     def report(self, timing: Timing) -> Report:
         config, dataset = self._config, self._dataset
@@ -341,9 +346,9 @@ def _named_in(trace: Trace, offer: Offer, sha256: str = "") -> Offer:
 def _sample_of(line: Recorded, place: int, where: str) -> Sample:
     """The sample as far as the line tells of it."""
     metadata = line.metadata or {}
-    problems = item_problems({"prompt": "-", "metadata": metadata}) if metadata else ()
+    problems = metadata_problems(metadata)
     if problems:
-        raise BadInput([f"{where}: {problem}" for problem in problems])
+        raise BadInput([f"{where}: {problem}" for problem in problems[:MAX_PROBLEMS]])
     if isinstance(line, RecordedMessages):
         prompt: str | list[dict[str, Json]] = split_prompt(line.messages)[0]
         item_sha256 = digest(prompt)

@@ -239,7 +239,7 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     )
     pinned = compare_pinned(dataset.header, computed)
     warnings += refuse_other_pins(
-        dataset.name,
+        dataset.header_place,
         dataset.header,
         computed,
         pinned,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     partial: bool = False
 
     def chosen(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        for sample in islice(filter(self._passes_filters, samples), self.limit):
+        limit = None if self.limit is None else min(self.limit, sys.maxsize)
+        for sample in islice(filter(self._passes_filters, samples), limit):
             if self.num_shards == 1 or self.is_here(sample):
                 yield sample
 

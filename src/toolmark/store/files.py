@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import io
 import os
 import secrets
@@ -33,16 +35,17 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
 
     if target.exists() and not target.is_file():
         # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
-        with _open(target, os.O_WRONLY, describe) as device:
+        with _stream(lambda: os.open(target, os.O_WRONLY), describe) as device:
             yield device
         return
-    temporary = target.with_name(_temporary_name())
+    _remove_leftovers(target)
+    temporary = _temporary_for(target)
     try:
-        with _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, describe) as stream:
+        with _stream(lambda: _created(temporary), describe) as stream:
             yield stream
             stream.flush()
             _sync(stream, describe)
-        _replace(temporary, target, describe)
+            _replace(temporary, target, describe)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(target.parent)
@@ -58,7 +61,11 @@ def check_writable(path: Path) -> None:
         if mode and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if not mode or stat.S_ISREG(mode):
-            _probe_folder(target.parent)
+            make_folder(target.parent)
+            _remove_leftovers(target)
+            probe = _temporary_for(target)
+            probe.touch(exist_ok=False)
+            probe.unlink()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CannotWrite(
@@ -107,12 +114,9 @@ class _Reporting(io.FileIO):
 
 
 @contextmanager
-def _open(path: Path, flags: int, describe: _Describe) -> Iterator[BinaryIO]:
+def _stream(opened: Callable[[], int], describe: _Describe) -> Iterator[BinaryIO]:
     try:
-        if flags & os.O_CREAT:
-            make_folder(path.parent)
-        # Not tempfile: its files are private, results are as readable as the umask says.
-        fd = os.open(path, flags, 0o666)
+        fd = opened()
     except OSError as error:
         raise describe(error) from None
     stream = io.BufferedWriter(_Reporting(fd, describe))
@@ -153,12 +157,44 @@ def _mode_of(target: Path) -> int:
         return 0
 
 
-def _temporary_name() -> str:
-    return f".toolmark-{secrets.token_hex(6)}.tmp"
+def _temporary_for(target: Path) -> Path:
+    return target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(6)}.tmp")
 
 
-def _probe_folder(folder: Path) -> None:
-    make_folder(folder)
-    probe = folder / _temporary_name()
-    probe.touch(exist_ok=False)
-    probe.unlink()
+def _temporary_prefix(target: Path) -> str:
+    # A hash: the name itself may already be as long as a name can be.
+    return f".toolmark-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
+
+
+def _created(temporary: Path) -> int:
+    """A new file, locked as long as it is open: so nobody takes it for a leftover."""
+    make_folder(temporary.parent)
+    while True:
+        # Not tempfile: its files are private, results are as readable as the umask says.
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        if temporary.exists():
+            return fd
+        os.close(fd)  # removed as a leftover before it was locked
+
+
+def _remove_leftovers(target: Path) -> None:
+    """What a killed process left behind when it was about to write this very file. Whoever is
+    writing it now holds a lock; where there are no locks nothing is removed."""
+    for path in _leftovers(target):
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(fd)
+
+
+def _leftovers(target: Path) -> list[Path]:
+    prefix = _temporary_prefix(target)
+    try:
+        return [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
+    except OSError:  # not there yet, or a folder that may be written but not listed
+        return []

@@ -20,22 +20,23 @@ import msgspec
 
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
 from toolmark.core.results import Result
-from toolmark.core.samples import expectation_of
-from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
+from toolmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
 from toolmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
+from toolmark.store.journal_head import MAGIC, VERSION, compare_heads, head_line
 from toolmark.store.jsonl import Line, lines_of
 from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import decode_result
 
 Mode = Literal["new", "resume", "restart"]
 
-_VERSION = 1
-_MAGIC = b'{"journal":'
 _SYNC_SECONDS = 1.0
-_FAILED, _OK = 0, 1
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 _BLOCK = 1 << 12  # samples whose places are sorted at once
 _PLACE = struct.Struct(">HIQ")  # index in its block, trial, offset: the order of the results file
+
+
+class WrongTrials(BadInput):
+    """The journal does not hold the trials of this run; which one is wrong is still to be found."""
 
 
 class _Record(msgspec.Struct):
@@ -52,16 +53,26 @@ class _Record(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Record).decode
 
 
+class DoneTrial(msgspec.Struct, frozen=True):
+    """Where a finished trial stands in the journal, and where its sample in the dataset."""
+
+    line: int
+    index: int
+
+
 class DoneTrials:
     """The trials that need not be run again; errors are no part of it."""
 
     def __init__(self, index: KeyIndex) -> None:
         self._index = index
-        self._count = sum(index.latest())
+        self._count = sum(mark & 1 for mark in index.latest())
+
+    def find(self, sample_id: str, trial: int) -> DoneTrial | None:
+        found = self._index.find(trial_key(sample_id, trial))
+        return DoneTrial(found[0], found[1] >> 1) if found and found[1] & 1 else None
 
     def __contains__(self, key: tuple[str, int]) -> bool:
-        found = self._index.find(trial_key(*key))
-        return found is not None and bool(found[1])
+        return self.find(*key) is not None
 
     def __len__(self) -> int:
         return self._count
@@ -104,25 +115,28 @@ class Journal:
         self._size = 0
         self._finished = 0
         self._synced = 0.0
-        self._done = KeyIndex()
+        self._done = KeyIndex()  # of each trial twice its index, plus one if it is finished
 
     def done(self) -> DoneTrials:
         """What earlier runs finished, as this run found it when it opened the journal."""
         return DoneTrials(self._done)
 
-    def results(self) -> Iterator[Result]:
-        """The results that `done` names, in the order in which they were finished."""
+    def results(self) -> Iterator[tuple[int, Result]]:
+        """The results that `done` names, in the order in which they were finished, each with its
+        line."""
+        done = self.done()
         with self.path.open("rb") as stream:
             for line, record in _records(stream, self.path):
-                key = trial_key(record.sample_id or "", record.trial)
-                if record.sample_id is None or self._done.find(key) != (line.number, _OK):
+                if record.sample_id is None:
+                    continue
+                found = done.find(record.sample_id, record.trial)
+                if found is None or found.line != line.number:
                     continue
                 try:
                     result = decode_result(line.data)
-                    expectation_of(result.metadata)
-                except (NotJson, KeyError, TypeError, AttributeError):
+                except NotJson:
                     raise BadInput(_of_another_kind(self.path, line.number)) from None
-                yield result
+                yield line.number, result
 
     def append(self, line: bytes) -> None:
         """Hands one encoded result to the system at once, and to the disk once a second."""
@@ -133,9 +147,23 @@ class Journal:
             self._sync()
             self._synced = now
 
-    def not_ours(self, what: str) -> BadInput:
+    def not_ours(self, what: str, line: int | None = None) -> BadInput:
         """It holds something that this run could not have written."""
-        return BadInput(f"{self.path}: {what}. --restart begins anew.")
+        place = self.path if line is None else f"{self.path}:{line}"
+        return BadInput(f"{place}: {what}. --restart begins anew.")
+
+    def line_not_asked(self, asked: KeyIndex) -> int | None:
+        """The first line of a trial that is not asked for, or whose sample stands elsewhere in the
+        dataset. `asked`: every trial of the run with the index of its sample."""
+        with self.path.open("rb") as stream:
+            for line, record in _records(stream, self.path):
+                if record.sample_id is None:
+                    continue
+                key = trial_key(record.sample_id, record.trial)
+                found = asked.find(key)
+                if found is None or found[1] != record.index:
+                    return line.number
+        return None
 
     def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> None:
         """Writes `out` in the order of the dataset, at once and whole; then the journal goes,
@@ -152,7 +180,7 @@ class Journal:
                 stream.write(source.readline())
                 lines += 1
             if trials is not None and lines != trials:
-                raise self.not_ours(f"holds {lines} trials, but this run has {trials}")
+                raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
         if not keep:
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
@@ -179,7 +207,7 @@ class Journal:
 
     def start(self, fingerprints: Mapping[str, Json]) -> None:
         os.ftruncate(self._open_fd(), 0)
-        self._write(_head(fingerprints))
+        self._write(head_line(fingerprints))
         self._sync()
         sync_folder(self.path.parent)
 
@@ -191,25 +219,27 @@ class Journal:
     ) -> None:
         """Cuts off a torn last line, learns what is done, and refuses another run's journal."""
         before: Json = None
+        head = 1
         with self.path.open("rb") as stream:
             for line, record in _records(stream, self.path):
                 self._size = line.offset + len(line.data)
                 if record.sample_id is not None:
                     key = trial_key(record.sample_id, record.trial)
-                    self._done.add(key, line.number, _OK if record.status == "ok" else _FAILED)
+                    mark = 2 * record.index + (record.status == "ok")
+                    self._done.add(key, line.number, mark)
                     self._finished += 1
-                elif record.journal == _VERSION and isinstance(record.fingerprints, dict):
-                    before = record.fingerprints
+                elif record.journal == VERSION and isinstance(record.fingerprints, dict):
+                    before, head = record.fingerprints, line.number
                 else:
                     raise BadInput(_of_another_kind(self.path, line.number))
         if before is None:
             self.start(fingerprints)
             return
         now = parse_json(canonical_json(dict(fingerprints)))
-        _compare(self.path, before, now, may_differ, may_grow)
+        compare_heads(f"{self.path}:{head}", before, now, may_differ, may_grow)
         os.ftruncate(self._open_fd(), self._size)
         if now != before:
-            self._write(_head(fingerprints))
+            self._write(head_line(fingerprints))
             self._sync()
 
     def _write(self, line: bytes) -> None:
@@ -248,11 +278,6 @@ class Journal:
         return self._fd
 
 
-def _head(fingerprints: Mapping[str, Json]) -> bytes:
-    text = canonical_json(dict(fingerprints))
-    return b'%s%d,"fingerprints":%s}\n' % (_MAGIC, _VERSION, text.encode())
-
-
 def _locked(path: Path, mode: Mode) -> tuple[bool, int]:
     """An exclusively locked file, and whether there was something in it."""
     while True:
@@ -284,10 +309,10 @@ def _take(fd: int, path: Path, mode: Mode) -> bool:
     except OSError as error:
         raise CannotWrite(f"{path}: cannot be locked: {error.strerror}.") from None
     size = os.fstat(fd).st_size
-    head = os.pread(fd, len(_MAGIC), 0)
-    if not _MAGIC.startswith(head):
+    head = os.pread(fd, len(MAGIC), 0)
+    if not MAGIC.startswith(head):
         raise UsageError(
-            f"{path}: is not a journal of toolmark. Move it away, or choose another --out."
+            f"{path}:1: is not a journal of toolmark. Move it away, or choose another --out."
         )
     if size and mode == "new":
         raise UsageError(
@@ -325,33 +350,6 @@ def _of_another_kind(path: Path, number: int) -> str:
     return (
         f"{path}:{number}: not a line of a journal that this version writes. --restart begins anew."
     )
-
-
-def _compare(
-    path: Path,
-    before: Mapping[str, Json],
-    now: Mapping[str, Json],
-    may_differ: Collection[str],
-    may_grow: Collection[str],
-) -> None:
-    differing = [
-        f"  {name}: the journal has {canonical_json(before.get(name))},"
-        f" this run {canonical_json(now.get(name))}"
-        for name in sorted(before.keys() | now.keys())
-        if name not in may_differ
-        and before.get(name) != now.get(name)
-        and not (name in may_grow and _grew(before.get(name), now.get(name)))
-    ]
-    if differing:
-        raise FingerprintMismatch(
-            f"{path}: belongs to another run:\n"
-            + "\n".join(differing)
-            + "\nUse the earlier settings, or throw its results away (--restart)."
-        )
-
-
-def _grew(before: Json, now: Json) -> bool:
-    return now is None or (before is not None and bool(now > before))
 
 
 def _offsets_in_order(stream: io.BufferedReader, path: Path) -> Iterator[int]:

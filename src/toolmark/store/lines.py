@@ -45,24 +45,30 @@ def decode_result(line: bytes) -> Result:
 
 def read_results(path: Path) -> Iterator[Result]:
     """The complete lines of a results file, in order, one at a time."""
+    return (result for _, result in numbered_results(path))
+
+
+def numbered_results(path: Path) -> Iterator[tuple[int, Result]]:
+    """The same, each with the number of its line."""
     with open_input(path) as stream:
         for line in lines_of(stream, str(path)):
             if is_blank(line.data):
                 continue
             try:
-                yield decode_result(line.json)
+                result = decode_result(line.json)
             except NotJson as error:
                 raise BadInput(f"{path}:{line.number}: {error}") from None
+            yield line.number, result
 
 
-def find_result(path: Path, sample_id: str, trial: int) -> Result:
-    """One trial of a results file; UsageError says what the file has instead."""
+def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:
+    """One trial of a results file and its line; UsageError says what the file has instead."""
     ids: set[str] = set()
     trials: set[int] = set()
-    for result in read_results(path):
+    for line, result in numbered_results(path):
         if result.sample_id == sample_id:
             if result.trial == trial:
-                return result
+                return line, result
             trials.add(result.trial)
         ids.add(result.sample_id)
     if trials:

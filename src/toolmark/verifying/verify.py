@@ -71,7 +71,8 @@ def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome
             check_writable(Path(written))
     with ExitStack() as stack:
         dataset = stack.enter_context(open_dataset(_path_of(config)))
-        config = msgspec.structs.replace(with_header(config, dataset.header), privacy_echo="deny")
+        config = with_header(config, dataset.header, dataset.header_place)
+        config = msgspec.structs.replace(config, privacy_echo="deny")
         verification = _Verification(config, dataset)
         out = None
         if config.out is not None:
@@ -108,7 +109,7 @@ class _Verification:
         )
         self._pinned = compare_pinned(dataset.header, computed)
         self._warnings += refuse_other_pins(
-            dataset.name,
+            dataset.header_place,
             dataset.header,
             computed,
             self._pinned,

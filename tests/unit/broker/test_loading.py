@@ -176,7 +176,7 @@ def test_a_json_file_holds_a_list_or_one_entry(broker_of):
     answers = broker.call("t", {"q": "x"}), broker.call("t", {}), broker.call("u", {"q": "x"})
     assert answers == (1, 2, 1)
     (problem,) = problems_of(broker_of, {"list.json": json.dumps([GOOD, {**GOOD, "seq": 0}])})
-    assert without_folder(problem).startswith("list.json: entry 2: seq: ")
+    assert without_folder(problem).startswith("list.json:1: entry 2: seq: ")
 
 
 def test_blank_lines_crlf_and_a_byte_order_mark_are_tolerated(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolmark.broker.patterns import MAX_REGEX_INPUT
+from toolmark.broker.regex_limits import MAX_TEXT
 from toolmark.core.protocols import Hit, Miss
 from toolmark.errors import BadInput
 
@@ -92,8 +92,8 @@ def test_a_default_does_not_speak_against_a_rule(broker_of):
 
 def test_a_long_value_is_never_given_to_a_regex(broker_of):
     broker = broker_of(entry({"a": {"regex": "x+"}}))
-    assert fits(broker, {"a": "x" * MAX_REGEX_INPUT})
-    assert not fits(broker, {"a": "x" * (MAX_REGEX_INPUT + 1)})
+    assert fits(broker, {"a": "x" * MAX_TEXT})
+    assert not fits(broker, {"a": "x" * (MAX_TEXT + 1)})
 
 
 def test_any_takes_what_is_left(broker_of):

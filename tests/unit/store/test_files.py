@@ -2,7 +2,10 @@
 
 import errno
 import os
+import re
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -161,3 +164,78 @@ def test_permissions_are_respected(tmp_path):
 def test_a_quota_counts_as_a_full_disk(tmp_path):
     error = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
     assert "the disk is full" in str(output_failed(tmp_path, error, ""))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from toolmark.store.files import atomic_writer
+
+with atomic_writer(Path(sys.argv[1])) as stream:
+    stream.write(b"half")
+    stream.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def a_writer_of(path: Path):
+    """Another process in the middle of writing this file."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src")}
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, path],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
+        assert writer.stdout.readline() == b"writing\n"
+        yield writer
+        writer.kill()
+
+
+class TestLeftovers:
+    @pytest.fixture
+    def leftover(self, tmp_path):
+        with a_writer_of(tmp_path / "out"):
+            pass
+        [name] = names(tmp_path)
+        assert re.fullmatch(r"\.toolmark-[0-9a-f]{12}-[0-9a-f]{12}\.tmp", name)
+        return tmp_path / name
+
+    def test_what_a_killed_process_leaves_goes_with_the_next_writing(self, tmp_path, leftover):
+        with atomic_writer(tmp_path / "out") as stream:
+            assert not leftover.exists()
+            stream.write(b"whole")
+        assert names(tmp_path) == ["out"]
+        assert (tmp_path / "out").read_bytes() == b"whole"
+
+    def test_it_goes_before_a_run_begins(self, tmp_path, leftover):
+        check_writable(tmp_path / "out")
+        assert names(tmp_path) == []
+
+    def test_what_others_left_stays(self, tmp_path, leftover):
+        (tmp_path / ".toolmark-note.tmp").write_bytes(b"mine")
+        (tmp_path / "out2").write_bytes(b"old")
+        for other in ("out2", "ou", leftover.name):
+            check_writable(tmp_path / other)
+            with atomic_writer(tmp_path / other):
+                pass
+        assert ".toolmark-note.tmp" in names(tmp_path)
+        assert leftover.exists()
+
+    def test_what_is_being_written_stays(self, tmp_path):
+        with a_writer_of(tmp_path / "out") as writer:
+            check_writable(tmp_path / "out")
+            with atomic_writer(tmp_path / "out") as stream:
+                stream.write(b"mine")
+            writer.communicate(b"")
+            assert writer.returncode == 0
+        assert names(tmp_path) == ["out"]
+        assert (tmp_path / "out").read_bytes() == b"half"
+
+    def test_a_name_may_be_as_long_as_a_name_can_be(self, tmp_path):
+        target = tmp_path / ("n" * 255)
+        with atomic_writer(target) as stream:
+            stream.write(b"x")
+        assert names(tmp_path) == [target.name]

@@ -112,9 +112,9 @@ def test_resume_knows_what_is_done_and_tries_errors_again(out, line):
 def test_results_are_those_that_are_done(out, line, make_result):
     write_journal(out, line(5), line(1, status="error"), line(3), line(3, 0, "error"), line(0))
     with opened(out, "resume") as journal:
-        assert [result.sample_id for result in journal.results()] == ["s5", "s0"]
+        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
         journal.append(line(7))
-        assert [result.sample_id for result in journal.results()] == ["s5", "s0"]
+        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
 
 
 def test_a_result_of_another_version_is_refused_with_its_line(out, line):
@@ -247,7 +247,7 @@ def test_a67_another_runs_journal_is_refused_by_name_with_both_values(out, line)
     with pytest.raises(FingerprintMismatch) as caught:
         opened(out, "resume", other, may_differ=("gates",))
     assert str(caught.value) == (
-        f"{path}: belongs to another run:\n"
+        f"{path}:1: belongs to another run:\n"
         '  dataset_sha256: the journal has "d1", this run "d2"\n'
         '  decoding: the journal has {"seed":42}, this run {"seed":1}\n'
         "Use the earlier settings, or throw its results away (--restart)."

@@ -42,7 +42,7 @@ def test_d51_the_hash_changes_with_a_schema(tmp_path):
     hashes = set()
     for kind in ("object", ["object"]):
         path.write_text(json.dumps([{**SPEC, "parameters": {"type": kind}}]), "utf-8")
-        hashes.add(Registry.from_specs(load_registry_file(path), where="x").sha256)
+        hashes.add(Registry.from_specs(load_registry_file(path).specs, where="x").sha256)
     assert len(hashes) == 2
 
 
@@ -51,7 +51,7 @@ def test_a_folder_of_specs_is_one_registry(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([{**SPEC, "name": "one"}]), "utf-8")
     (tmp_path / "c.json").write_text(json.dumps({"tools": [{**SPEC, "name": "two"}]}), "utf-8")
     (tmp_path / "readme.md").write_text("no spec", "utf-8")
-    specs = load_registry_file(tmp_path)
+    specs = load_registry_file(tmp_path).specs
     assert list(specs) == ["one", "lookup", "two"]
     assert Registry.from_specs(specs, where=str(tmp_path)).names == ("lookup", "one", "two")
 
@@ -64,7 +64,9 @@ def test_a_file_and_a_folder_give_the_same_hash(tmp_path):
     file.write_text(json.dumps({"tools": specs}), "utf-8")
     for spec in specs:
         (folder / f"{spec['name']}.json").write_text(json.dumps(spec), "utf-8")
-    one, other = (Registry.from_specs(load_registry_file(p), where="x") for p in (file, folder))
+    one, other = (
+        Registry.from_specs(load_registry_file(p).specs, where="x") for p in (file, folder)
+    )
     assert one.sha256 == other.sha256
 
 
@@ -74,10 +76,10 @@ def test_wrong_files_of_a_folder_are_named(tmp_path):
     (tmp_path / "c.json").write_bytes(b"?")
     (tmp_path / "d.json").write_bytes(b"\xff")
     assert problems_of(tmp_path) == [
-        f"{tmp_path}/b.json: lookup: the tool is also in {tmp_path}/a.json",
-        f"{tmp_path}/b.json: tool 2: name: is missing",
-        f"{tmp_path}/c.json: not JSON: Expecting value (column 1)",
-        f"{tmp_path}/d.json: not UTF-8 (byte 0)",
+        f"{tmp_path}/b.json:1: lookup: also stands at {tmp_path}/a.json:1",
+        f"{tmp_path}/b.json:1: tool 2: name: is missing",
+        f"{tmp_path}/c.json:1: not JSON: Expecting value (column 1)",
+        f"{tmp_path}/d.json:1: not UTF-8 (byte 0)",
     ]
 
 
@@ -91,9 +93,12 @@ def test_an_allowlist_of_ones_own(tmp_path):
     for value in (["a", "b"], {"tools": ["a", "b"]}):
         path.write_text(json.dumps(value), "utf-8")
         assert allowlist(path) == ("a", "b")
-    for value in ({"tool": []}, ["a", 1], "a", None):
+    for value in ({"tool": []}, "a", None):
         path.write_text(json.dumps(value), "utf-8")
-        with pytest.raises(BadInput, match=r"allow.json: must be a list of tool names"):
+        with pytest.raises(BadInput, match=r"allow.json:1: must be a list of tool names"):
             allowlist(path)
+    path.write_text('["a",\n"b",\n7]', "utf-8")
+    with pytest.raises(BadInput, match=r"allow.json:3: entry 3: must be the name of a tool"):
+        allowlist(path)
     with pytest.raises(BadInput, match="is a folder, a JSON file is needed"):
         allowlist(tmp_path)
