@@ -175,10 +175,10 @@ def tool_parameters(tools: Json) -> dict[str, Json]:
     if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
         return {}
     found: dict[str, Json] = {}
-    for _, key, raw in _labelled(tools, "tools"):
-        if not isinstance(raw, str):
-            function = _function_of(raw)
-            found[fold_name(_name_of(function, key))] = function.get("parameters")
+    for raw in _raw_specs(tools, lambda _: "tools"):
+        if not isinstance(raw.spec, str):
+            function = _function_of(raw.spec)
+            found[fold_name(_name_of(function, raw.key))] = function.get("parameters")
     return found
 
 
