@@ -56,8 +56,8 @@ class Replies:
 
     def reply(self, prompt: str, generated: Generated, tools: Sequence[Json]) -> Reply:
         text = self.text(generated)
-        whole = self._decoded(generated.ids)
-        made = self._structured(prompt, whole, tools) or Reply(text=text)
+        end = self._decoded(generated.ids).removeprefix(text)
+        made = self._structured(prompt, text, end, tools) or Reply(text=text)
         thought = made.reasoning or read_turn(made.text, offered=(), formats=()).reasoning
         carried: dict[str, Json] = {"reasoning_content": thought} if thought else {}
         if self._keeps_raw:
@@ -85,18 +85,21 @@ class Replies:
         )
         return text
 
-    def _structured(self, prompt: str, text: str, tools: Sequence[Json]) -> Reply | None:
+    def _structured(
+        self, prompt: str, text: str, end: str, tools: Sequence[Json]
+    ) -> Reply | None:
         if self._template is None:
             return None
         try:
-            regions = self._regions(prompt, text, tools)
+            # With its end, because only that tells the parser that the last mark is whole.
+            regions = self._regions(prompt, text + end, tools)
             calls = [entry for one in regions if one.field == _CALLS for entry in _entries(one)]
         except _PARSING_ERRORS:
             return None
         if any(one.field == _CALLS and not one.is_closed for one in regions):
             return None  # a call without its end is for the ledger to judge
         return Reply(
-            text=_joined(regions, (_SAID,)),
+            text=_joined(regions, (_SAID,)).removesuffix(end),
             calls=tuple(calls) or None,
             reasoning=_joined(regions, _THOUGHT),
         )
