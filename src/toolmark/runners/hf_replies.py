@@ -109,11 +109,13 @@ class Replies:
         # JSON has types of its own: there, nothing may be made to fit the tool's schema.
         cast = None if calls.get("content") == "json" else list(tools)
         parser = self._tokenizer.get_response_parser(self._template, prefix=prompt, tools=cast)
-        seen = [*parser.initial_events, *parser.feed(text)]
+        # What the template wrote before the model spoke opens regions, but is not the model's.
+        opened = [one for one in parser.initial_events if one["type"] != "region_chunk"]
+        seen = [*opened, *parser.feed(text)]
         _, last = parser.finalize()
         regions: list[_Region] = []
         needs_end = "close" in calls or "close_pattern" in calls
-        for event, is_early in [*((one, True) for one in seen), *((one, False) for one in last)]:
+        for position, event in enumerate([*seen, *last]):
             match event:
                 case {"type": "region_open", "field": field}:
                     regions.append(_Region(field))
@@ -121,12 +123,12 @@ class Replies:
                     regions[-1].text += chunk
                 case {"type": "region_close", "value": value}:
                     regions[-1].value = value
-                    regions[-1].is_closed = is_early or not needs_end
+                    regions[-1].is_closed = position < len(seen) or not needs_end
         return regions
 
 
 def _joined(regions: Sequence[_Region], fields: Sequence[str]) -> str:
-    texts = (str(one.value or "").strip() for one in regions if one.field in fields)
+    texts = (one.text.strip() for one in regions if one.field in fields)
     return "\n".join(filter(None, texts))
 
 
