@@ -110,7 +110,8 @@ def chain_model(folder: Path, chain: Mapping[str, str], **tokens) -> Path:
     import torch
     from transformers import LlamaForCausalLM
 
-    tokenizer = make_tokenizer(words=[*chain, *chain.values()], **tokens)
+    words = {*chain, *chain.values()} - set(SPECIAL)
+    tokenizer = make_tokenizer(words=sorted(words), **tokens)
     size = len(tokenizer)
     config = small_config(
         tokenizer, hidden_size=size + size % 2, num_attention_heads=1, num_key_value_heads=1

@@ -56,8 +56,8 @@ class Replies:
 
     def reply(self, prompt: str, generated: Generated, tools: Sequence[Json]) -> Reply:
         text = self.text(generated)
-        whole = self._decoded(generated.ids)
-        made = self._structured(prompt, whole, tools) or Reply(text=text)
+        end = self._decoded(generated.ids).removeprefix(text)
+        made = self._structured(prompt, text, end, tools) or Reply(text=text)
         thought = made.reasoning or read_turn(made.text, offered=(), formats=()).reasoning
         carried: dict[str, Json] = {"reasoning_content": thought} if thought else {}
         if self._keeps_raw:
@@ -85,18 +85,21 @@ class Replies:
         )
         return text
 
-    def _structured(self, prompt: str, text: str, tools: Sequence[Json]) -> Reply | None:
+    def _structured(
+        self, prompt: str, text: str, end: str, tools: Sequence[Json]
+    ) -> Reply | None:
         if self._template is None:
             return None
         try:
-            regions = self._regions(prompt, text, tools)
+            # With its end, because only that tells the parser that the last mark is whole.
+            regions = self._regions(prompt, text + end, tools)
             calls = [entry for one in regions if one.field == _CALLS for entry in _entries(one)]
         except _PARSING_ERRORS:
             return None
         if any(one.field == _CALLS and not one.is_closed for one in regions):
             return None  # a call without its end is for the ledger to judge
         return Reply(
-            text=_joined(regions, (_SAID,)),
+            text=_joined(regions, (_SAID,)).removesuffix(end),
             calls=tuple(calls) or None,
             reasoning=_joined(regions, _THOUGHT),
         )
@@ -106,11 +109,13 @@ class Replies:
         # JSON has types of its own: there, nothing may be made to fit the tool's schema.
         cast = None if calls.get("content") == "json" else list(tools)
         parser = self._tokenizer.get_response_parser(self._template, prefix=prompt, tools=cast)
-        seen = [*parser.initial_events, *parser.feed(text)]
+        # What the template wrote before the model spoke opens regions, but is not the model's.
+        opened = [one for one in parser.initial_events if one["type"] != "region_chunk"]
+        seen = [*opened, *parser.feed(text)]
         _, last = parser.finalize()
         regions: list[_Region] = []
         needs_end = "close" in calls or "close_pattern" in calls
-        for event, is_early in [*((one, True) for one in seen), *((one, False) for one in last)]:
+        for position, event in enumerate([*seen, *last]):
             match event:
                 case {"type": "region_open", "field": field}:
                     regions.append(_Region(field))
@@ -118,12 +123,12 @@ class Replies:
                     regions[-1].text += chunk
                 case {"type": "region_close", "value": value}:
                     regions[-1].value = value
-                    regions[-1].is_closed = is_early or not needs_end
+                    regions[-1].is_closed = position < len(seen) or not needs_end
         return regions
 
 
 def _joined(regions: Sequence[_Region], fields: Sequence[str]) -> str:
-    texts = (str(one.value or "").strip() for one in regions if one.field in fields)
+    texts = (one.text.strip() for one in regions if one.field in fields)
     return "\n".join(filter(None, texts))
 
 
