@@ -38,12 +38,13 @@ _BLOCK = 2_000_000  # signs drawn at a time
 class Pairs(msgspec.Struct, frozen=True):
     """What the two sides have for each sample that both answered. `yes_no`: every value is 0 or 1
     and samples are independent units, unless `clusters` or `repeated` (averages over trials) say
-    otherwise."""
+    otherwise. `alike`: both sides gave the very same answers."""
 
     gains: Sequence[float]
     yes_no: bool
     clusters: Sequence[int] | None = None
     repeated: bool = False
+    alike: bool = False
 
     @property
     def n(self) -> int:
@@ -95,6 +96,11 @@ def lower_bound(pairs: Pairs, seed: int) -> float | None:
     units = len(_unit_sums(pairs))
     unseen = Z_ONE_SIDED**2 / (units + Z_ONE_SIDED**2)
     return min(sides[0], math.fsum(pairs.gains) / pairs.n - unseen)
+
+
+def fewest_alike(margin: float) -> int:
+    """So many independent samples without any difference bring the bound above −margin."""
+    return math.floor(Z_ONE_SIDED**2 * (1 - margin) / margin) + 1
 
 
 def mcnemar(worse: int, better: int) -> float:
