@@ -9,6 +9,7 @@ from toolmark._version import __version__
 _PUBLIC: dict[str, str] = {
     "ToolBroker": "toolmark.broker.broker",
     "check_privacy": "toolmark.scorers.privacy",
+    "compare": "toolmark.api",
     "dataset_sha256": "toolmark.datasets.reader",
     "extract_spans": "toolmark.grounding.spans",
     "ground": "toolmark.grounding.ground",
@@ -21,6 +22,7 @@ _PUBLIC: dict[str, str] = {
     "score_item": "toolmark.api",
     "shard_of": "toolmark.core.identity",
     "summarize_results": "toolmark.api",
+    "tool_use_fidelity": "toolmark.probe.given",
     "validate_arguments": "toolmark.calls.registry",
     "verify_dataset": "toolmark.verifying.verify",
 }

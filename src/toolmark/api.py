@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
+
+import msgspec
 
 from toolmark import resources
 from toolmark.calls import ledger
 from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.registry import Registry
 from toolmark.core import summary
+from toolmark.core.compare import CompareOptions
+from toolmark.core.compare_records import MARGIN, PRIMARY
 from toolmark.core.gates import resolve_rules
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, plain, well_formed
@@ -19,6 +24,7 @@ from toolmark.core.trace import Said, Trace, entry_of
 from toolmark.errors import UsageError
 from toolmark.plugins import with_formats
 from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
+from toolmark.store.problems import typed_problem
 
 
 @lru_cache(maxsize=1)
@@ -98,9 +104,40 @@ def summarize_results(
 def run(config: Mapping[str, Json]) -> dict[str, Json]:
     """What `toolmark run` does, with the keys of a toolmark.yaml: the report (or, with `dry_run`,
     what would be run). Results and report are written where `out` and `report` say."""
+    if config.get("baseline") is not None:
+        raise UsageError("baseline: compare afterwards: toolmark.compare(baseline, out)")
     from toolmark.running.run import run_plainly  # needs far more than the rest of this module
 
     return run_plainly(config)
+
+
+def compare(
+    a: Path | str,
+    b: Path | str,
+    *,
+    primary_metrics: Sequence[str] = PRIMARY,
+    margin: float = MARGIN,
+    common: bool = False,
+    as_stored: bool = False,
+    max_f1_delta: float | None = None,
+    registry: str | None = None,
+) -> dict[str, Json]:
+    """What `toolmark compare` does: is B worse than A? Results files, or reports."""
+    from toolmark.comparing.compare import Tools, compare_runs
+
+    given = {
+        "primary": primary_metrics,
+        "margin": margin,
+        "common": common,
+        "as_stored": as_stored,
+        "max_f1_delta": max_f1_delta,
+    }
+    try:
+        options = msgspec.convert(given, CompareOptions)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"compare: {typed_problem(error)}") from None
+    found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=Tools(registry)))
+    return found
 
 
 def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:

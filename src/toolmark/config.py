@@ -26,6 +26,7 @@ _Positive = Annotated[int, msgspec.Meta(ge=1)]
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 _Seconds = Annotated[float, msgspec.Meta(gt=0)]
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+_Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class GateLayer(msgspec.Struct, frozen=True):
@@ -82,6 +83,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     fail_on_fingerprint_mismatch: bool
     fail_on_gate_failure: bool
     fail_on_inconclusive: bool
+    baseline: str | None = None
+    primary_metrics: tuple[str, ...]
+    margin: _Margin
     num_shards: _Positive
     shard_index: _Count
     limit: _Positive | None = None
@@ -116,7 +120,7 @@ _HEADER_FIELDS = (
     "seed",
 )
 _SPELLINGS = {"in": "dataset"}
-_LISTS = frozenset({"only", "slice", "strict_keys", "url_allowlist"})
+_LISTS = frozenset({"only", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
 _SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
 _SETTABLE = frozenset(_TYPES) - {"sources", "places", "config_file"}
@@ -124,7 +128,7 @@ _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
-_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper")
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline")
 _WRITTEN = ("out", "report")
 
 

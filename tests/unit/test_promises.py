@@ -89,9 +89,10 @@ def test_a23_a25_the_old_modules_lead_to_the_new_ones():
 
 def test_the_public_names_are_these():
     assert sorted(set(toolmark.__all__) - {"__version__"}) == [
-        "ToolBroker", "check_privacy", "dataset_sha256", "extract_spans", "ground",
+        "ToolBroker", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
         "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
-        "score_item", "shard_of", "summarize_results", "validate_arguments", "verify_dataset",
+        "score_item", "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
+        "verify_dataset",
     ]  # fmt: skip
     assert all(
         callable(getattr(toolmark, name)) for name in toolmark.__all__ if name != "__version__"

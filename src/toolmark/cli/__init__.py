@@ -18,6 +18,10 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
     },
+    "compare": {
+        "compare": ("toolmark.cli.compare", "two runs, sample by sample: is the second one worse?"),
+        "baseline set": ("toolmark.cli.baseline", "keep a run to compare later ones with"),
+    },
     "datasets": {
         "verify": ("toolmark.cli.verify", "judge a dataset's own answers by the same gates"),
         "dataset generate": ("toolmark.cli.dataset_generate", "make one, with its fixtures"),

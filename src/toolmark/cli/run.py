@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from toolmark.cli.cluster import shard_of_this_process
+from toolmark.cli.compare import DECIDED, options_of
+from toolmark.cli.compare import present as present_comparison
 from toolmark.cli.options import (
     FLAG,
     GATES,
@@ -24,18 +26,30 @@ from toolmark.cli.options import (
 )
 from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
+from toolmark.comparing.compare import Tools, compare_runs, write_comparison
+from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
+from toolmark.errors import Incomplete
 from toolmark.reports.progress import RunProgress
-from toolmark.running.run import DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
 from toolmark.running.selection import RESULTS
 
 REPORT = "report.json"
+COMPARISON = "comparison.json"
+BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
 OUTPUT: Group = {
     "--out": {"metavar": "FILE", "help": "results, one line per trial (results.jsonl)"},
     "--report": {"metavar": "FILE", "help": "the report (report.json beside --out)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
+}
+BASELINE: Group = {
+    "--baseline": {
+        "metavar": "RUN",
+        "help": "then compare with this earlier run; comparison.json beside the report",
+    },
+    **DECIDED,
 }
 GROUPS: dict[str, Group] = {
     "what is run": INPUTS,
@@ -45,6 +59,7 @@ GROUPS: dict[str, Group] = {
     "only a part": PART,
     "scoring": SCORING,
     "gates and exit code": GATES,
+    "against an earlier run": BASELINE,
     "output": OUTPUT,
 }
 
@@ -61,6 +76,7 @@ def build_parser() -> CommandParser:
         """
         toolmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
         toolmark run --only search-rope-01 --out one.jsonl
+        toolmark run --baseline baseline.jsonl
         toolmark run --resume
         """,
     )
@@ -77,7 +93,14 @@ def main(arguments: list[str]) -> int:
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
         return _print_json(dry_run(config))
-    return run_and_present(config, quiet=options.quiet)
+    if config.baseline is None:
+        return run_and_present(config, quiet=options.quiet)
+    results_of(Path(config.baseline))  # a missing one is said before hours of running
+    code = run_and_present(config, quiet=options.quiet)
+    if code in (INTERRUPTED, Incomplete.exit_code):
+        print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
+        return code
+    return min(code, compare_with_baseline(config, quiet=options.quiet), key=BY_URGENCY.index)
 
 
 def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
@@ -92,6 +115,18 @@ def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = (
     )
     present(outcome.report, places, quiet=quiet, more=more)
     return outcome.exit_code
+
+
+def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
+    """The new results against the baseline; written beside the report."""
+    comparison = compare_runs(
+        Path(str(config.baseline)),
+        Path(str(config.out)),
+        options_of(config),
+        tools=Tools(config.registry, config.allowlist),
+    )
+    write_comparison(Path(str(config.report)).with_name(COMPARISON), comparison)
+    return present_comparison(comparison, quiet=quiet)
 
 
 def config_of(options: argparse.Namespace) -> RunConfig:

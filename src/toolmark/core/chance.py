@@ -27,6 +27,7 @@ class Pair(msgspec.Struct, frozen=True):
     own: float
     chance: float
     cluster: str | None
+    sample_id: str = ""
 
 
 class ChanceSample:
@@ -58,7 +59,7 @@ class ChanceSample:
             tools = frozenset(entry.name for entry in result.tool_trace if entry.served)
             groups.setdefault(tools, []).append(result)
         return [
-            Pair(_own_f1(own), cross_score(own, other), _cluster_of(own))
+            Pair(_own_f1(own), cross_score(own, other), _cluster_of(own), own.sample_id)
             for members in groups.values()
             if len(members) > 1
             for own, other in zip(members, [*members[1:], members[0]], strict=True)

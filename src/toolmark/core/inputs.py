@@ -29,6 +29,11 @@ class Inputs:
         if result.decoding != self._decoding:
             self._conflicts.add("decoding")
 
+    @property
+    def conflicts(self) -> frozenset[str]:
+        """What the results do not agree in."""
+        return frozenset(self._conflicts)
+
     def filled(self, header: ReportHeader, most: int, rules: Sequence[GateRule]) -> ReportHeader:
         known = msgspec.structs.asdict(self._fingerprints) if self._fingerprints else {}
         known["decoding"] = self._decoding

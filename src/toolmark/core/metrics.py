@@ -279,6 +279,14 @@ def metric_of(observed: Observed, nothing: str, seed: int) -> Metric:
 
 def measures(subset: Subset, populations: Mapping[str, int]) -> dict[str, Measure]:
     """Every metric over all samples, those that only gates ask for included."""
+    return {
+        name: _measure(part, entry, populations.get(name, 0))
+        for name, (part, entry) in defined_parts(subset).items()
+    }
+
+
+def defined_parts(subset: Subset) -> dict[str, tuple[Subset, Definition]]:
+    """Every metric by name: which of the samples it is about, and what it is made of."""
     found = {entry.name: (subset, entry) for entry in DEFINITIONS}
     delta = _BY_NAME["integration_delta_lax_minus_strict"]
     for language in GATED_LANGUAGES:
@@ -288,10 +296,7 @@ def measures(subset: Subset, populations: Mapping[str, int]) -> dict[str, Measur
     heavy = subset.in_slice(TEACHER_HEAVY)
     for entry in _TEACHER_HEAVY:
         found[entry.name] = heavy, entry
-    return {
-        name: _measure(part, entry, populations.get(name, 0))
-        for name, (part, entry) in found.items()
-    }
+    return found
 
 
 def populations_of(samples: Samples, unscored: Mapping[tuple[Kind, Place], int]) -> dict[str, int]:

@@ -21,15 +21,21 @@ if TYPE_CHECKING:
 
 Statistic = Literal["rate", "mean", "pooled", "f1"]
 Method = Literal[
-    "wilson", "wilson_by_sample", "bootstrap", "normal", "cluster_bootstrap", "cluster_normal"
+    "wilson",
+    "wilson_by_sample",
+    "tango",
+    "bootstrap",
+    "normal",
+    "cluster_bootstrap",
+    "cluster_normal",
 ]
 
 RESAMPLES = 1000
 BOOTSTRAP_LIMIT = 10_000  # above this many units the normal approximation is as good
 _BLOCK = 200_000  # draws at a time: they stay in the processor's cache, and the stream is the same
-_Z_WILSON = 1.959963984540054  # the 97.5 % point of the normal distribution
+Z_TWO_SIDED = 1.959963984540054  # the 97.5 % point of the normal distribution
 _Z_NORMAL = 1.96
-_Z_ONE_SIDED = 1.6448536269514722  # the 95 % point
+Z_ONE_SIDED = 1.6448536269514722  # the 95 % point
 _SEED_BITS = (1 << 64) - 1
 
 
@@ -93,7 +99,7 @@ def interval_95(observed: Observed, seed: int) -> Interval | None:
     """The two-sided 95 % interval, None where fewer than two units leave nothing to judge by."""
     if _is_wilson(observed):
         hits, total, method = _wilson_counts(observed)
-        return Interval(*wilson(hits, total, _Z_WILSON), method) if total else None
+        return Interval(*wilson(hits, total, Z_TWO_SIDED), method) if total else None
     units = _units(observed)
     if units is None:
         return None
@@ -102,15 +108,32 @@ def interval_95(observed: Observed, seed: int) -> Interval | None:
     return Interval(low, high, method)
 
 
+def paired_interval_95(a: Observed, b: Observed, seed: int) -> Interval | None:
+    """The interval of estimate(b) − estimate(a), both over the same samples in the same order:
+    the same draws for both, so that what they have in common cancels."""
+    units_a, units_b = _units(a), _units(b)
+    if units_a is None or units_b is None:
+        return None
+    statistic, method = b.statistic, _method(b, len(units_b[0]))
+    if len(units_b[0]) <= BOOTSTRAP_LIMIT:
+        differences = resampled(statistic, units_b, seed) - resampled(statistic, units_a, seed)
+        return Interval(*_percentiles(differences, (2.5, 97.5)), method)
+    value_a, weights_a = _linear(statistic, units_a)
+    value_b, weights_b = _linear(statistic, units_b)
+    weights = [-weight for weight in weights_a] + weights_b
+    half = _Z_NORMAL * _standard_error([*units_a, *units_b], weights)
+    return Interval(value_b - value_a - half, value_b - value_a + half, method)
+
+
 def bounds_one_sided(observed: Observed, seed: int) -> tuple[float, float] | None:
     """The lower and the upper one-sided 95 % bound."""
     if _is_wilson(observed):
         hits, total, _ = _wilson_counts(observed)
-        return wilson(hits, total, _Z_ONE_SIDED) if total else None
+        return wilson(hits, total, Z_ONE_SIDED) if total else None
     units = _units(observed)
     if units is None:
         return None
-    return _spread(observed.statistic, units, seed, (5.0, 95.0), _Z_ONE_SIDED)
+    return _spread(observed.statistic, units, seed, (5.0, 95.0), Z_ONE_SIDED)
 
 
 def deciding_n(observed: Observed, bound: float, seed: int) -> int | None:
@@ -123,7 +146,7 @@ def deciding_n(observed: Observed, bound: float, seed: int) -> int | None:
         # The Wilson bound reaches `bound` where the score test against it is at its limit.
         if not 0 < bound < 1:
             return None
-        return math.ceil(_Z_ONE_SIDED**2 * bound * (1 - bound) / (value - bound) ** 2)
+        return math.ceil(Z_ONE_SIDED**2 * bound * (1 - bound) / (value - bound) ** 2)
     width = value - sides[0] if value > bound else sides[1] - value
     return max(observed.n, math.ceil(observed.n * (width / (value - bound)) ** 2))
 
@@ -144,7 +167,7 @@ def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
 
     units: list[Floats] = [np.asarray(column, dtype=np.float64) for column in columns]
     n = len(units[0])
-    rng = np.random.default_rng(seed & _SEED_BITS)
+    rng = seeded(seed)
     parts: list[Floats] = []
     for rows in _blocks(n):
         draws = rng.integers(0, n, (rows, n))
@@ -154,6 +177,13 @@ def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
             sums = [column.take(draws).sum(axis=1) for column in units]
             parts.append(_statistic_of(statistic, sums))
     return np.concatenate(parts)
+
+
+def seeded(seed: int) -> np.random.Generator:
+    """The generator that every draw comes from; any whole number is a seed."""
+    import numpy as np
+
+    return np.random.default_rng(seed & _SEED_BITS)
 
 
 def _blocks(n: int) -> Iterator[int]:
@@ -187,12 +217,12 @@ def _units(observed: Observed) -> Columns | None:
     """One row per independent unit: a sample, or the sums over a cluster of samples."""
     columns: Columns = observed.columns
     if observed.clusters is not None:
-        columns = _sums_by_cluster(columns, observed.clusters)
+        columns = sums_by_cluster(columns, observed.clusters)
     enough = len(columns[0]) >= 2 and estimate(observed) is not None
     return columns if enough else None
 
 
-def _sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
+def sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
     """In the order in which the clusters appear. A single column gets their sizes beside it."""
     import numpy as np
 
@@ -208,15 +238,19 @@ def _sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
 def _spread(
     statistic: Statistic, units: Columns, seed: int, percents: tuple[float, float], z: float
 ) -> tuple[float, float]:
+    if len(units[0]) <= BOOTSTRAP_LIMIT:
+        return _percentiles(resampled(statistic, units, seed), percents)
+    value, weights = _linear(statistic, units)
+    error = _standard_error(units, weights)
+    return value - z * error, value + z * error
+
+
+def _percentiles(values: Floats, percents: tuple[float, float]) -> tuple[float, float]:
     import numpy as np
 
-    if len(units[0]) <= BOOTSTRAP_LIMIT:
-        # A resample can lack a denominator altogether: it says nothing and is left out.
-        values = resampled(statistic, units, seed)
-        low, high = np.percentile(values[np.isfinite(values)], percents)
-        return float(low), float(high)
-    value, error = _linearised(statistic, units)
-    return value - z * error, value + z * error
+    # A resample can lack a denominator altogether: it says nothing and is left out.
+    low, high = np.percentile(values[np.isfinite(values)], percents)
+    return float(low), float(high)
 
 
 def _statistic_of(statistic: Statistic, sums: list[Floats]) -> Floats:
@@ -231,9 +265,9 @@ def _statistic_of(statistic: Statistic, sums: list[Floats]) -> Floats:
         return np.where(total > 0, 2 * precision * recall / total, 0.0)
 
 
-def _linearised(statistic: Statistic, units: Columns) -> tuple[float, float]:
-    """The value and its standard error: s / √n for a mean, the delta method for a ratio, where
-    a unit's error is a weighted sum of its numbers."""
+def _linear(statistic: Statistic, units: Columns) -> tuple[float, list[float]]:
+    """The value, and the weights with which a unit's numbers add up to its error: 1 for a mean,
+    those of the delta method for a ratio."""
     n = len(units[0])
     sums = [math.fsum(column) for column in units]
     if len(units) == 1:
@@ -248,8 +282,15 @@ def _linearised(statistic: Statistic, units: Columns) -> tuple[float, float]:
             scale = 2 * n / (precision + recall) ** 2
             by_span, by_fact = scale * recall**2 / sums[1], scale * precision**2 / sums[3]
             weights = [by_span, -by_span * precision, by_fact, -by_fact * recall]
+    return value, weights
+
+
+def _standard_error(units: Columns, weights: Sequence[float]) -> float:
+    """s / √n of the units' errors."""
+    n = len(units[0])
+    sums = (math.fsum(column) for column in units)
     mean = math.fsum(weight * total for weight, total in zip(weights, sums, strict=True)) / n
-    return value, math.sqrt(_squares(units, weights, mean) / (n - 1) / n)
+    return math.sqrt(_squares(units, weights, mean) / (n - 1) / n)
 
 
 def _squares(units: Columns, weights: Sequence[float], mean: float) -> float:

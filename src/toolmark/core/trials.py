@@ -106,6 +106,10 @@ class Samples:
     def id_at(self, position: int) -> str:
         return self._keys.id_at(self._starts[position])
 
+    def index_at(self, position: int) -> int:
+        """The sample's place in its dataset."""
+        return self._keys.index[self._starts[position]]
+
     def trial_rows(self) -> Iterator[range]:
         """The rows of each sample's trials."""
         return _ranges(self._starts, len(self._keys))

@@ -14,6 +14,7 @@ import msgspec
 from toolmark.calls.formats import FORMATS
 from toolmark.calls.registry import Registry
 from toolmark.config import RunConfig, load_config, with_header
+from toolmark.core.chance import CrossScore
 from toolmark.core.gates import exit_code
 from toolmark.core.jsontext import Json, digest
 from toolmark.core.numbering import Numbering
@@ -103,6 +104,13 @@ def score_file(
     return RunOutcome(report, code)
 
 
+def rescored(path: Path, config: RunConfig) -> tuple[CrossScore, Iterator[Result]]:
+    """Every line of a file, scored by the installed scorer, one at a time; and what the level of
+    chance needs."""
+    scoring = _Scoring(path, config, None)
+    return scoring.cross_score, scoring.results()
+
+
 class _Scoring:
     """One file, with or without the dataset that it belongs to."""
 
@@ -116,7 +124,8 @@ class _Scoring:
         self._no_tools = Offers(Registry(()), frozenset())
         self._tools_of_lines: dict[str, Offers] = {}
         self.evaluator = Evaluator(config)
-        self.summariser = Summariser(self.evaluator.cross_score(self._offers.registry))
+        self.cross_score = self.evaluator.cross_score(self._offers.registry)
+        self.summariser = Summariser(self.cross_score)
         self.expected = 0 if dataset is None else dataset.facts.samples
         self._warnings: list[str] = []
         self._partial = False

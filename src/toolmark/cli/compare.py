@@ -1,0 +1,115 @@
+"""`toolmark compare`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from toolmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
+from toolmark.cli.parser import CommandParser
+from toolmark.comparing.compare import Tools, compare_runs, write_comparison
+from toolmark.config import RunConfig, load_config
+from toolmark.core.compare import CompareOptions
+from toolmark.core.compare_records import Comparison, exit_code
+from toolmark.errors import UsageError
+from toolmark.reports.compare_markdown import comparison_markdown
+from toolmark.reports.compare_terminal import comparison_blocks, decision_line
+from toolmark.reports.layout import write
+from toolmark.store.files import atomic_writer, check_writable
+
+DECIDED: Group = {
+    "--margin": {
+        "type": float,
+        "metavar": "M",
+        "help": "how much worse is still not worse (0.03)",
+    },
+    "--primary-metrics": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "decide about this metric; may be repeated (default: four of them)",
+    },
+}
+READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
+CHOSEN: Group = {
+    "--common": {**FLAG, "help": "only samples that are the same on both sides"},
+    "--as-stored": {**FLAG, "help": "keep the scores that the lines have"},
+    "--max-f1-delta": {
+        "type": float,
+        "metavar": "D",
+        "help": "point check: macro F1 may differ by this much, either way; no test",
+    },
+}
+GROUPS: dict[str, Group] = {
+    "what is compared": CHOSEN,
+    "what is decided": DECIDED,
+    "settings": READ,
+}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "compare",
+        """
+        Is B worse than A? Both are results files (or folders with results.jsonl) over the same
+        dataset, tools and fixtures. Both are scored again by this version, paired sample by
+        sample, and every metric's difference is given with its interval. The primary metrics are
+        tested: `regression` (worse, and not by chance), `non_inferior` (not worse than the
+        margin) or `inconclusive`. After an edit of the dataset, --common compares the samples
+        that are still the same. Two reports without results give differences only. Exit code: 0
+        not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta that check takes
+        the place of the margin.
+        """,
+        """
+        toolmark compare runs/base runs/tuned
+        toolmark compare old.jsonl new.jsonl --common --json comparison.json --markdown pr.md
+        toolmark compare openai/report.json local/report.json --max-f1-delta 0.03
+        """,
+    )
+    parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
+    parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
+    add_groups(parser, GROUPS)
+    parser.add_argument(
+        "-o", "--json", type=Path, metavar="FILE", help="write the comparison as JSON"
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write it for a pull request")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    for path in (options.json, options.markdown):
+        if path is not None:
+            check_writable(path)
+    config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
+    comparison = compare_runs(
+        options.a,
+        options.b,
+        options_of(config, options),
+        tools=Tools(config.registry, config.allowlist),
+    )
+    if options.json is not None:
+        write_comparison(options.json, comparison)
+    if options.markdown is not None:
+        with atomic_writer(options.markdown) as stream:
+            stream.write(comparison_markdown(comparison).encode())
+    return present(comparison, quiet=options.quiet)
+
+
+def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
+    limit = getattr(options, "max_f1_delta", None)
+    if limit is not None and not 0 <= limit <= 1:
+        raise UsageError(f"--max-f1-delta: must be a number from 0 to 1, not {limit:g}")
+    return CompareOptions(
+        primary=config.primary_metrics,
+        margin=config.margin,
+        common=getattr(options, "common", False),
+        as_stored=getattr(options, "as_stored", False),
+        max_f1_delta=limit,
+    )
+
+
+def present(comparison: Comparison, *, quiet: bool) -> int:
+    write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
+    return exit_code(comparison)

@@ -1,0 +1,1 @@
+"""Two runs from their files: opened, scored again, paired, decided."""

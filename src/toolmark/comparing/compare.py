@@ -1,0 +1,104 @@
+"""`toolmark compare`: two runs from their files to one comparison."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolmark.comparing.opening import file_of, is_report, read_report
+from toolmark.config import RunConfig, load_config
+from toolmark.core.chance import CrossScore
+from toolmark.core.compare import CompareOptions, compare_sides
+from toolmark.core.compare_records import Comparison
+from toolmark.core.compare_reports import compare_reports
+from toolmark.core.compare_side import Side
+from toolmark.core.jsontext import Json
+from toolmark.core.protocols import Progress, Standing
+from toolmark.core.results import Result
+from toolmark.core.trial_keys import ConflictingResults
+from toolmark.errors import BadInput, UsageError
+from toolmark.running.conflicts import located
+from toolmark.running.rescore import rescored
+from toolmark.scorers.score import SCORER_VERSION
+from toolmark.store.files import atomic_writer
+from toolmark.store.lines import read_results
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """With which tools arguments are checked again; None: the built-in ones."""
+
+    registry: str | None = None
+    allowlist: str | None = None
+
+
+def compare_runs(
+    a: Path,
+    b: Path,
+    options: CompareOptions,
+    *,
+    tools: Tools | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """B against A, sample by sample. Both are scored again by the installed scorer, unless the
+    options keep what they have."""
+    path_a, path_b = file_of(a), file_of(b)
+    kinds = is_report(path_a), is_report(path_b)
+    if all(kinds):
+        if options.common:
+            raise UsageError("--common: two reports hold no samples: name the results of both")
+        return compare_reports(
+            read_report(path_a), read_report(path_b), (str(path_a), str(path_b)), options
+        )
+    if any(kinds):
+        report, results = (path_a, path_b) if kinds[0] else (path_b, path_a)
+        raise BadInput(
+            f"{report}: is a report, {results} are results: name the results of both"
+            " (paired), or both reports (differences only)"
+        )
+    config = _config(tools or Tools())
+    side_a = _side(path_a, config, options, progress)
+    side_b = _side(path_b, config, options, progress)
+    options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
+    return compare_sides(side_a, side_b, options)
+
+
+def write_comparison(path: Path, comparison: Comparison) -> None:
+    text = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
+    with atomic_writer(path) as stream:
+        stream.write(text + b"\n")
+
+
+def _side(
+    path: Path, config: RunConfig, options: CompareOptions, progress: Progress | None
+) -> Side:
+    cross_score, results = _opened(path, config, options)
+    side = Side(str(path), cross_score)
+    done = 0
+    for done, result in enumerate(results, start=1):
+        side.add(result)
+        if progress is not None:
+            progress(Standing(done, done))
+    if not done:
+        raise BadInput(f"{path}: holds no line to compare")
+    try:
+        _ = side.samples
+    except ConflictingResults as conflict:
+        raise located(conflict, path) from None
+    return side
+
+
+def _opened(
+    path: Path, config: RunConfig, options: CompareOptions
+) -> tuple[CrossScore | None, Iterator[Result]]:
+    # The level of chance is not stored: scores of another scorer and ours do not mix.
+    return (None, read_results(path)) if options.as_stored else rescored(path, config)
+
+
+def _config(tools: Tools) -> RunConfig:
+    """The lines say what they were scored with; no file of the current folder has a say."""
+    named: dict[str, Json] = {"registry": tools.registry, "allowlist": tools.allowlist}
+    given = {name: value for name, value in named.items() if value is not None}
+    return load_config(Path(os.devnull), given)
