@@ -19,7 +19,7 @@ TOOLS = [
     }
 ]
 PROMPT = "<|start|>user\nHow many?<|end|>\n<|start|>assistant\n"
-NESTED = {"q": "a {brace} and \"quotes\"", "filter": {"any": [{"x": 1}, [2, [3]]]}}
+NESTED = {"q": 'a {brace} and "quotes"', "filter": {"any": [{"x": 1}, [2, [3]]]}}
 BLOCK = "<tool_call>\n{}\n</tool_call>"
 
 
