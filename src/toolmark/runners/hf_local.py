@@ -87,7 +87,11 @@ class LocalRunner(Runner):
             where=str(folder.path),
         )
         self._end_ids = _end_ids(folder, self._tokenizer, self._prompts)
-        self._replies = Replies(self._tokenizer, self._end_ids, keeps_raw=options.raw_prompt)
+        # Without a chat template nothing leads the model to the format that it declares.
+        declared = getattr(self._tokenizer, "response_template", None)
+        self._replies = Replies(
+            self._tokenizer, self._end_ids, declared=None if options.raw_prompt else declared
+        )
         self._warnings = list(self._replies.warnings)
         self._engine: tuple[LoadedModel, Generator] | None = None
         self._prompt_tokens = self._generated_tokens = 0

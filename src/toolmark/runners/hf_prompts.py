@@ -31,7 +31,8 @@ _FIXED_DATE = {
     "%A": "Friday", "%a": "Fri", "%B": "July", "%b": "Jul", "%d": "26", "%-d": "26", "%m": "07",
     "%Y": "2024", "%y": "24", "%H": "12", "%I": "12", "%M": "00", "%S": "00", "%p": "PM",
 }  # fmt: skip
-_PROBE, _PROBE_RESULT = "probe-4711", "result-4712"
+_PROBE = "probe-4711"
+_PROBED_CALLS = (("first-4712", "result-4713"), ("second-4714", "result-4715"))
 
 
 class CannotRender(Exception):
@@ -118,6 +119,7 @@ class ChatPrompts:
 
     def _formed(self, form: _Form, messages: Sequence[Message], tools: Sequence[Json]) -> str:
         made = form.messages(messages, tools)
+        made = [{k: v for k, v in one.items() if k != RAW_TEXT} for one in made]
         if not self.has_system:
             made = _without_system(made)
         return self._rendered(made, list(tools) if form.gives_tools and tools else None)
@@ -159,25 +161,19 @@ class ChatPrompts:
             return False
 
     def _carries(self, form: _Form, tools: Sequence[Json]) -> bool:
-        """Whether every tool, a call and its result can be read in what this form renders."""
-        name = next(iter(_names(tools)), "probe")
-        call = {"name": name, "arguments": {"probe": _PROBE}}
-        said: list[Message] = [
-            {"role": "user", "content": "Hello"},
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"id": _call_id(1), "type": "function", "function": call}],
-            },
-            {"role": "tool", "tool_call_id": _call_id(1), "name": name, "content": _PROBE_RESULT},
-        ]
+        """Whether every tool, and two calls made at once with their results, can be read in what
+        this form renders."""
+        names = list(_names(tools))
+        said = _probing_turn(names[0] if names else "probe")
         try:
             opening = self._formed(form, said[:1], tools)
             later = self._formed(form, said, tools)
         except CannotRender:
             return False
-        whole = (*_names(tools), _PROBE, _PROBE_RESULT)
-        return all(part in later for part in whole) and all(one in opening for one in _names(tools))
+        parts = [part for pair in _PROBED_CALLS for part in pair]
+        return all(name in opening for name in names) and all(
+            part in later for part in (*names, *parts)
+        )
 
 
 def open_prompts(
@@ -246,6 +242,24 @@ def _plain_call(call: Json, ids: dict[Json, tuple[str, str]]) -> Json:
     }
 
 
+def _probing_turn(name: str) -> list[Message]:
+    numbered = list(enumerate(_PROBED_CALLS, start=1))
+    calls = [
+        {
+            "id": _call_id(number),
+            "type": "function",
+            "function": {"name": name, "arguments": {"probe": value}},
+        }
+        for number, (value, _) in numbered
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": _call_id(number), "name": name, "content": result}
+        for number, (_, result) in numbered
+    ]
+    asked = {"role": "user", "content": "Hello"}
+    return [asked, {"role": "assistant", "content": "", "tool_calls": calls}, *results]
+
+
 def _call_id(number: int) -> str:
     return f"call{number:05}"  # nine letters and digits: some templates refuse all else
 
@@ -275,6 +289,16 @@ def _one_call_a_message(messages: Sequence[Message], tools: Sequence[Json]) -> l
     return made
 
 
+def _in_own_words(messages: Sequence[Message], tools: Sequence[Json]) -> list[Message]:
+    """Calls inside the text, as the model wrote them: for templates that know no others."""
+    return [
+        {"role": "assistant", "content": one.get(RAW_TEXT) or _marked(one)}
+        if one.get("tool_calls")
+        else one
+        for one in messages
+    ]
+
+
 def _written_out(messages: Sequence[Message], tools: Sequence[Json]) -> list[Message]:
     """Tools in a system block, calls and results as marked text; neighbours of one role joined."""
     made: list[Message] = []
@@ -291,7 +315,13 @@ def _written_out(messages: Sequence[Message], tools: Sequence[Json]) -> list[Mes
     return made
 
 
-_FORMS = (_Form(True, _as_they_are), _Form(True, _one_call_a_message), _Form(False, _written_out))
+# In this order; the first that a template carries is used.
+_FORMS = (
+    _Form(True, _as_they_are),
+    _Form(True, _one_call_a_message),
+    _Form(True, _in_own_words),
+    _Form(False, _written_out),
+)
 
 
 def _marked(message: Message) -> str:

@@ -35,9 +35,9 @@ class Replies:
     """Decodes. Calls are read by the tokenizer's own response template where it declares one and
     it accepts the text; everywhere else they are left in the text, for the ledger."""
 
-    def __init__(self, tokenizer: Any, end_ids: frozenset[int], *, keeps_raw: bool) -> None:
+    def __init__(self, tokenizer: Any, end_ids: frozenset[int], *, declared: Json = None) -> None:
+        """`declared`: the response template, where it is to be used."""
         self._tokenizer = tokenizer
-        self._keeps_raw = keeps_raw
         added = tokenizer.added_tokens_decoder
         # An end token that is text, such as the closing mark of a call, stays.
         self._unsaid = frozenset(
@@ -45,8 +45,7 @@ class Replies:
         )
         self._template: dict[str, Json] | None = None
         self.warnings: tuple[str, ...] = ()
-        declared = getattr(tokenizer, "response_template", None)
-        if declared is not None and not keeps_raw:
+        if declared is not None:
             self._declare(declared)
 
     @property
@@ -59,9 +58,9 @@ class Replies:
         end = self._decoded(generated.ids).removeprefix(text)
         made = self._structured(prompt, text, end, tools) or Reply(text=text)
         thought = made.reasoning or read_turn(made.text, offered=(), formats=()).reasoning
-        carried: dict[str, Json] = {"reasoning_content": thought} if thought else {}
-        if self._keeps_raw:
-            carried = {RAW_TEXT: text}
+        carried: dict[str, Json] = {RAW_TEXT: text}
+        if thought:
+            carried["reasoning_content"] = thought
         finish = "stop" if generated.ended else "length"
         return msgspec.structs.replace(made, finish=finish, carried=carried)
 
@@ -85,9 +84,7 @@ class Replies:
         )
         return text
 
-    def _structured(
-        self, prompt: str, text: str, end: str, tools: Sequence[Json]
-    ) -> Reply | None:
+    def _structured(self, prompt: str, text: str, end: str, tools: Sequence[Json]) -> Reply | None:
         if self._template is None:
             return None
         try:

@@ -138,7 +138,7 @@ def test_an_adapter_for_another_base_is_refused(base, tmp_path, config, said):
 def test_an_adapter_for_another_architecture_is_refused(base, tmp_path):
     adapter = make_adapter(tmp_path / "adapter", base)
     edit_json(adapter / "adapter_config.json", target_modules=["c_attn"])
-    with pytest.raises(UsageError, match="does not fit the model .*c_attn"):
+    with pytest.raises(UsageError, match=r"does not fit the model .*c_attn"):
         fit(base, adapter)
 
 
@@ -153,7 +153,7 @@ def test_an_adapter_that_is_a_prompt_is_refused(base, tmp_path):
 def test_broken_weights_are_refused(copied):
     weights = copied / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:200])
-    with pytest.raises(UsageError, match="the model cannot be loaded: .*") as error:
+    with pytest.raises(UsageError, match="the model cannot be loaded") as error:
         loaded_from(copied)
     assert "\n" not in str(error.value)
 

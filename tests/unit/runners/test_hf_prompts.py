@@ -135,6 +135,24 @@ def test_calls_side_by_side_become_calls_in_a_row_where_a_template_wants_that():
     assert order == sorted(order)
 
 
+def test_calls_that_a_template_would_drop_are_split_too():
+    made = prompts(
+        FULL_TEMPLATE.replace("message.tool_calls or []", "(message.tool_calls or [])[:1]")
+    )
+    text = made.text([USER, *turn(call(1, q="first"), call(2, q="second"))], TOOLS)
+    assert made.tools_block == "native"
+    assert text.index('"first"') < text.index('"second"') < text.index("result of call_2")
+
+
+def test_a_template_that_knows_tools_but_no_calls_shows_them_in_the_models_own_words():
+    made = prompts(FULL_TEMPLATE.replace("message.tool_calls or []", "[]"))
+    later = turn(call(1, q="first"))
+    later[0]["raw_text"] = "[search(q='first')]"
+    text = made.text([USER, *later], TOOLS)
+    assert made.tools_block == "native"
+    assert "<|start|>assistant\n[search(q='first')]<|end|>\n<|start|>tool\nresult of" in text
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

@@ -19,7 +19,7 @@ TOOLS = [
     }
 ]
 PROMPT = "<|start|>user\nHow many?<|end|>\n<|start|>assistant\n"
-NESTED = {"q": "a {brace} and \"quotes\"", "filter": {"any": [{"x": 1}, [2, [3]]]}}
+NESTED = {"q": 'a {brace} and "quotes"', "filter": {"any": [{"x": 1}, [2, [3]]]}}
 BLOCK = "<tool_call>\n{}\n</tool_call>"
 
 
@@ -32,10 +32,10 @@ def replies(request):
     return made(RESPONSE_TEMPLATE if request.param == "response template" else None)
 
 
-def made(response_template=None, ends=("<|end|>", "<|stop|>"), **options):
-    tokenizer = make_tokenizer(response_template=response_template, words=["</tool_call>"])
+def made(response_template=None, ends=("<|end|>", "<|stop|>")):
+    tokenizer = make_tokenizer(words=["</tool_call>"])
     ids = frozenset(tokenizer.convert_tokens_to_ids(list(ends)))
-    return Replies(tokenizer, ids, **{"keeps_raw": False, **options})
+    return Replies(tokenizer, ids, declared=response_template)
 
 
 def reply(replies, text, *, ended=True, prompt=PROMPT):
@@ -135,14 +135,12 @@ def test_thinking_is_kept_apart_and_given_back_to_the_template(replies, prompt):
     turn = read_turn(found.text, offered=())
     assert (found.reasoning or turn.reasoning) == "Seventeen, I guess."
     assert turn.text == "There are 17."
-    assert found.carried == {"reasoning_content": "Seventeen, I guess."}
+    assert found.carried["reasoning_content"] == "Seventeen, I guess."
 
 
-def test_a_raw_prompt_keeps_the_raw_words_for_the_next_turn():
+def test_the_models_own_words_are_carried_to_the_next_turn(replies):
     text = f"I look. {written(q='a')}"
-    found = reply(made(RESPONSE_TEMPLATE, keeps_raw=True), text + "<|end|>")
-    assert found.carried == {"raw_text": text}
-    assert found.text == text
+    assert reply(replies, text + "<|end|>").carried == {"raw_text": text}
 
 
 def test_an_end_token_that_closes_a_call_stays():
