@@ -45,10 +45,10 @@ format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## measure, as ratios: start-up and scoring
+bench: $(READY) ## measure start-up, scoring and size, at 100,000 records and fixtures (minutes)
 	@$(BIN)/python -m bench
 
-bench-size: $(READY) ## measure what size costs, at a million records and fixtures (half an hour)
+bench-size: $(READY) ## measure what size costs, at a million records and fixtures (an hour)
 	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)

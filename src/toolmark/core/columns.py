@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import TypeVar
+from typing import TypeVar, overload
 
 REMEMBERED = 1 << 14  # rows that are looked for; one that was forgotten is kept a second time
 _WIDER = {"b": "h", "h": "i", "i": "q", "B": "H", "H": "I", "I": "Q"}
@@ -40,7 +40,7 @@ class Growing:
         self.numbers = taken(self.numbers, order)
 
 
-class Column:
+class Column(Sequence[float]):
     """One number per row, looked up in the table of different rows."""
 
     __slots__ = ("_numbers", "_rows")
@@ -52,7 +52,13 @@ class Column:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, at: int) -> float:
+    @overload
+    def __getitem__(self, at: int) -> float: ...
+    @overload
+    def __getitem__(self, at: slice) -> array[float]: ...
+    def __getitem__(self, at: int | slice) -> float | array[float]:
+        if isinstance(at, slice):
+            return taken(self._numbers, self._rows[at])
         return self._numbers[self._rows[at]]
 
     def __iter__(self) -> Iterator[float]:
@@ -62,8 +68,9 @@ class Column:
         """The numbers at these places, in their order."""
         return map(self._numbers.__getitem__, map(self._rows.__getitem__, places))
 
-    def taken(self, places: Iterable[int]) -> array[float]:
-        return array(self._numbers.typecode, self.at(places))
+    def minus(self, other: Column) -> Column:
+        """The difference of two columns of the same rows."""
+        return Column(self._rows, array("d", map(float.__sub__, self._numbers, other._numbers)))
 
     def where(self, fits: Callable[[float], bool], places: Sequence[int]) -> array[int]:
         """Those of the places whose number fits. A number is judged once, however often it is
@@ -98,6 +105,11 @@ class Rows:
 
     def column(self, name: str) -> Column:
         return Column(self.codes, self._numbers[name])
+
+    def columns(self, names: Iterable[str], places: Iterable[int]) -> tuple[Column, ...]:
+        """Some columns at these places only. Which row it is, is kept once for all of them."""
+        codes = taken(self.codes, places)
+        return tuple(Column(codes, self._numbers[name]) for name in names)
 
     def kept(self, code: int) -> tuple[float, ...]:
         return tuple(column[code] for column in self._numbers.values())

@@ -243,14 +243,12 @@ class Subset:
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
         kept = key.where(lambda number: number != nothing, self.over(definition.over))
+        columns = self.samples.columns(definition.columns, kept)
         if made == "difference":
-            left, right = (column(name).at(kept) for name in definition.columns)
-            columns = [array("d", map(float.__sub__, left, right))]
-        else:
-            columns = [column(name).taken(kept) for name in definition.columns]
+            columns = (columns[0].minus(columns[1]),)
         statistic: Statistic = "mean" if made == "difference" or made == "count" else made
         labels = cluster_labels(self.samples, kept)
-        return Observed(statistic, tuple(columns), labels, self.samples.repeated)
+        return Observed(statistic, columns, labels, self.samples.repeated)
 
 
 def cluster_labels(samples: Samples, positions: Sequence[int]) -> array[int] | None:

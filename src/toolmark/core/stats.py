@@ -165,7 +165,7 @@ def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
     `default_rng(seed).integers(0, n, (1000, n))`."""
     import numpy as np
 
-    units: list[Floats] = [np.asarray(column, dtype=np.float64) for column in columns]
+    units: list[Floats] = [np.asarray(column[:], dtype=np.float64) for column in columns]
     n = len(units[0])
     rng = seeded(seed)
     parts: list[Floats] = []
@@ -232,7 +232,7 @@ def sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
     place[np.argsort(first)] = np.arange(len(first))
     unit = place[cluster]
     weights = [*columns, np.ones(len(unit))] if len(columns) == 1 else columns
-    return [np.bincount(unit, weights=column).astype(np.float64) for column in weights]
+    return [np.bincount(unit, weights=column[:]).astype(np.float64) for column in weights]
 
 
 def _spread(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import Literal, assert_never, get_args
 
@@ -102,6 +102,9 @@ class Samples:
 
     def column(self, name: str) -> Column:
         return self._rows.column(name)
+
+    def columns(self, names: Iterable[str], positions: Iterable[int]) -> tuple[Column, ...]:
+        return self._rows.columns(names, positions)
 
     def id_at(self, position: int) -> str:
         return self._keys.id_at(self._starts[position])

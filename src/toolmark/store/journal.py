@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -175,9 +176,8 @@ class Journal:
         )
         with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
             lines = 0
-            for offset in _offsets_in_order(source, self.path):
-                source.seek(offset)
-                stream.write(source.readline())
+            for line in _lines_in_order(source, self.path):
+                stream.write(line)
                 lines += 1
             if trials is not None and lines != trials:
                 raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
@@ -352,14 +352,32 @@ def _of_another_kind(path: Path, number: int) -> str:
     )
 
 
+def _lines_in_order(stream: io.BufferedReader, path: Path) -> Iterator[bytes]:
+    """The latest line of each (index, trial), sorted. Runners that answer one sample after the
+    other leave them so: then no place has to be kept."""
+    keys = ((record.index, record.trial) for _, record in _trial_lines(stream, path))
+    in_order = all(left < right for left, right in pairwise(keys))
+    stream.seek(0)
+    if in_order:
+        for line, _ in _trial_lines(stream, path):
+            yield line.data
+        return
+    for offset in _offsets_in_order(stream, path):
+        stream.seek(offset)
+        yield stream.readline()
+
+
+def _trial_lines(stream: io.BufferedReader, path: Path) -> Iterator[tuple[Line, _Record]]:
+    return (found for found in _records(stream, path) if found[1].sample_id is not None)
+
+
 def _offsets_in_order(stream: io.BufferedReader, path: Path) -> Iterator[int]:
     """Where the latest line of each (index, trial) stands, sorted; memory: 14 bytes a line."""
     blocks: dict[int, bytearray] = {}
-    for line, record in _records(stream, path):
-        if record.sample_id is not None:
-            block, index = divmod(record.index, _BLOCK)
-            place = _PLACE.pack(index, record.trial, line.offset)
-            blocks.setdefault(block, bytearray()).extend(place)
+    for line, record in _trial_lines(stream, path):
+        block, index = divmod(record.index, _BLOCK)
+        place = _PLACE.pack(index, record.trial, line.offset)
+        blocks.setdefault(block, bytearray()).extend(place)
     for block in sorted(blocks):
         yield from _latest(blocks.pop(block))
 

@@ -161,7 +161,7 @@ class RecordedIndex:
 
     def close(self) -> None:
         self._stream.close()
-        self._index = KeyIndex()  # of a million answers it is 24 MB that nobody needs any more
+        self._index = KeyIndex()  # of a million answers it is 27 MB that nobody needs any more
 
     def _read(self) -> tuple[int, str]:
         problems = Problems(str(self.path))

@@ -32,7 +32,23 @@ def test_every_number_is_there_in_its_order(given_rows, remembered):
         expected = [row[at] for row in given_rows]
         assert list(column) == expected
         assert [column[place] for place in range(len(column))] == expected
-        assert list(column.taken(range(len(column)))) == expected
+        assert list(column[:]) == list(column[0 : len(column)]) == expected
+
+
+@given(ROWS, st.data())
+def test_columns_at_some_places_read_as_if_there_were_no_others(given_rows, data):
+    places = data.draw(st.lists(st.sampled_from(range(len(given_rows))))) if given_rows else []
+    count, share = rows_of(given_rows).columns(("count", "share"), places)
+    assert list(count) == [given_rows[at][0] for at in places]
+    assert list(share[1:3]) == [given_rows[at][1] for at in places][1:3]
+    assert len(share) == len(places)
+
+
+def test_the_difference_of_two_columns():
+    rows = Rows({"lax": "d", "strict": "d"})
+    for row in ((1.0, 0.5), (0.5, 0.5), (1.0, 0.5)):
+        rows.add(row)
+    assert list(rows.column("lax").minus(rows.column("strict"))) == [0.5, 0.0, 0.5]
 
 
 @given(ROWS, st.randoms())

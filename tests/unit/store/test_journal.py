@@ -80,6 +80,30 @@ def test_finish_writes_in_dataset_order_and_removes_the_journal(out, line):
     assert not journal_path(out).exists()
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        [(0, 0), (0, 1), (3, 0), (9000, 0)],
+        [(0, 0), (0, 1), (9000, 0), (3, 0)],
+        [(0, 0), (0, 1), (0, 1), (3, 0), (9000, 0)],
+        [(9000, 0), (3, 0), (0, 1), (0, 0), (3, 0)],
+    ],
+    ids=["in order", "last ones swapped", "one twice", "backwards"],
+)
+def test_finish_writes_the_same_whatever_the_order_of_the_journal(out, line, order):
+    """In order, no place is kept; else places are sorted. A resumed run's second head is no
+    result, and of two lines of one trial the later counts."""
+    lines = [line(*key, text=str(at)) for at, key in enumerate(order)]
+    write_journal(out, *lines[:2])
+    other = FINGERPRINTS | {"gates": "others"}
+    with opened(out, "resume", other, may_differ=("gates",)) as journal:
+        for later in lines[2:]:
+            journal.append(later)
+        journal.finish(out)
+    latest = dict(zip(order, lines, strict=True))
+    assert out.read_bytes() == b"".join(latest[key] for key in sorted(latest))
+
+
 def test_finish_may_keep_the_journal_for_another_try(out, line):
     with opened(out) as journal:
         journal.append(line(0, status="error"))
