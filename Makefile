@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
+.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf]'
 	@touch $@
 
-demo: $(READY) ## evaluate the bundled dataset with the bundled recorded answers
+demo: $(READY) ## evaluate the model that ships, for real
 	@$(BIN)/toolmark demo
 
 test: $(READY) ## run the tests (with the real material if TOOLMARK_REAL_DATA is set)
@@ -82,6 +82,9 @@ ci-locale: $(READY) ## es, de, fr: lax - strict F1 <= 0.05 on locale probes (ANS
 
 ci-teacher-heavy: $(READY) ## slice teacher_heavy: F1 >= 0.90, warns above the span cap (ANSWERS=...)
 	$(call hook,teacher-heavy,400,teacher_heavy_f1_lax teacher_heavy_spans_over_cap)
+
+ci-parity: $(READY) ## served and local macro F1 differ by at most 0.03 (A=served.jsonl B=local.jsonl)
+	@$(BIN)/python -m prove.parity $(A) $(B)
 
 build: $(READY) ## build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel

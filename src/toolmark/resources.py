@@ -22,6 +22,18 @@ class DemoPaths(msgspec.Struct, frozen=True):
     answers: Path
 
 
+class ShippedModel(msgspec.Struct, frozen=True):
+    """The model that ships, the held-out dataset that it is evaluated on, its recorded results
+    there, and the cases and adapters of the probe."""
+
+    folder: Path
+    dataset: Path
+    fixtures: Path
+    answers: Path
+    cases: Path
+    adapters: Path
+
+
 class JsonFile(msgspec.Struct, frozen=True):
     """What one file holds, and the text that says on which line."""
 
@@ -49,6 +61,17 @@ def demo_paths() -> DemoPaths:
         dataset=data_path("demo", "dataset.jsonl"),
         fixtures=data_path("fixtures"),
         answers=data_path("demo", "answers.jsonl"),
+    )
+
+
+def shipped_model() -> ShippedModel:
+    return ShippedModel(
+        folder=data_path("tiny", "model"),
+        dataset=data_path("tiny", "dataset.jsonl"),
+        fixtures=data_path("tiny", "fixtures"),
+        answers=data_path("tiny", "answers.jsonl"),
+        cases=data_path("tiny", "cases.jsonl"),
+        adapters=data_path("tiny", "adapters"),
     )
 
 
