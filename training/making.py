@@ -1,0 +1,3 @@
+"""The stages of `python -m training`, each from what stands before it."""
+
+from __future__ import annotations
