@@ -6,11 +6,19 @@ import argparse
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from training.making import SEED, make_adapters, make_answers, make_data, make_model
+import msgspec
+
+from training.making import (
+    COURSE,
+    course_notes,
+    make_adapters,
+    make_answers,
+    make_data,
+    make_model,
+)
 
 _ROOT = Path(__file__).parents[1]
 TINY = _ROOT / "src" / "toolmark" / "data" / "tiny"
@@ -25,10 +33,13 @@ STAGES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    # Set before torch is loaded: threads that wait must leave the machine to others.
+    # Before torch is loaded: threads that wait for others must not spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    _prepare_torch(options.threads)
-    for stage in options.stages or STAGES:
+    import torch
+
+    torch.set_num_threads(options.threads)
+    torch.use_deterministic_algorithms(True)
+    for stage in options.only or STAGES:
         STAGES[stage](options.out, options.work)
     write_manifest(options.out, options.work)
     return 0
@@ -36,12 +47,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write_manifest(folder: Path, work: Path) -> None:
     """Every shipped file by its SHA-256, and how the weights came to be."""
-    course = json.loads((work / "course.json").read_text("utf-8"))
     manifest = folder / "manifest.json"
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != manifest)
-    hashes = {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
+    content = {
+        "course": msgspec.structs.asdict(COURSE),
+        **json.loads(course_notes(work).read_text("utf-8")),
+        "sha256": {
+            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+        },
     }
-    text = json.dumps({"seed": SEED, "training": course, "sha256": hashes}, indent=1)
-    manifest.write_text(f"{text}\n", "utf-8")
+    manifest.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m training", description=__doc__)
+    parser.add_argument(
+        "--only", action="append", choices=STAGES, metavar="STAGE", help=f"of {', '.join(STAGES)}"
+    )
+    parser.add_argument("--out", type=Path, default=TINY, metavar="DIR", help="what ships")
+    parser.add_argument(
+        "--work", type=Path, default=WORK, metavar="DIR", help="checkpoints, to go on from"
+    )
+    parser.add_argument("--threads", type=int, default=2, metavar="N")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,15 +1,19 @@
-"""Playing the model in the real loop: greedy, in batches, one pass after the other."""
+"""Playing the model in the real loop: greedy, in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolmark.api import run
+from toolmark.calls.ledger import parse_tool_calls
+from toolmark.calls.registry import validate_arguments
 from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Conversation, Reply
+from toolmark.plugins import RUNNERS
+from toolmark.runners.options import RunnerOptions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -20,7 +24,7 @@ _MAX_NEW_TOKENS = 160
 class GreedyRunner:
     """Answers with a model that is already loaded."""
 
-    name = "tiny"
+    name = "greedy"
     suspends = False
     max_batch = 64
 
@@ -37,6 +41,14 @@ class GreedyRunner:
 
     def model_fingerprint(self) -> str | None:
         return None
+
+
+@contextmanager
+def open_greedy(options: RunnerOptions) -> Iterator[GreedyRunner]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(options.model)
+    yield GreedyRunner(model, AutoTokenizer.from_pretrained(options.model))
 
 
 def generate(
@@ -62,3 +74,36 @@ def generate(
         )
     said = found[:, inputs.input_ids.shape[1] :]
     return list(tokenizer.batch_decode(said, skip_special_tokens=True))
+
+
+def calls_kept(
+    model: Any, tokenizer: PreTrainedTokenizerFast, cases: Sequence[dict[str, Json]]
+) -> dict[str, int]:
+    """Of how many cases the call is valid, and of how many it also names the right tool."""
+    views = [([{"role": "user", "content": one["prompt"]}], [one["tool_spec"]]) for one in cases]
+    valid = named = 0
+    for case, text in zip(cases, generate(model, tokenizer, views), strict=True):
+        calls = parse_tool_calls(text)
+        if len(calls) != 1 or calls[0]["status"] != "ok":
+            continue
+        fits = not validate_arguments(case["tool_spec"], calls[0]["arguments"])
+        valid += fits
+        named += fits and calls[0]["name"] == case["gold_tool_name"]
+    return {"valid": valid, "right_tool": named}
+
+
+def record_answers(tiny: Path, work: Path) -> str:
+    """`answers.jsonl`: what a run of the shipped model on the shipped dataset wrote."""
+    RUNNERS["greedy"] = "training.evaluate:open_greedy"
+    report = run(
+        {
+            "runner": "greedy",
+            "model": str(tiny / "model"),
+            "dataset": str(tiny / "dataset.jsonl"),
+            "fixtures": str(tiny / "fixtures"),
+            "out": str(tiny / "answers.jsonl"),
+            "report": str(work / "report.json"),
+            "restart": True,
+        }
+    )
+    return str(report["verdict"])

@@ -26,7 +26,9 @@ def compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def messages_of(dialogue: Dialogue, spelling: Spelling = "dotted", system: str = "") -> list[Message]:
+def messages_of(
+    dialogue: Dialogue, spelling: Spelling = "dotted", system: str = ""
+) -> list[Message]:
     """The whole conversation."""
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": dialogue.prompt})

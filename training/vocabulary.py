@@ -23,43 +23,7 @@ _MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 # A blank is a token of its own, so that a word looks the same in a prompt and in JSON.
 _PIECES = r"\p{L}+|\p{N}|[^\s\p{L}\p{N}]+ ?|\s"
 
-TEMPLATE = """\
-{%- set system = messages[0].content if messages and messages[0].role == 'system' else '' -%}
-{%- if system or tools -%}
-{{- '<|im_start|>system\\n' + (system or '') -}}
-{%- if tools -%}
-{{- ('\\n' if system else '') + 'Tools:' -}}
-{%- for tool in tools -%}
-{%- set function = tool.function or tool -%}
-{{- ' ' + function.name + '(' + ((function.parameters or {}).properties or {}) | join(', ') + ')' -}}
-{%- endfor -%}
-{%- endif -%}
-{{- '<|im_end|>\\n' -}}
-{%- endif -%}
-{%- for message in messages -%}
-{%- if message.role != 'system' or not loop.first -%}
-{{- '<|im_start|>' + message.role + '\\n' -}}
-{%- set content = message.content or '' -%}
-{%- if content is not string -%}
-{%- set content = content | selectattr('type', 'equalto', 'text') | map(attribute='text') | join(' ') -%}
-{%- endif -%}
-{%- if message.role == 'tool' -%}
-{{- '<tool_response>\\n' + content + '\\n</tool_response>' -}}
-{%- else -%}
-{{- content -}}
-{%- endif -%}
-{%- for call in message.tool_calls or [] -%}
-{%- set function = call.function or call -%}
-{%- set arguments = function.arguments if function.arguments is string else function.arguments | tojson(separators=(',', ':')) -%}
-{{- ('\\n' if content or not loop.first else '') + '<tool_call>\\n{"name": ' + function.name | tojson + ', "arguments": ' + arguments + '}\\n</tool_call>' -}}
-{%- endfor -%}
-{{- '<|im_end|>\\n' -}}
-{%- endif -%}
-{%- endfor -%}
-{%- if add_generation_prompt -%}
-{{- '<|im_start|>assistant\\n' -}}
-{%- endif -%}
-"""
+TEMPLATE = (Path(__file__).parent / "chat_template.jinja").read_text("utf-8")
 
 # By this a server that uses transformers turns the model's text into real `tool_calls`.
 RESPONSE_TEMPLATE: dict[str, Json] = {
@@ -85,8 +49,8 @@ def apply_template(messages: list[Json], tools: list[Json]) -> str:
     """The text of a whole conversation, with every mark that the template puts around it."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    [text], _ = render_jinja_template([messages], tools=tools, chat_template=TEMPLATE)
-    return text
+    texts, _ = render_jinja_template([messages], tools=tools, chat_template=TEMPLATE)
+    return str(texts[0])
 
 
 def make_tokenizer(folder: Path, seed: int) -> PreTrainedTokenizerFast:
