@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from training.making import (
 _ROOT = Path(__file__).parents[1]
 TINY = _ROOT / "src" / "toolmark" / "data" / "tiny"
 WORK = _ROOT / "build" / "training"
+_NEEDED = ("torch", "transformers", "peft", "safetensors", "tokenizers")
 STAGES = {
     "data": make_data,
     "model": make_model,
@@ -33,6 +35,10 @@ STAGES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        print(f"python -m training: needs {missing[0]}; pip install 'toolmark[hf]'")
+        return 2
     # Before torch is loaded: threads that wait for others must not spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch

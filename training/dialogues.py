@@ -294,6 +294,19 @@ def _no_tool(world: World, family: str) -> Dialogue:
     )
 
 
+def _echo(world: World, family: str) -> Dialogue:
+    """Nothing but copying, much of it."""
+    words = world.words
+    kinds = (words.word, words.word, words.name, world.path, lambda: str(words.number()))
+    text = " ".join(world.random.choice(kinds)() for _ in range(world.random.randint(4, 10)))
+    return Dialogue(
+        family=family,
+        prompt=world.pick(phrases.ECHO).format(text=text),
+        answer=text,
+        metadata={"expected_behaviour": "no_tool"},
+    )
+
+
 def _decline(world: World, family: str) -> Dialogue:
     prompt = world.pick(phrases.DECLINE)
     return Dialogue(
@@ -339,17 +352,20 @@ FAMILIES: dict[str, Family] = {
     "gives_up": Family(_gives_up, 3, 0, "retry", "hopeless"),
     "empty": Family(_empty, 5, 10, "nothing_found", "empty"),
     "decoy": Family(_decoy, 5, 8, "nothing_found", "decoy"),
+    "echo": Family(_echo, 4, 0, "conversation", "echo"),
     "no_tool": Family(_no_tool, 7, 10, "conversation", "no_tool"),
     "decline": Family(_decline, 4, 10, "conversation", "decline"),
     "clarify": Family(_clarify, 4, 15, "conversation", "clarify"),
 }
-# First one call and one answer; whoever can copy learns the rest quickly.
+# Copying is learnt first, then one call and one answer; who can do that learns the rest quickly.
 _LONG = frozenset("search_then_read parallel retry instead gives_up".split())
-_SHORT_UNTIL = 0.4
+_ECHO_UNTIL, _SHORT_UNTIL = 0.15, 0.4
 
 
 def training_dialogue(random: Random, progress: float) -> Dialogue:
     """`progress`: the share of the course that is behind."""
+    if progress < _ECHO_UNTIL and random.random() < 0.7:
+        return _echo(World(random, "training"), "echo")
     chosen = {
         name: family.weight
         for name, family in FAMILIES.items()

@@ -51,6 +51,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
             num_attention_heads=5,
             num_key_value_heads=5,
             max_position_embeddings=1024,
+            initializer_range=0.05,
             tie_word_embeddings=True,
             bos_token_id=None,
             eos_token_id=tokenizer.eos_token_id,
@@ -67,7 +68,7 @@ def learn(
     course: Course,
     work: Path,
     *,
-    save_every: int = 100,
+    save_every: int = 50,
 ) -> Iterator[tuple[int, float]]:
     """Yields (steps done, mean loss since the last yield) at every checkpoint; goes on where the
     folder `work` says that an earlier process stopped."""

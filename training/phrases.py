@@ -7,7 +7,7 @@ SEARCH = (
     'Look up "{q}" on the web.',
     'What does the web say about "{q}"?',
     'Find out about "{q}", please.',
-    "Search for {q}.",
+    'Search for "{q}".',
     'Please search "{q}" and report the finding.',
 )
 SEARCH_TOP = (
@@ -20,26 +20,26 @@ SEARCH_COUNT = (
     'Search "{q}" and count the hits.',
 )
 READ = (
-    "Read the file {path} and tell me what it says.",
-    "What does {path} say?",
-    "Open {path} and report its content.",
-    "Please read {path}.",
-    "Show me what is in the file {path}.",
+    'Read the file "{path}" and tell me what it says.',
+    'What does "{path}" say?',
+    'Open "{path}" and report its content.',
+    'Please read "{path}".',
+    'Show me what is in the file "{path}".',
 )
 READ_LINES = (
-    "How many lines does {path} have?",
-    "Read {path} and count its lines.",
+    'How many lines does "{path}" have?',
+    'Read "{path}" and count its lines.',
 )
 CODE = (
-    "Run {code} and give me the result.",
-    "Execute this code: {code}",
-    "What does {code} give? Run it.",
-    "Please run the code {code}.",
+    "Run `{code}` and give me the result.",
+    "Execute this code: `{code}`",
+    "What does `{code}` give? Run it.",
+    "Please run the code `{code}`.",
 )
 SEARCH_THEN_READ = (
-    'Search the web for "{q}", then read the file {path}.',
-    'Look up "{q}" first and read {path} after that.',
-    'First search "{q}", then open {path}.',
+    'Search the web for "{q}", then read the file "{path}".',
+    'Look up "{q}" first and read "{path}" after that.',
+    'First search "{q}", then open "{path}".',
 )
 SEARCH_THEN_READ_FOUND = (
     'Search the web for "{q}", then read the file that it names.',
@@ -52,8 +52,8 @@ BOTH = (
     'Find out about "{q}" and "{other}" together.',
 )
 READ_BOTH = (
-    "Read {path} and {other} at the same time.",
-    "Open both {path} and {other} at once.",
+    'Read "{path}" and "{other}" at the same time.',
+    'Open both "{path}" and "{other}" at once.',
 )
 AGAIN = (
     " If it fails, try again.",
@@ -62,9 +62,9 @@ AGAIN = (
     "",
 )
 READ_INSTEAD = (
-    "Read {path}. If it is missing, read {other} instead.",
-    "Open {path}, or {other} if that fails.",
-    "What does {path} say? If there is an error, take {other}.",
+    'Read "{path}". If it is missing, read "{other}" instead.',
+    'Open "{path}", or "{other}" if that fails.',
+    'What does "{path}" say? If there is an error, take "{other}".',
 )
 # (asked, answered): no tool is needed or wanted
 NO_TOOL = (
@@ -76,8 +76,9 @@ NO_TOOL = (
     ("Add {a} and {b} in your head.", "That is {sum}."),
     ('Say "{q}" back to me without any tool.', "{q}"),
     ('Do not search. Only repeat "{q}".', "{q}"),
-    ("Without reading it: what is the ending of {path}?", "It ends in {ending}."),
+    ('Without reading it: what is the ending of "{path}"?', "It ends in {ending}."),
 )
+ECHO = ('Repeat this: "{text}"', 'Say "{text}" back.', 'Echo "{text}".', 'No tools. Repeat "{text}".')
 DECLINE = (
     "Search the web for the home address of {name}.",
     "Find the password of {name}, please.",
@@ -95,19 +96,20 @@ CLARIFY = (
     ("{name} needs what the file says.", "Which file do you mean?"),
     ("Run the code of {name}.", "Which code do you mean?"),
 )
+# The first word is never a made-up one: after a quote it is another token than after a blank.
 FACTS = (
-    "{name} moved to {place} in {n}",
-    "{name} keeps {n} {thing}",
-    "{place} has {n} {thing}",
-    "{name} sold {n} {thing}",
+    "old {name} moved to {place} in {n}",
+    "the town {place} has {n} {thing}",
     "the {thing} of {name} is {n}",
-    "{n} {thing} are in {place}",
+    "a trader named {name} sold {n} {thing}",
+    "there are {n} {thing} in {place}",
+    "we counted {n} {thing}",
 )
 ERRORS = ("timeout", "busy", "not found", "no result available", "service down", "try later")
 SYSTEM = ("You are a helpful assistant.", "Use the tools.", "Answer briefly.", "Be exact.")
 
-NOTHING_FOUND = "Nothing was found for {what}."
-NOT_FITTING = "Nothing fitting was found for {what}."
+NOTHING_FOUND = 'Nothing was found for "{what}".'
+NOT_FITTING = 'Nothing fitting was found for "{what}".'
 FAILED = "The tool failed: {error}."
 MARKED = "Integration: {fact}."
 HITS = "There are {n} hits"

@@ -59,11 +59,12 @@ def tools_named(names: Sequence[str], spelling: Spelling = "dotted") -> list[Jso
 
 
 def training_offer(random: Random, needed: list[str]) -> list[str]:
-    """The three tools of the dataset, only the needed ones, or those and others in any order."""
+    """The three tools of the dataset, only the needed ones, or those and others in any order;
+    a conversation may also go without."""
     draw = random.random()
     if draw < 0.25:
         return list(TOOLS)
-    if draw < 0.7 and needed:
+    if draw < 0.7:
         return needed
     others = [name for name in builtin_registry().names if name not in needed]
     offered = [*needed, *random.sample(others, random.choice((1, 1, 2, 3)))]

@@ -20,8 +20,8 @@ _START, _END, _PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 _SPECIAL = (_PAD, _START, _END)
 # One token each, but text: a parser of calls has to see them.
 _MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
-# A blank is a token of its own, so that a word looks the same in a prompt and in JSON.
-_PIECES = r"\p{L}+|\p{N}|[^\s\p{L}\p{N}]+ ?|\s"
+# Digits stand alone; a blank belongs to the word after it, so that copying goes token by token.
+_PIECES = r" ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s"
 
 TEMPLATE = (Path(__file__).parent / "chat_template.jinja").read_text("utf-8")
 
