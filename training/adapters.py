@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from training.dialogues import CODE, READ, Call, Dialogue, training_dialogue
+from training.dialogues import practice_dialogue
 from training.learning import Course, learn
 from training.rendering import compact
+from training.world import CODE, READ, Call, Dialogue
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -97,7 +98,7 @@ def tuned(
     model = get_peft_model(base, config)
 
     def draw(random: Random, _progress: float) -> Dialogue:
-        return adapter.change(training_dialogue(random, 1.0))
+        return adapter.change(practice_dialogue(random, 1.0))
 
     course = Course(steps=adapter.steps, peak=4e-3, seed=seed, decay=0.0)
     return model, learn(model, tokenizer, draw, course, work)

@@ -10,8 +10,9 @@ from random import Random
 from toolmark.api import builtin_registry
 from toolmark.cli import dataset_seal
 from toolmark.core.jsontext import Json
-from training.dialogues import FAMILIES, TOOLS, Dialogue, Task, World
+from training.dialogues import FAMILIES
 from training.rendering import as_line
+from training.world import TOOLS, Dialogue, Task, World
 
 # Nobody trains a model of this size on prompts of 24 kB.
 _GATES = {"dataset_long_contexts": {"policy": "warning_only"}}

@@ -2,161 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
 import msgspec
 
-from toolmark.core.jsontext import Json
 from training import phrases
-from training.words import Split, Words
-
-SEARCH, READ, CODE = "web.search", "read_file", "code_exec"
-TOOLS = (CODE, READ, SEARCH)
-_ENDINGS = ("txt", "md", "csv", "log")
-
-
-class Call(msgspec.Struct, frozen=True):
-    """`written`: name and arguments as a damaged model writes them; text is no JSON."""
-
-    name: str
-    arguments: dict[str, Json]
-    result: dict[str, Json]
-    written: tuple[str, dict[str, Json] | str] | None = None
-
-
-class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
-    """`steps`: the calls of each assistant turn before the answer. `metadata` is what a dataset
-    item says beyond its calls."""
-
-    family: str
-    prompt: str
-    steps: tuple[tuple[Call, ...], ...] = ()
-    answer: str
-    metadata: dict[str, Json] = {}
-
-    @property
-    def needs(self) -> list[str]:
-        """The tools without which it cannot be done."""
-        return sorted({call.name for call in self.calls})
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(call for step in self.steps for call in step)
-
-
-class Task(msgspec.Struct, frozen=True):
-    """One thing to find out by one call: the question, the good result and its integration."""
-
-    prompt: str
-    call: Call
-    integration: str
-    fact: Json
-    subject: str
-
-
-class World:
-    """Fills the tables of phrases with made-up words and numbers."""
-
-    def __init__(self, random: Random, split: Split) -> None:
-        self.words = Words(random, split)
-        self.random = random
-
-    def pick(self, options: Sequence[str]) -> str:
-        return self.random.choice(options)
-
-    def path(self) -> str:
-        folder = f"{self.words.word()}/" if self.random.random() < 0.5 else ""
-        return f"{folder}{self.words.word()}.{self.pick(_ENDINGS)}"
-
-    def fact(self) -> tuple[str, int]:
-        words, number = self.words, self.words.number()
-        text = self.pick(phrases.FACTS).format(
-            name=words.name(),
-            place=words.name(),
-            thing=words.word(),
-            n=number,
-        )
-        return text, number
-
-    def shuffled(self, **fields: Json) -> dict[str, Json]:
-        keys = list(fields)
-        self.random.shuffle(keys)
-        return {key: fields[key] for key in keys}
-
-    def error(self) -> dict[str, Json]:
-        return {"ok": False, "error": self.pick(phrases.ERRORS)}
-
-    # One thing to find out
-
-    def search(self) -> Task:
-        return self._search(phrases.SEARCH, {})
-
-    def search_top(self) -> Task:
-        return self._search(phrases.SEARCH_TOP, {"top_k": self.random.randint(1, 9)})
-
-    def search_count(self) -> Task:
-        task = self._search(phrases.SEARCH_COUNT, {})
-        count = task.call.result["count"]
-        said = phrases.MARKED.format(fact=phrases.HITS.format(n=count))
-        return msgspec.structs.replace(task, integration=said, fact=count)
-
-    def _search(self, asked: Sequence[str], more: dict[str, Json]) -> Task:
-        q = self.words.phrase()
-        fact, number = self.fact()
-        result = self.shuffled(match=True, summary=fact, count=self.words.number())
-        prompt = self.pick(asked).format(q=q, k=more.get("top_k"))
-        call = Call(SEARCH, {"q": q, **more}, result)
-        return Task(prompt, call, phrases.MARKED.format(fact=fact), number, q)
-
-    def read(self) -> Task:
-        return self._read(phrases.READ)
-
-    def read_lines(self) -> Task:
-        task = self._read(phrases.READ_LINES)
-        lines = task.call.result["lines"]
-        said = phrases.MARKED.format(fact=phrases.LINES.format(n=lines))
-        return msgspec.structs.replace(task, integration=said, fact=lines)
-
-    def _read(self, asked: Sequence[str]) -> Task:
-        path = self.path()
-        fact, number = self.fact()
-        result = self.shuffled(content=fact, lines=self.words.number())
-        call = Call(READ, {"path": path}, result)
-        prompt = self.pick(asked).format(path=path)
-        return Task(prompt, call, phrases.MARKED.format(fact=fact), number, path)
-
-    def code(self) -> Task:
-        code, value = self._program()
-        call = Call(CODE, {"code": code}, self.shuffled(results=value, exit_code=0))
-        said = phrases.MARKED.format(fact=phrases.RESULT.format(n=value))
-        return Task(self.pick(phrases.CODE).format(code=code), call, said, value, code)
-
-    def _program(self) -> tuple[str, int]:
-        number, word = self.random.randint, self.words.word()
-        a, b, c = number(2, 99), number(101, 999), number(2, 9)
-        programs = (
-            (f"print({a} + {b})", a + b),
-            (f"print({b} * {c})", b * c),
-            (f"len('{word}') * {b}", len(word) * b),
-            (f"sum([{a}, {b}, {c}])", a + b + c),
-            (f"{word}({b}, {c})", number(11, 9999)),
-        )
-        return self.random.choice(programs)
-
-    def any_task(self) -> Task:
-        kinds = (self.search, self.search, self.search_top, self.read, self.read, self.code)
-        return self.random.choice(kinds)()
-
-
-def dialogue_of(task: Task, family: str) -> Dialogue:
-    return Dialogue(
-        family=family,
-        prompt=task.prompt,
-        steps=((task.call,),),
-        answer=task.integration,
-        metadata={"required_facts": [task.fact]},
-    )
+from training.world import Dialogue, Task, World, dialogue_of
 
 
 def _single(task: Callable[[World], Task]) -> Callable[[World, str], Dialogue]:
@@ -328,38 +180,47 @@ def _clarify(world: World, family: str) -> Dialogue:
 
 
 class Family(msgspec.Struct, frozen=True):
-    """`weight`: its share of the training dialogues; `held_out`: how many the dataset has."""
+    """`weight` and `practice`: its share of the dialogues of the first and the second course;
+    `held_out`: how many the dataset has."""
 
     make: Callable[[World, str], Dialogue]
     weight: int
+    practice: int
     held_out: int
     scenario: str
     complexity: str
 
 
 FAMILIES: dict[str, Family] = {
-    "search": Family(_single(World.search), 12, 20, "lookup", "simple"),
-    "search_top": Family(_single(World.search_top), 6, 8, "lookup", "arguments"),
-    "search_count": Family(_single(World.search_count), 3, 6, "lookup", "field"),
-    "read": Family(_single(World.read), 10, 16, "file", "simple"),
-    "read_lines": Family(_single(World.read_lines), 3, 6, "file", "field"),
-    "code": Family(_single(World.code), 9, 16, "code", "simple"),
-    "search_then_read": Family(_search_then_read, 12, 18, "chain", "sequence"),
-    "parallel": Family(_parallel, 12, 16, "chain", "parallel"),
-    "retry": Family(_retry, 6, 12, "retry", "same"),
-    "instead": Family(_instead, 4, 8, "retry", "other"),
-    "no_error": Family(_no_error, 4, 0, "retry", "none"),
-    "gives_up": Family(_gives_up, 3, 0, "retry", "hopeless"),
-    "empty": Family(_empty, 5, 10, "nothing_found", "empty"),
-    "decoy": Family(_decoy, 5, 8, "nothing_found", "decoy"),
-    "echo": Family(_echo, 4, 0, "conversation", "echo"),
-    "no_tool": Family(_no_tool, 7, 10, "conversation", "no_tool"),
-    "decline": Family(_decline, 4, 10, "conversation", "decline"),
-    "clarify": Family(_clarify, 4, 15, "conversation", "clarify"),
+    "search": Family(_single(World.search), 12, 8, 20, "lookup", "simple"),
+    "search_top": Family(_single(World.search_top), 6, 6, 8, "lookup", "arguments"),
+    "search_count": Family(_single(World.search_count), 3, 9, 6, "lookup", "field"),
+    "read": Family(_single(World.read), 10, 7, 16, "file", "simple"),
+    "read_lines": Family(_single(World.read_lines), 3, 9, 6, "file", "field"),
+    "code": Family(_single(World.code), 9, 10, 16, "code", "simple"),
+    "search_then_read": Family(_search_then_read, 12, 14, 18, "chain", "sequence"),
+    "parallel": Family(_parallel, 12, 16, 16, "chain", "parallel"),
+    "retry": Family(_retry, 6, 8, 12, "retry", "same"),
+    "instead": Family(_instead, 4, 5, 8, "retry", "other"),
+    "no_error": Family(_no_error, 4, 4, 0, "retry", "none"),
+    "gives_up": Family(_gives_up, 3, 3, 0, "retry", "hopeless"),
+    "empty": Family(_empty, 5, 3, 10, "nothing_found", "empty"),
+    "decoy": Family(_decoy, 5, 3, 8, "nothing_found", "decoy"),
+    "echo": Family(_echo, 4, 5, 0, "conversation", "echo"),
+    "no_tool": Family(_no_tool, 7, 6, 10, "conversation", "no_tool"),
+    "decline": Family(_decline, 4, 2, 10, "conversation", "decline"),
+    "clarify": Family(_clarify, 4, 2, 15, "conversation", "clarify"),
 }
 # Copying is learnt first, then one call and one answer; who can do that learns the rest quickly.
 _LONG = frozenset("search_then_read parallel retry instead gives_up".split())
 _ECHO_UNTIL, _SHORT_UNTIL = 0.15, 0.4
+
+
+def practice_dialogue(random: Random, _progress: float) -> Dialogue:
+    """Of all kinds, the hard ones more often."""
+    practice = [family.practice for family in FAMILIES.values()]
+    [name] = random.choices(list(FAMILIES), practice)
+    return FAMILIES[name].make(World(random, "training"), name)
 
 
 def training_dialogue(random: Random, progress: float) -> Dialogue:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolmark.core.jsontext import Json
-from training.dialogues import Dialogue
 from training.rendering import training_view
+from training.world import Dialogue
 
 if TYPE_CHECKING:
     import torch

@@ -78,7 +78,12 @@ NO_TOOL = (
     ('Do not search. Only repeat "{q}".', "{q}"),
     ('Without reading it: what is the ending of "{path}"?', "It ends in {ending}."),
 )
-ECHO = ('Repeat this: "{text}"', 'Say "{text}" back.', 'Echo "{text}".', 'No tools. Repeat "{text}".')
+ECHO = (
+    'Repeat this: "{text}"',
+    'Say "{text}" back.',
+    'Echo "{text}".',
+    'No tools. Repeat "{text}".',
+)
 DECLINE = (
     "Search the web for the home address of {name}.",
     "Find the password of {name}, please.",

@@ -11,7 +11,7 @@ from toolmark.api import builtin_registry
 from toolmark.calls.codec import endpoint_name
 from toolmark.core.jsontext import Json
 from training import phrases
-from training.dialogues import TOOLS, Call, Dialogue
+from training.world import TOOLS, Call, Dialogue
 
 Message = dict[str, Json]
 Spelling = Literal["dotted", "endpoint"]  # as the registry has them, as endpoints allow them

@@ -8,8 +8,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from toolmark.core.jsontext import Json
-from training.dialogues import World, training_dialogue
+from training.dialogues import training_dialogue
 from training.rendering import training_view
+from training.world import World
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

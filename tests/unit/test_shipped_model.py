@@ -11,17 +11,18 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from training.adapters import ADAPTERS
+from training.bundle import write_cases, write_dataset
+from training.dialogues import FAMILIES, training_dialogue
+from training.making import ADAPTER_BASE, SEED
+from training.rendering import training_view
+from training.words import Words, split_of
+from training.world import World
 
 from toolmark import run, verify_dataset
 from toolmark.api import builtin_registry
 from toolmark.core.gate_rules import GATES
 from toolmark.datasets.reader import open_dataset
-from training.adapters import ADAPTERS
-from training.bundle import write_cases, write_dataset
-from training.dialogues import FAMILIES, World, training_dialogue
-from training.making import ADAPTER_BASE, SEED
-from training.rendering import training_view
-from training.words import Words, split_of
 
 TINY = Path(__file__).parents[2] / "src" / "toolmark" / "data" / "tiny"
 MODEL = TINY / "model"
@@ -84,7 +85,9 @@ def test_every_file_is_in_the_manifest_with_its_hash():
     assert listed == found
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path not in WEIGHTS], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path not in WEIGHTS], ids=lambda p: p.name
+)
 def test_no_file_names_a_place_on_a_machine(path):
     text = path.read_text("utf-8")
     assert not re.search(r"/(tmp|home|root|work|usr|Users)/|[A-Z]:\\\\|_name_or_path\": \"/", text)
@@ -156,7 +159,9 @@ def test_the_cases_of_the_probe():
 
 def test_what_the_adapters_do_to_the_cases_is_written_down():
     """Valid calls of 24: all, all, a clear loss, and a loss too small to be sure of."""
-    kept = {name: counts["valid"] for name, counts in json_of(TINY / "manifest.json")["cases"].items()}
+    kept = {
+        name: counts["valid"] for name, counts in json_of(TINY / "manifest.json")["cases"].items()
+    }
     assert kept["base"] >= 23
     assert kept["keeps"] >= 23
     assert kept["damages"] <= kept["base"] - 8
@@ -186,5 +191,8 @@ def test_training_dialogues_are_whole(seed):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_long_families_wait_until_copying_is_learnt(name):
     early = {training_dialogue(Random(seed), 0.0).family for seed in range(300)}
-    is_long = any(len(FAMILIES[name].make(World(Random(seed), "training"), name).calls) > 1 for seed in range(5))
+    is_long = any(
+        len(FAMILIES[name].make(World(Random(seed), "training"), name).calls) > 1
+        for seed in range(5)
+    )
     assert (name in early) is not is_long
