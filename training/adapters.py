@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from training.dialogues import practice_dialogue
+from training.dialogues import training_dialogue
 from training.learning import Course, learn
 from training.rendering import compact
 from training.world import CODE, READ, Call, Dialogue
@@ -93,12 +93,11 @@ def tuned(
         target_modules=_MODULES,
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
-        base_model_name_or_path="tiny",
     )
     model = get_peft_model(base, config)
 
     def draw(random: Random, _progress: float) -> Dialogue:
-        return adapter.change(practice_dialogue(random, 1.0))
+        return adapter.change(training_dialogue(random, 1.0))
 
     course = Course(steps=adapter.steps, peak=4e-3, seed=seed, decay=0.0)
     return model, learn(model, tokenizer, draw, course, work)

@@ -180,47 +180,38 @@ def _clarify(world: World, family: str) -> Dialogue:
 
 
 class Family(msgspec.Struct, frozen=True):
-    """`weight` and `practice`: its share of the dialogues of the first and the second course;
-    `held_out`: how many the dataset has."""
+    """`weight`: its share of the training dialogues; `held_out`: how many the dataset has."""
 
     make: Callable[[World, str], Dialogue]
     weight: int
-    practice: int
     held_out: int
     scenario: str
     complexity: str
 
 
 FAMILIES: dict[str, Family] = {
-    "search": Family(_single(World.search), 12, 8, 20, "lookup", "simple"),
-    "search_top": Family(_single(World.search_top), 6, 6, 8, "lookup", "arguments"),
-    "search_count": Family(_single(World.search_count), 3, 9, 6, "lookup", "field"),
-    "read": Family(_single(World.read), 10, 7, 16, "file", "simple"),
-    "read_lines": Family(_single(World.read_lines), 3, 9, 6, "file", "field"),
-    "code": Family(_single(World.code), 9, 10, 16, "code", "simple"),
-    "search_then_read": Family(_search_then_read, 12, 14, 18, "chain", "sequence"),
-    "parallel": Family(_parallel, 12, 16, 16, "chain", "parallel"),
-    "retry": Family(_retry, 6, 8, 12, "retry", "same"),
-    "instead": Family(_instead, 4, 5, 8, "retry", "other"),
-    "no_error": Family(_no_error, 4, 4, 0, "retry", "none"),
-    "gives_up": Family(_gives_up, 3, 3, 0, "retry", "hopeless"),
-    "empty": Family(_empty, 5, 3, 10, "nothing_found", "empty"),
-    "decoy": Family(_decoy, 5, 3, 8, "nothing_found", "decoy"),
-    "echo": Family(_echo, 4, 5, 0, "conversation", "echo"),
-    "no_tool": Family(_no_tool, 7, 6, 10, "conversation", "no_tool"),
-    "decline": Family(_decline, 4, 2, 10, "conversation", "decline"),
-    "clarify": Family(_clarify, 4, 2, 15, "conversation", "clarify"),
+    "search": Family(_single(World.search), 12, 20, "lookup", "simple"),
+    "search_top": Family(_single(World.search_top), 6, 8, "lookup", "arguments"),
+    "search_count": Family(_single(World.search_count), 3, 6, "lookup", "field"),
+    "read": Family(_single(World.read), 10, 16, "file", "simple"),
+    "read_lines": Family(_single(World.read_lines), 3, 6, "file", "field"),
+    "code": Family(_single(World.code), 9, 16, "code", "simple"),
+    "search_then_read": Family(_search_then_read, 12, 18, "chain", "sequence"),
+    "parallel": Family(_parallel, 12, 16, "chain", "parallel"),
+    "retry": Family(_retry, 6, 12, "retry", "same"),
+    "instead": Family(_instead, 4, 8, "retry", "other"),
+    "no_error": Family(_no_error, 4, 0, "retry", "none"),
+    "gives_up": Family(_gives_up, 3, 0, "retry", "hopeless"),
+    "empty": Family(_empty, 5, 10, "nothing_found", "empty"),
+    "decoy": Family(_decoy, 5, 8, "nothing_found", "decoy"),
+    "echo": Family(_echo, 4, 0, "conversation", "echo"),
+    "no_tool": Family(_no_tool, 7, 10, "conversation", "no_tool"),
+    "decline": Family(_decline, 4, 10, "conversation", "decline"),
+    "clarify": Family(_clarify, 4, 15, "conversation", "clarify"),
 }
 # Copying is learnt first, then one call and one answer; who can do that learns the rest quickly.
 _LONG = frozenset("search_then_read parallel retry instead gives_up".split())
 _ECHO_UNTIL, _SHORT_UNTIL = 0.15, 0.4
-
-
-def practice_dialogue(random: Random, _progress: float) -> Dialogue:
-    """Of all kinds, the hard ones more often."""
-    practice = [family.practice for family in FAMILIES.values()]
-    [name] = random.choices(list(FAMILIES), practice)
-    return FAMILIES[name].make(World(random, "training"), name)
 
 
 def training_dialogue(random: Random, progress: float) -> Dialogue:

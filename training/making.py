@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from toolmark.core.jsontext import Json
 from training.adapters import ADAPTERS, tuned
 from training.bundle import write_cases, write_dataset
-from training.dialogues import FAMILIES, practice_dialogue, training_dialogue
+from training.dialogues import FAMILIES, training_dialogue
 from training.evaluate import calls_kept, record_answers
-from training.examples import Draw, Example, examples_of
+from training.examples import Example, examples_of
 from training.learning import Course, exact, learn, new_model
 from training.rendering import messages_of, tools_named
 from training.vocabulary import make_tokenizer
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 SEED = 7
-# What is drawn, how long and how fast: everything from the bottom up, then practice.
-COURSES: dict[str, tuple[Draw, Course]] = {
-    "first": (training_dialogue, Course(steps=2000, peak=3e-3, seed=SEED)),
-    "practice": (practice_dialogue, Course(steps=1500, peak=2e-3, seed=SEED + 1)),
-}
+COURSE = Course(steps=2000, peak=3e-3, seed=SEED)
 ADAPTER_BASE = "toolmark-tiny"
 _CURVE_SAMPLES = 12  # of each family
 
@@ -43,13 +39,12 @@ def make_model(out: Path, work: Path) -> None:
     tokenizer = make_tokenizer(folder, SEED)
     model = new_model(tokenizer, SEED)
     examples = _curve_examples(tokenizer)
-    for name, (draw, course) in COURSES.items():
-        for done, loss in learn(model, tokenizer, draw, course, work / name):
-            right = exact(model, examples, tokenizer.pad_token_id)
-            row = {"step": done, "loss": round(loss, 4), "exact": round(sum(right) / len(right), 4)}
-            print(json.dumps({"course": name, **row}), flush=True)
-            _note(work, name, [*_noted(work).get(name, []), row])
-    model.save_pretrained(folder)
+    for done, loss in learn(model, tokenizer, training_dialogue, COURSE, work / "model"):
+        right = exact(model, examples, tokenizer.pad_token_id)
+        row = {"step": done, "loss": round(loss, 4), "exact": round(sum(right) / len(right), 4)}
+        print(json.dumps(row), flush=True)
+        _note(work, "curve", [*_noted(work).get("curve", []), row])
+    _save(model, folder)
 
 
 def make_adapters(out: Path, work: Path) -> None:
@@ -85,10 +80,16 @@ def _curve_examples(tokenizer: PreTrainedTokenizerFast) -> list[Example]:
     return examples_of(tokenizer, [(messages_of(dialogue), tools) for dialogue in dialogues])
 
 
+def _save(model: Any, folder: Path) -> None:
+    model.save_pretrained(folder)
+    for path in folder.glob("*.safetensors"):
+        path.chmod(0o644)  # written for its owner only, but to be read by everybody
+
+
 def _save_adapter(model: Any, folder: Path) -> None:
     """Without the page that PEFT adds, without this machine's paths, in one order."""
     shutil.rmtree(folder, ignore_errors=True)
-    model.save_pretrained(folder)
+    _save(model, folder)
     (folder / "README.md").unlink(missing_ok=True)
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text("utf-8"))
