@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
-from toolmark.core.jsontext import Json, digest
+from toolmark.core.jsontext import Json, NotJson, digest, parse_json
 from toolmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
 from toolmark.errors import Incomplete, UsageError
 from toolmark.runners.http_answer import NoAnswer, completion_of, error_in, reply_of
@@ -17,7 +17,7 @@ from toolmark.runners.http_limit import AdaptiveLimit
 from toolmark.runners.http_request import RequestWriter
 from toolmark.runners.http_retry import RetryPolicy, wait_before
 from toolmark.runners.http_seen import Seen
-from toolmark.runners.http_transport import Lost, Response, Transport
+from toolmark.runners.http_transport import Lost, Response, open_transport
 from toolmark.runners.http_trouble import (
     Refused,
     Retry,
@@ -34,6 +34,7 @@ MOST_CONNECTIONS = 256
 # An answer that took longer than this share of the time limit is no reason for more requests.
 PATIENCE = 0.25
 READY_TRIES = 3
+POLICY = RetryPolicy()
 
 
 @contextmanager
@@ -54,10 +55,10 @@ class OpenAIRunner(Runner):
         served = options.served
         self._options = options
         self._model = options.model
-        self._policy = policy or RetryPolicy()
+        self._policy = policy or POLICY
         self._endpoint = endpoint_of(served)
         self._requests = RequestWriter(options)
-        self._transport = Transport(
+        self._transport = open_transport(
             self._endpoint,
             timeout=served.request_timeout,
             keep_alive=not options.determinism_mode,
@@ -206,8 +207,7 @@ def _status_in(error: Json) -> int:
 
 
 def _names_in(body: bytes) -> tuple[str, ...]:
-    from toolmark.core.jsontext import NotJson, parse_json
-
+    """The models that a server lists."""
     try:
         match parse_json(body):
             case {"data": [*models]}:
