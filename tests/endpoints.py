@@ -110,7 +110,7 @@ class Server:
                     self._under_way -= 1
                 if not is_open:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.transport.abort()

@@ -10,10 +10,10 @@ import sys
 import threading
 
 import pytest
-
 from tests.builders import ROOT
 from tests.endpoints import Answer, Server, city_model, completion, error
 from tests.integration.conftest import Project, read_lines, write_lines
+
 from toolmark.errors import FingerprintMismatch, Incomplete, UsageError
 from toolmark.runners import openai_http
 from toolmark.runners.http_retry import RetryPolicy
@@ -394,9 +394,9 @@ def test_a_server_without_a_list_of_models_is_fine(project, models):
 
 def test_an_unknown_model_is_told_which_there_are(project):
     answer = error(404, "The model `stub` does not exist", code="model_not_found")
-    with Server(Script(answer), models=["qwen", "llama"]) as server:
-        with pytest.raises(UsageError, match="it has: qwen, llama"):
-            project.run(**served(server))
+    told = pytest.raises(UsageError, match="it has: qwen, llama")
+    with Server(Script(answer), models=["qwen", "llama"]) as server, told:
+        project.run(**served(server))
 
 
 def test_a_server_that_takes_any_name_is_warned_of(project):

@@ -31,7 +31,7 @@ def test_the_places_below_a_base_url(given, chat, models):
 
 @pytest.mark.parametrize("given", [None, "", "  "])
 def test_no_endpoint_is_said_in_one_sentence(given):
-    with pytest.raises(UsageError, match="--base-url: where is the server.*OPENAI_BASE_URL"):
+    with pytest.raises(UsageError, match=r"--base-url: where is the server.*OPENAI_BASE_URL"):
         endpoint_of(Served(base_url=given))
 
 

@@ -190,14 +190,14 @@ def test_a_model_that_cannot_do_tools_stops_the_run(status, body):
 
 
 def test_a_wrong_key_and_no_key_are_told_apart():
-    with pytest.raises(UsageError, match="does not accept the key.*OPENAI_API_KEY"):
+    with pytest.raises(UsageError, match=r"does not accept the key.*OPENAI_API_KEY"):
         verdict(401, said("Incorrect API key provided"))
     with pytest.raises(UsageError, match="none was given"):
         verdict(403, b"", ANSWERED)
 
 
 def test_a_wrong_path_is_noticed_at_the_start_and_a_gap_later_on():
-    with pytest.raises(UsageError, match="no /chat/completions.*ends in /v1"):
+    with pytest.raises(UsageError, match=r"no /chat/completions.*ends in /v1"):
         verdict(404, b"<html>404</html>")
     assert verdict(404, b"404 page not found", ANSWERED) == Retry("404: 404 page not found")
 
@@ -271,7 +271,6 @@ def test_a_quote_of_the_server_is_one_short_line():
 def test_no_error_body_whatever_raises_anything_unexpected(status, body):
     try:
         outcome = verdict(status, body)
-    except ToolmarkError as error:
-        assert str(error)
-    else:
-        assert isinstance(outcome, Reply | Retry | Refused)
+    except ToolmarkError:
+        return
+    assert isinstance(outcome, Reply | Retry | Refused)

@@ -7,8 +7,8 @@ import gzip
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.endpoints import Answer, Server
+
 from toolmark.runners.http_endpoint import endpoint_of
 from toolmark.runners.http_transport import AiohttpTransport, Lost, Response, open_transport
 from toolmark.runners.http_wire import Wire, _Connection
