@@ -93,8 +93,8 @@ def stub_server() -> Iterator[str]:
         stdout=subprocess.PIPE,
         text=True,
     ) as server:
-        assert server.stdout is not None
-        assert server.stdin is not None
+        assert server.stdout
+        assert server.stdin
         yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
         server.stdin.close()
 

@@ -83,7 +83,6 @@ class Server:
         async def start() -> asyncio.Server:
             server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
             self.port = server.sockets[0].getsockname()[1]
-            self._started.set()
             return server
 
         async def end(server: asyncio.Server) -> None:
@@ -94,6 +93,7 @@ class Server:
             await asyncio.gather(*tasks, return_exceptions=True)
 
         server = self._loop.run_until_complete(start())
+        self._loop.call_soon(self._started.set)
         self._loop.run_forever()
         self._loop.run_until_complete(end(server))
         self._loop.close()
@@ -110,7 +110,7 @@ class Server:
                     self._under_way -= 1
                 if not is_open:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.transport.abort()

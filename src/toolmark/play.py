@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, assert_never
 
@@ -143,6 +144,11 @@ def join_turns(texts: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     return "\n".join(filter(None, texts)), tuple(ranges)
 
 
+@lru_cache(1024)
+def _spellings(registry: Registry, offered: frozenset[str]) -> frozenset[str]:
+    return registry.spellings(offered)
+
+
 class _Play:
     """One trial while it is played."""
 
@@ -164,7 +170,7 @@ class _Play:
         self.ordered = settings.max_turns != 1
         # An alias of an offered tool names it too.
         offered = trial.offered
-        self._spellings = None if offered is None else settings.registry.spellings(offered)
+        self._spellings = None if offered is None else _spellings(settings.registry, offered)
         self.stop: Stop | None = None
         self.error: str | None = None
 
@@ -212,6 +218,8 @@ class _Play:
     def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:
         """Clean text, thinking and calls. Structured calls win over the same calls in the text."""
         settings = self.settings
+        if not reply.text:
+            return "", "", list(reply.calls or ())
         found = read_turn(
             reply.text,
             offered=self._spellings,

@@ -47,7 +47,7 @@ class AdaptiveLimit:
         self._admit()
 
     def answered(self, since: float) -> None:
-        if self._clock() - since <= self._patience:
+        if self._limit < self._most and self._clock() - since <= self._patience:
             step = 1.0 if self._cut_at is None else 1.0 / self._limit
             self._limit = min(float(self._most), self._limit + step)
             self._admit()

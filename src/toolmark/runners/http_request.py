@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import zip_longest
 
 import msgspec
 
@@ -91,25 +90,22 @@ class RequestWriter:
 
     def _sent(self, message: Message) -> Message:
         """The message with its tool names in the endpoint's alphabet."""
-        if message.get("role") not in ("assistant", "tool"):
-            return message
         calls = message.get("tool_calls")
         if isinstance(calls, list):
-            more = message.get(CALL_FIELDS, ())
-            message = {key: value for key, value in message.items() if key != CALL_FIELDS}
-            pairs = zip_longest(calls, more[: len(calls)])
-            message["tool_calls"] = [self._call(call, extra) for call, extra in pairs]
-        elif isinstance(message.get("name"), str):
+            message = {**message, "tool_calls": [self._call(call) for call in calls]}
+            for call, more in zip(
+                message["tool_calls"], message.pop(CALL_FIELDS, ()), strict=False
+            ):
+                call.update(more)
+        elif message.get("role") == "tool" and isinstance(message.get("name"), str):
             message = {**message, "name": self.codec.encode(message["name"])}
         return message
 
-    def _call(self, call: Json, extra: Message | None) -> Json:
-        match call:
-            case {"function": {"name": str(name)} as function}:
-                named = {**function, "name": self.codec.encode(name)}
-                return {**call, "function": named, **(extra or {})}
-            case _:
-                return call
+    def _call(self, call: Json) -> Json:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            return call
+        return {**call, "function": {**function, "name": self.codec.encode(function["name"])}}
 
 
 def encode_json(value: Json) -> bytes:

@@ -8,13 +8,11 @@ import msgspec
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. `longest_asked`: a server that asks for more is tried again after this long.
-    `failures_in_a_row`: after so many lost trials, and none won between them, the run ends."""
+    """Seconds. `longest_asked`: a server that asks for more is tried again after this long."""
 
     first_wait: float = 0.5
     longest_wait: float = 30.0
     longest_asked: float = 120.0
-    failures_in_a_row: int = 20
 
 
 def wait_before(policy: RetryPolicy, retry: int, asked: float | None, chance: float) -> float:

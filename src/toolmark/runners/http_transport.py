@@ -1,11 +1,11 @@
-"""The one place that knows aiohttp: a request goes out, a response or the reason for none comes
-back. Nothing here reads what was said."""
+"""A request goes out, a response or the reason for none comes back; nothing here reads what was
+said. This is the one place that knows aiohttp."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -40,12 +40,34 @@ class Lost(msgspec.Struct, frozen=True):
     timed_out: bool = False
 
 
-class Transport:
+class Transport(Protocol):
     """Opened by its first request, in the loop that makes it."""
 
-    def __init__(self, endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> None:
+    async def post(self, body: bytes) -> Response | Lost: ...
+
+    async def models(self) -> Response | Lost: ...
+
+    async def close(self) -> None: ...
+
+
+def open_transport(endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> Transport:
+    proxy = proxy_for(endpoint.base)
+    if proxy is None and endpoint.base.startswith("http:"):
+        from toolmark.runners.http_wire import Wire
+
+        return Wire(endpoint, timeout=timeout, keep_alive=keep_alive)
+    return AiohttpTransport(endpoint, timeout=timeout, keep_alive=keep_alive, proxy=proxy)
+
+
+class AiohttpTransport:
+    """TLS and proxies as aiohttp gives them."""
+
+    def __init__(
+        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool, proxy: str | None
+    ) -> None:
         self._endpoint = endpoint
         self._timeout = timeout
+        self._proxy = proxy
         self._keep_alive = keep_alive
         self._session: ClientSession | None = None
         self._failures: tuple[type[Exception], ...] = ()
@@ -84,8 +106,8 @@ class Transport:
                 total=self._timeout, sock_connect=min(self._timeout, CONNECT_SECONDS)
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Looked up here once: aiohttp's trust_env asks a thread before every request.
-            proxy=_proxy_for(self._endpoint.base),
+            # Not by trust_env, which asks a thread before every request.
+            proxy=self._proxy,
         )
         self._failures = (aiohttp.ClientError, OSError)
         self._chat_url = URL(self._endpoint.chat_url)
@@ -111,7 +133,7 @@ class Transport:
         )
 
 
-def _proxy_for(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None

@@ -27,7 +27,7 @@ OVERFLOW = re.compile(
     context_length_exceeded | exceed_context_size | context_window_exceeded
     | max(imum|\.)?\ (allowed\ )?(context|prompt|model)\ (length|size|window)
     | (available|allowed|model'?s?|the)\ context\ (size|length|window)
-    | context\ (size|length|window|limit)\ .{0,40}\b(exceed|overflow|is\ only|full)
+    | context\ (size|length|window|limit)\ .{0,40}\b(exceed|overflow|of\ only|full)
     | exceeds?\ .{0,40}\bcontext\ (size|length|window|limit)
     | prompt\ (is\ )?too\ long | prompt\ .{0,40}\bis\ (too\ long|longer\ than)
     | input\ is\ too\ long | input\ (token\ count|tokens|length)\ .{0,60}\bexceed
@@ -56,8 +56,8 @@ NO_TOOLS = re.compile(
 NO_MODEL = re.compile(
     r"model_not_found|invalid_model|unknown_model"
     r"|\bmodels?\b.{0,200}?\b(not found|not exist|n't exist|not available|not a valid|is unknown)"
-    r"|\b(no such|unknown|invalid|unable to find|not find( the)?) model\b"
-    r"|^\W*model: ",
+    r"|\b(no such|unknown|invalid|not a valid|unable to find|not find( the)?) model\b"
+    r"|not_found_error model: ",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
-from toolmark.core.jsontext import Json, digest
+from toolmark.core.jsontext import Json, NotJson, digest, parse_json
 from toolmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
 from toolmark.errors import Incomplete, UsageError
 from toolmark.runners.http_answer import NoAnswer, completion_of, error_in, reply_of
@@ -17,7 +17,7 @@ from toolmark.runners.http_limit import AdaptiveLimit
 from toolmark.runners.http_request import RequestWriter
 from toolmark.runners.http_retry import RetryPolicy, wait_before
 from toolmark.runners.http_seen import Seen
-from toolmark.runners.http_transport import Lost, Response, Transport
+from toolmark.runners.http_transport import Lost, Response, open_transport
 from toolmark.runners.http_trouble import (
     Refused,
     Retry,
@@ -34,6 +34,7 @@ MOST_CONNECTIONS = 256
 # An answer that took longer than this share of the time limit is no reason for more requests.
 PATIENCE = 0.25
 READY_TRIES = 3
+POLICY = RetryPolicy()
 
 
 @contextmanager
@@ -42,8 +43,8 @@ def open_openai(options: RunnerOptions) -> Iterator[OpenAIRunner]:
 
 
 class OpenAIRunner(Runner):
-    """One conversation, one request; tried again where that may help. What ends a run is raised:
-    a wrong key or parameter (UsageError), a server that is gone (Incomplete)."""
+    """One conversation, one request; tried again where that may help. What the user has to mend
+    (a key, a parameter, the model's name) is raised and ends the run."""
 
     name = "openai_http"
     suspends = True
@@ -54,10 +55,10 @@ class OpenAIRunner(Runner):
         served = options.served
         self._options = options
         self._model = options.model
-        self._policy = policy or RetryPolicy()
+        self._policy = policy or POLICY
         self._endpoint = endpoint_of(served)
         self._requests = RequestWriter(options)
-        self._transport = Transport(
+        self._transport = open_transport(
             self._endpoint,
             timeout=served.request_timeout,
             keep_alive=not options.determinism_mode,
@@ -70,7 +71,6 @@ class OpenAIRunner(Runner):
         self.max_batch = self._limit.now
         self._seen = Seen(self._endpoint.base, one_server=options.determinism_mode)
         self._listed: tuple[str, ...] = ()
-        self._failures_in_a_row = 0
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         if len(batch) == 1:
@@ -79,16 +79,16 @@ class OpenAIRunner(Runner):
 
     async def ready(self) -> None:
         """Is anybody there, and are we let in? Not every server lists its models."""
-        for left in range(READY_TRIES - 1, -1, -1):
+        for _ in range(READY_TRIES):
             found = await self._transport.models()
             if not (isinstance(found, Lost) and found.unreachable):
                 break
-            if left == 0:
-                raise Incomplete(
-                    f"{self._endpoint.base}: cannot be reached: {found.reason};"
-                    " start the server, or give another --base-url"
-                )
             await asyncio.sleep(self._policy.first_wait)
+        else:
+            raise Incomplete(
+                f"{self._endpoint.base}: cannot be reached: {found.reason};"
+                " start the server, or give another --base-url"
+            )
         if isinstance(found, Response) and found.status == 401:
             judged(complaint_of(401, found.body), self._situation())
         if isinstance(found, Response) and found.status == 200:
@@ -118,16 +118,15 @@ class OpenAIRunner(Runner):
             outcome = await self._request(body)
             match outcome:
                 case Reply():
-                    self._failures_in_a_row = 0
                     return outcome
                 case Refused(reason=reason):
-                    return self._failed(reason)
+                    return Failure(reason)
                 case Retry(reason=reason, asked=asked):
                     if self._options.determinism_mode:
-                        return self._failed(f"retry needed in determinism mode: {reason}")
+                        return Failure(f"retry needed in determinism mode: {reason}")
                     if retries >= self._options.served.max_retries:
                         tries = f" ({retries + 1} tries)" if retries else ""
-                        return self._failed(f"{reason}{tries}")
+                        return Failure(f"{reason}{tries}")
                 case _:
                     assert_never(outcome)
             retries += 1
@@ -170,16 +169,6 @@ class OpenAIRunner(Runner):
         self._seen.note(completion)
         return reply
 
-    def _failed(self, reason: str) -> Failure:
-        self._failures_in_a_row += 1
-        most = self._policy.failures_in_a_row
-        if self._failures_in_a_row >= most:
-            raise Incomplete(
-                f"{self._endpoint.base}: {most} trials in a row failed, the last with: {reason};"
-                " what is finished is kept: run again with --resume when the server is well"
-            )
-        return Failure(reason)
-
     def _situation(self) -> Situation:
         return Situation(
             where=self._endpoint.base,
@@ -206,8 +195,7 @@ def _status_in(error: Json) -> int:
 
 
 def _names_in(body: bytes) -> tuple[str, ...]:
-    from toolmark.core.jsontext import NotJson, parse_json
-
+    """The models that a server lists."""
     try:
         match parse_json(body):
             case {"data": [*models]}:

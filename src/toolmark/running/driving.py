@@ -87,11 +87,9 @@ async def side_by_side(step: Callable[[], Awaitable[bool]], width: Callable[[], 
 
     async def work() -> None:
         nonlocal workers, is_over
-        while workers <= width() and not is_over:
-            if await step():
-                fill()
-            else:
-                is_over = True
+        while not is_over and workers <= width():
+            is_over = not await step() or is_over
+            fill()
         workers -= 1
 
     def fill() -> None:

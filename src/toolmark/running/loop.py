@@ -10,7 +10,7 @@ from toolmark.core.protocols import Failure, Progress, Standing
 from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
 from toolmark.datasets.schema import metadata_problems
-from toolmark.errors import BadInput, UsageError
+from toolmark.errors import BadInput, Incomplete, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, failed, play, play_in_step
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
@@ -21,6 +21,10 @@ from toolmark.store.lines import encode_result
 
 if TYPE_CHECKING:
     from toolmark.running.run import Setup
+
+
+# A server that is gone is noticed, and not asked ten thousand times more.
+LOST_IN_A_ROW = 20
 
 
 class TrialLoop:
@@ -44,6 +48,7 @@ class TrialLoop:
         self._finished = 0
         self._skipped = 0
         self._errors = 0
+        self._lost_in_a_row = 0
         self._misses = 0
 
     def to_the_end(self) -> None:
@@ -117,7 +122,9 @@ class TrialLoop:
         async def step() -> bool:
             trial = next(waiting, None)
             if trial is not None:
-                self._finish(await self._one(trial, settings), journal)
+                played = await self._one(trial, settings)
+                self._finish(played, journal)
+                self._end_if_server_is_gone(played)
             return trial is not None
 
         # The runner may change its mind on how many it bears while it works.
@@ -136,6 +143,14 @@ class TrialLoop:
                 return (await playing)[0]
         except TimeoutError:
             return failed(trial, Failure(f"not finished within {limit:g} s (sample_timeout)"))
+
+    def _end_if_server_is_gone(self, played: Played) -> None:
+        self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
+        if self._lost_in_a_row >= LOST_IN_A_ROW:
+            raise Incomplete(
+                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error};"
+                " what is finished is kept: run the same command with --resume when that is mended"
+            )
 
     def _finish(self, played: Played, journal: Journal | None) -> None:
         setup = self._setup

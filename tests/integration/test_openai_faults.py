@@ -1,0 +1,120 @@
+"""A server that fails in every way it can. Every trial ends scored once or marked as an error, none
+is scored on a failure, and `--resume` makes the file that a good server would have made."""
+
+import random
+from collections import Counter
+from email.utils import formatdate
+
+import pytest
+from tests.endpoints import Answer, Request, Server, city_model, completion, error
+from tests.integration.conftest import Project, read_lines
+
+from toolmark.runners import openai_http
+from toolmark.runners.http_retry import RetryPolicy
+from toolmark.runners.http_transport import AiohttpTransport
+
+# An answer that would be scored if a failure were taken for one.
+WRONG = completion("There live 666 people there.").body
+TRUNCATED = Answer(body=WRONG).data()
+
+FAULTS: tuple[Answer, ...] = (
+    error(429),
+    error(429, headers={"Retry-After": "0"}),
+    error(429, headers={"Retry-After": formatdate(0, usegmt=True)}),
+    error(500, "There live 666 people there."),
+    error(503, headers={"Retry-After": "soon"}),
+    Answer(502, b"<html>There live 666 people there.</html>"),
+    Answer(body=WRONG, keep=20),
+    Answer(body=WRONG, keep=len(TRUNCATED) - 9),
+    Answer(raw=b"There live 666 people there.\r\n\r\n"),
+    Answer(body=b"There live 666 people there."),
+    Answer(body=b'{"choices": [{"message": {"content": "There live 666 peo'),
+    Answer(body={**WRONG, "choices": []}),
+    Answer(body={**WRONG, "choices": {"0": WRONG["choices"][0]}}),
+    Answer(body={**WRONG, "choices": [{"message": "There live 666 people there."}]}),
+    Answer(body={**WRONG, "choices": [{"message": {"content": 666}}]}),
+    Answer(body={**WRONG, "error": {"message": "overloaded", "code": 503}}),
+    Answer(body=WRONG, before=30.0),
+    Answer(body=WRONG, between=0.05),
+)
+
+
+class Faulty:
+    """Fails with this share of its requests; which ones and how is drawn from a seed."""
+
+    def __init__(self, share: float) -> None:
+        self._random = random.Random(7)
+        self._share = share
+        self.faults: Counter[int] = Counter()
+
+    def __call__(self, request: Request) -> Answer:
+        if self._random.random() >= self._share:
+            return city_model(request)
+        fault = self._random.randrange(len(FAULTS))
+        self.faults[fault] += 1
+        return FAULTS[fault]
+
+
+@pytest.fixture(params=["direct", "aiohttp"])
+def way(request, monkeypatch):
+    """Both ways to talk to a server have to bear it."""
+    policy = RetryPolicy(first_wait=0.001, longest_wait=0.02, longest_asked=0.02)
+    monkeypatch.setattr(openai_http, "POLICY", policy)
+    if request.param == "aiohttp":
+
+        def by_aiohttp(endpoint, *, timeout, keep_alive):
+            return AiohttpTransport(endpoint, timeout=timeout, keep_alive=keep_alive, proxy=None)
+
+        monkeypatch.setattr(openai_http, "open_transport", by_aiohttp)
+    return request.param
+
+
+def run_through_faults(folder, samples: int, share: float, at_least: int) -> None:
+    project = Project(folder, size=samples)
+    settings = {
+        "runner": "openai_http",
+        "model": "stub",
+        "max_retries": 2,
+        "max_connections": 64,
+    }
+    faulty = Faulty(share)
+    with Server(faulty) as server:
+        outcome = project.run(**settings, base_url=server.url, request_timeout=0.3)
+        assert len(server.requests) >= at_least
+        assert outcome.report.timing.more["requests"] == len(server.requests)
+    assert set(faulty.faults) == set(range(len(FAULTS)))
+    lines = read_lines(f"{project.out}.journal")[1:]
+    assert outcome.exit_code == 4
+    assert not project.out.exists()
+    _each_trial_once_and_never_on_a_failure(lines, samples)
+    with Server(city_model) as server:
+        assert project.run(**settings, base_url=server.url, resume=True).exit_code == 0
+        again = project.out.read_bytes()
+        assert len(server.requests) < at_least
+        project.run(**settings, base_url=server.url)
+    assert again == project.out.read_bytes()
+
+
+def _each_trial_once_and_never_on_a_failure(lines: list, samples: int) -> None:
+    assert sorted(line["index"] for line in lines) == list(range(samples))
+    lost = [line for line in lines if line["status"] == "error"]
+    assert 0 < len(lost) < samples / 2
+    for line in lost:
+        assert line["scores"] is None
+        assert line["error"]
+    for line in lines:
+        assert "666" not in line["model_output"]
+        if line["status"] == "ok":
+            assert line["scores"] is not None
+            number = line["index"]
+            right = "without a tool" if number % 5 == 4 else f"{1000 + 7 * number} people"
+            assert right in line["model_output"]
+
+
+def test_300_requests_to_a_faulty_server(tmp_path, way):
+    run_through_faults(tmp_path, samples=120, share=0.45, at_least=300)
+
+
+@pytest.mark.slow
+def test_10000_requests_to_a_faulty_server(tmp_path, way):
+    run_through_faults(tmp_path, samples=4000, share=0.4, at_least=10_000)

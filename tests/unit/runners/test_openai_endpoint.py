@@ -1,0 +1,92 @@
+"""Addresses, keys, and what is never shown of them."""
+
+import pytest
+
+from toolmark.errors import UsageError
+from toolmark.runners.http_endpoint import endpoint_of
+from toolmark.runners.options import Served
+
+KEY = "sk-marker-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("given", "chat", "models"),
+    [
+        ("http://h/v1", "http://h/v1/chat/completions", "http://h/v1/models"),
+        ("http://h:8000/v1/", "http://h:8000/v1/chat/completions", "http://h:8000/v1/models"),
+        ("http://h/v1/chat/completions", "http://h/v1/chat/completions", "http://h/v1/models"),
+        ("https://h", "https://h/chat/completions", "https://h/models"),
+        (
+            " https://h/v1?api-version=2 ",
+            "https://h/v1/chat/completions?api-version=2",
+            "https://h/v1/models?api-version=2",
+        ),
+        ("http://[::1]:8/v1", "http://[::1]:8/v1/chat/completions", "http://[::1]:8/v1/models"),
+    ],
+)
+def test_the_places_below_a_base_url(given, chat, models):
+    endpoint = endpoint_of(Served(base_url=given))
+    assert (endpoint.chat_url, endpoint.models_url) == (chat, models)
+
+
+@pytest.mark.parametrize("given", [None, "", "  "])
+def test_no_endpoint_is_said_in_one_sentence(given):
+    with pytest.raises(UsageError, match=r"--base-url: where is the server.*OPENAI_BASE_URL"):
+        endpoint_of(Served(base_url=given))
+
+
+@pytest.mark.parametrize(
+    "given", ["h/v1", "ftp://h/v1", "http://", "http://h:port/v1", "http://u:secretpw@:1/v1", "//h"]
+)
+def test_what_is_no_address_is_refused_and_not_repeated(given):
+    with pytest.raises(UsageError, match="--base-url: must be http") as error:
+        endpoint_of(Served(base_url=given))
+    assert "secretpw" not in str(error.value)
+
+
+def test_a_key_becomes_a_bearer_token():
+    endpoint = endpoint_of(Served(base_url="http://h", api_key=KEY))
+    assert endpoint.headers["Authorization"] == f"Bearer {KEY}"
+    assert endpoint.has_key
+    assert not endpoint_of(Served(base_url="http://h")).has_key
+
+
+def test_credentials_in_the_address_are_sent_and_not_shown():
+    endpoint = endpoint_of(Served(base_url="http://me:p%40ssword1@h:1/v1", api_key=KEY))
+    assert endpoint.headers["Authorization"] == "Basic bWU6cEBzc3dvcmQx"
+    assert endpoint.base == "http://h:1/v1"
+    assert "ssword" not in endpoint.chat_url + endpoint.models_url + repr(endpoint)
+    assert endpoint.without_secrets(b"p@ssword1 bWU6cEBzc3dvcmQx p%40ssword1") == b"*** *** ***"
+
+
+def test_headers_of_the_config_win():
+    endpoint = endpoint_of(
+        Served(base_url="http://h", api_key=KEY, headers={"authorization": "Token t", "X-A": "b"})
+    )
+    assert endpoint.headers["authorization"] == "Token t"
+    assert "Authorization" not in endpoint.headers
+    assert endpoint.headers["X-A"] == "b"
+
+
+def test_a_line_end_in_a_key_is_refused_without_showing_it():
+    with pytest.raises(UsageError, match="line end") as error:
+        endpoint_of(Served(base_url="http://h", api_key=KEY + "\nX-Evil: 1"))
+    assert KEY not in str(error.value)
+
+
+def test_no_record_shows_a_secret():
+    served = Served(base_url=f"http://u:{KEY}@h", api_key=KEY, headers={"X": KEY}, secrets=(KEY,))
+    assert KEY not in repr(served)
+    assert KEY not in repr(endpoint_of(served))
+
+
+def test_an_echo_is_taken_out_of_a_body_however_it_is_spelt():
+    secret = 'pass/word"1'
+    endpoint = endpoint_of(Served(base_url="http://h", secrets=(secret,)))
+    body = rb'{"a": "pass/word\"1", "b": "pass\/word\"1"} pass/word"1'
+    assert endpoint.without_secrets(body) == rb'{"a": "***", "b": "***"} ***'
+
+
+def test_a_word_that_is_no_secret_stays_in_the_text():
+    endpoint = endpoint_of(Served(base_url="http://h", api_key="EMPTY"))
+    assert endpoint.without_secrets(b"the set is EMPTY") == b"the set is EMPTY"
