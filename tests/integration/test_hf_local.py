@@ -171,6 +171,7 @@ def test_a_template_that_drops_tools_evaluates_the_same_model_alike(
     assert {line["model_output"] for line in world.results()} == {ANSWER}
     assert report.metrics["integration_f1_macro_lax"].value == 1.0
     assert report.provenance["local_model"]["tools_block"] == "fallback"
+    assert any("does not render tools" in one for one in report.warnings)
 
 
 def test_batches_do_not_change_a_result_drawn_or_not(world, babbling):

@@ -62,7 +62,7 @@ def steady_computing(seed: int, *, determinism_mode: bool) -> Iterator[None]:
     if determinism_mode or "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
     torch.use_deterministic_algorithms(determinism_mode or was_strict)
-    torch.manual_seed(seed)
+    torch.manual_seed(seed % 2**63)
     try:
         yield
     finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolmark.core.jsontext import Json, parse_json, sha256_hex
@@ -39,6 +41,7 @@ ADAPTER = "adapter"
 # Where nothing else bounds an answer: neither the user nor the model.
 LONGEST_ANSWER = 4_096
 LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
+_WORDS = re.compile(r"[a-z0-9]+")
 _SAMPLE = "Which tool answers this? Call it once, then say in one sentence what it returned."
 
 
@@ -93,6 +96,11 @@ class LocalRunner(Runner):
             self._tokenizer, self._end_ids, declared=None if options.raw_prompt else declared
         )
         self._warnings = list(self._replies.warnings)
+        if self._prompts.tools_block == "fallback":
+            self._warnings.append(
+                f"the chat template of {folder.path} does not render tools: a system block in the"
+                " prompt carries them"
+            )
         self._engine: tuple[LoadedModel, Generator] | None = None
         self._prompt_tokens = self._generated_tokens = 0
         self._seconds = 0.0
@@ -265,8 +273,7 @@ class LocalRunner(Runner):
                 f"the adapter {adapter.path} changes nothing: the logits are those of the model"
                 " without it"
             )
-        base = "" if adapter.base is None else adapter.base.rstrip("/").rpartition("/")[2]
-        if base and base.casefold() not in str(self._folder.path.resolve()).casefold():
+        if adapter.base is not None and not _is_named(adapter.base, self._folder.path):
             self._warnings.append(
                 f"the adapter {adapter.path} says that it was made for {adapter.base}:"
                 f" is {self._folder.path} the same model?"
@@ -276,6 +283,12 @@ class LocalRunner(Runner):
         if self._engine is None:
             raise RuntimeError("the model is not loaded: ready() comes first")
         return self._engine
+
+
+def _is_named(base: str, folder: Path) -> bool:
+    """Whether the words of a model's name, without its owner, occur in the path of a folder."""
+    name = base.rstrip("/").rpartition("/")[2].casefold()
+    return set(_WORDS.findall(name)) <= set(_WORDS.findall(str(folder.resolve()).casefold()))
 
 
 def _end_ids(
