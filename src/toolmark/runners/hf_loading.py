@@ -103,6 +103,7 @@ class LoadedModel:
         config = model.config.get_text_config()
         # Tokens of prompt and answer together; None: the model knows no bound.
         self.longest: int | None = getattr(config, "max_position_embeddings", None)
+        self.vocabulary: int = model.get_input_embeddings().weight.shape[0]
 
     def add_adapter(self, name: str, folder: AdapterFolder) -> None:
         """Load an adapter and leave it switched off."""
