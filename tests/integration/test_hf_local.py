@@ -1,5 +1,6 @@
 """A local model through the whole run: it calls, sees the results, answers, and is scored."""
 
+import hashlib
 import json
 import shutil
 import socket
@@ -155,7 +156,7 @@ def test_d60_the_model_sees_what_its_calls_returned_and_is_scored_on_it(world, a
     assert about["determinism"] == "strict"
     assert {"torch", "transformers", "tokenizers"} <= set(about["libraries"])
     measured = report.timing.more
-    assert measured["generated_tokens"] == 4 * SAMPLES
+    assert measured["completion_tokens"] == 4 * SAMPLES
     assert measured["computed_prompt_tokens"] < measured["prompt_tokens"] / 2
 
 
@@ -171,6 +172,7 @@ def test_a_template_that_drops_tools_evaluates_the_same_model_alike(
     assert {line["model_output"] for line in world.results()} == {ANSWER}
     assert report.metrics["integration_f1_macro_lax"].value == 1.0
     assert report.provenance["local_model"]["tools_block"] == "fallback"
+    assert any("does not render tools" in one for one in report.warnings)
 
 
 def test_batches_do_not_change_a_result_drawn_or_not(world, babbling):
@@ -261,6 +263,7 @@ def test_the_runner_is_fingerprinted_by_all_that_shapes_an_answer(world, babblin
 def test_a114_the_tokenizer_is_recorded_and_compared_with_what_is_pinned(world, babbling):
     found = world.run(babbling, limit=1, max_turns=1).header.tokenizer_fingerprint
     assert set(found) == {"id", "sha256", "normalizer"}
+    assert found["sha256"] == hashlib.sha256((babbling / "tokenizer.json").read_bytes()).hexdigest()
     assert world.results()[0]["fingerprints"]["tokenizer_fingerprint"] == found
     world.write({"tokenizer_fingerprint": found})
     report = world.run(babbling, limit=1, max_turns=1)
@@ -311,7 +314,7 @@ def test_prompts_and_answers_beyond_the_context_are_the_models_outcome(models):
         assert (exceeds.text, exceeds.finish) == ("", "context_exceeded")
         assert fits.finish == "length"
         prompt = "suser\nHelloe\nsassistant\n"  # a letter for each special token
-        assert runner.observed().measured["generated_tokens"] == 60 - len(prompt)
+        assert runner.observed().measured["completion_tokens"] == 60 - len(prompt)
 
 
 def test_an_answer_at_the_limit_is_flagged(world, babbling):
@@ -329,7 +332,7 @@ def test_end_tokens_of_the_template_and_of_the_model_end_a_turn(models):
             drive_at_once(runner.ready())
             (reply,) = drive_at_once(runner.answer([conversation("Hello")]))
             assert (reply.text, reply.finish) == ("one two", "stop")
-            assert runner.observed().measured["generated_tokens"] == tokens
+            assert runner.observed().measured["completion_tokens"] == tokens
 
 
 def opened(folder, *, raw=False, **decoding):
@@ -390,6 +393,18 @@ def test_what_cannot_be_rendered_is_lost_by_the_infrastructure_not_by_the_model(
         assert isinstance(failed, Failure)
         assert "no text (image_url)" in failed.reason
         assert answered.text
+
+
+def test_a_token_without_weights_loses_the_trial_and_not_the_run(models):
+    tokenizer = make_tokenizer(words=["<odd>"])
+    folder = random_model(models / "odd", tokenizer=tokenizer, vocab_size=len(tokenizer) - 1)
+    with opened(folder) as runner:
+        drive_at_once(runner.ready())
+        odd, empty_handed = drive_at_once(
+            runner.answer([conversation("<odd>"), conversation("Hello", 2)])
+        )
+        assert odd == Failure("the prompt holds token 260, which the model does not know")
+        assert empty_handed.text
 
 
 def test_the_views_of_a_probe_are_adapters_switched_on_one_model(babbling, adapter):
@@ -468,6 +483,10 @@ class TestBadInput:
     def test_an_unknown_device(self, world, babbling, capfd):
         said = world.refused(capfd, babbling, "--device", "tpu")
         assert "--device: there is no 'tpu' here; there is: cpu" in said
+
+    def test_a_tokenizer_of_another_model(self, world, capfd, tmp_path):
+        folder = random_model(tmp_path / "small", vocab_size=60)
+        assert "they do not belong together" in world.refused(capfd, folder)
 
     def test_weights_that_are_no_numbers(self, world, babbling, capfd, tmp_path):
         from safetensors.torch import load_file, save_file

@@ -19,7 +19,8 @@ ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 _PICKLED = re.compile(r"(pytorch_model|adapter_model|model|consolidated).*\.(bin|pt|pth|ckpt)")
-# Any one of these is a vocabulary; what else belongs to a tokenizer is optional.
+# Any one of these is a vocabulary, the first before the others; what else belongs to a tokenizer
+# is optional.
 _VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 _MORE_OF_A_TOKENIZER = (
     "tokenizer_config.json",

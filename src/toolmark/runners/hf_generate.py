@@ -13,9 +13,9 @@ from toolmark.runners.hf_passes import Passes
 if TYPE_CHECKING:
     import torch
 
-# Scores nearer to each other than this could change places with the shape of a batch: they are
-# computed again, alone, so that a batch never decides.
-_NEAR = 1e-3
+# Logits nearer to each other than this share of the largest could change places with the shape of
+# a batch (rounding reaches a tenth of it in 24 layers): they are computed again, alone.
+_NEAR = 5e-5
 # Prompts that are done leave the batch when no more than this share is left.
 _SPARSE = 0.75
 _CPU_MEMORY = "DefaultCPUAllocator"
@@ -55,7 +55,6 @@ class Generator:
         """`batching` None: what the model bears, found out with the tokens of `sample`."""
         self._passes = Passes(model, sample)
         self._choice = choice
-        self._near = _NEAR / (choice.temperature or 1.0)
         self.batching: Batching = batching or self._passes.bears()
         self.computed = 0  # tokens of prompts; shared ones count once
 
@@ -121,7 +120,8 @@ class Generator:
         if not self._choice.settles:
             return tokens
         best = scores.topk(2).values
-        near: list[bool] = (best[:, 0] - best[:, 1] < self._near).tolist()
+        nearness = logits.abs().amax(-1) * _NEAR / (self._choice.temperature or 1.0)
+        near: list[bool] = (best[:, 0] - best[:, 1] <= nearness).tolist()
         for position, row in enumerate(rows):
             if near[position] and not row.is_done:
                 tokens[position] = self._settled(row)

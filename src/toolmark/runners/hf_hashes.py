@@ -62,7 +62,7 @@ class HashCache:
             found = known.get(key)
             if found is not None and found.stamp == stamp:
                 return found.sha256
-            made = _hash_of(path)
+            made = file_sha256(path)
             unchanged = _stamp_of(path) == stamp
         except OSError as error:
             raise UsageError(f"--model: {path}: cannot be read: {error.strerror}") from None
@@ -89,6 +89,6 @@ def _stamp_of(path: Path) -> _Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _hash_of(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

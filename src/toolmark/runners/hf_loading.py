@@ -62,7 +62,7 @@ def steady_computing(seed: int, *, determinism_mode: bool) -> Iterator[None]:
     if determinism_mode or "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
     torch.use_deterministic_algorithms(determinism_mode or was_strict)
-    torch.manual_seed(seed)
+    torch.manual_seed(seed % 2**63)
     try:
         yield
     finally:
@@ -103,6 +103,7 @@ class LoadedModel:
         config = model.config.get_text_config()
         # Tokens of prompt and answer together; None: the model knows no bound.
         self.longest: int | None = getattr(config, "max_position_embeddings", None)
+        self.vocabulary: int = model.get_input_embeddings().weight.shape[0]
 
     def add_adapter(self, name: str, folder: AdapterFolder) -> None:
         """Load an adapter and leave it switched off."""

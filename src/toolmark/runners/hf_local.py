@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolmark.core.jsontext import Json, parse_json, sha256_hex
@@ -20,7 +22,7 @@ from toolmark.runners.hf_folder import (
     model_folder,
 )
 from toolmark.runners.hf_generate import Choice, Generated, Generator, Prompt
-from toolmark.runners.hf_hashes import fingerprint
+from toolmark.runners.hf_hashes import file_sha256, fingerprint
 from toolmark.runners.hf_loading import (
     LoadedModel,
     device_of,
@@ -39,6 +41,7 @@ ADAPTER = "adapter"
 # Where nothing else bounds an answer: neither the user nor the model.
 LONGEST_ANSWER = 4_096
 LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
+_WORDS = re.compile(r"[a-z0-9]+")
 _SAMPLE = "Which tool answers this? Call it once, then say in one sentence what it returned."
 
 
@@ -63,6 +66,13 @@ class _Asked(NamedTuple):
 
     text: str
     prompt: Prompt
+
+
+class _Written(NamedTuple):
+    """A prompt and what the model wrote after it."""
+
+    prompt: str
+    generated: Generated
 
 
 class LocalRunner(Runner):
@@ -93,8 +103,13 @@ class LocalRunner(Runner):
             self._tokenizer, self._end_ids, declared=None if options.raw_prompt else declared
         )
         self._warnings = list(self._replies.warnings)
+        if self._prompts.tools_block == "fallback":
+            self._warnings.append(
+                f"the chat template of {folder.path} does not render tools: a system block in the"
+                " prompt carries them"
+            )
         self._engine: tuple[LoadedModel, Generator] | None = None
-        self._prompt_tokens = self._generated_tokens = 0
+        self._prompt_tokens = self._completion_tokens = 0
         self._seconds = 0.0
 
     @property
@@ -107,6 +122,11 @@ class LocalRunner(Runner):
         local = self._options.local
         loaded = load_model(self._folder, dtype=local.dtype, device=self._device)
         sample = self._encoded(_SAMPLE)
+        if max(sample) >= loaded.vocabulary:
+            raise UsageError(
+                f"--model: {self._folder.path}: its tokenizer has token {max(sample)}, its weights"
+                f" know {loaded.vocabulary} tokens: they do not belong together"
+            )
         if not loaded.logits(sample).isfinite().all():
             raise UsageError(
                 f"--model: {self._folder.path}: computes no numbers with --dtype {local.dtype};"
@@ -119,24 +139,21 @@ class LocalRunner(Runner):
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         with self.loaded.adapter(None if self._adapter is None else ADAPTER):
-            made = self._generated(batch)
+            made = self._written(batch)
         return [
-            one
-            if isinstance(one, Reply | Failure)
-            else self._replies.reply(one[0].text, one[1], self._offered(conversation.tools))
+            self._replies.reply(one.prompt, one.generated, self._offered(conversation.tools))
+            if isinstance(one, _Written)
+            else one
             for one, conversation in zip(made, batch, strict=True)
         ]
 
     def texts(self, batch: Sequence[Conversation]) -> list[str | Failure]:
-        """What the model writes, calls and all, by the adapter that is switched on."""
-        made = self._generated(batch)
+        """All that the model writes, calls too, with whichever adapter is switched on."""
         return [
-            one
-            if isinstance(one, Failure)
-            else one.text
-            if isinstance(one, Reply)
-            else self._replies.text(one[1])
-            for one in made
+            self._replies.text(one.generated)
+            if isinstance(one, _Written)
+            else (one.text if isinstance(one, Reply) else one)
+            for one in self._written(batch)
         ]
 
     def model_fingerprint(self) -> str | None:
@@ -152,7 +169,7 @@ class LocalRunner(Runner):
         normalizer = None if backend is None else parse_json(backend.to_str())["normalizer"]
         return {
             "id": type(self._tokenizer).__name__,
-            "sha256": fingerprint((path.name, path) for path in self._folder.vocabulary),
+            "sha256": file_sha256(self._folder.vocabulary[0]),
             "normalizer": None if normalizer is None else normalizer["type"],
         }
 
@@ -169,7 +186,7 @@ class LocalRunner(Runner):
 
     def observed(self) -> Observed:
         generator = self._ready_engine()[1]
-        generated = self._generated_tokens
+        generated = self._completion_tokens
         about: dict[str, Json] = {
             "libraries": {name: version(name) for name in LIBRARIES},
             "device": str(self._device),
@@ -180,7 +197,7 @@ class LocalRunner(Runner):
         measured: dict[str, Json] = {
             "prompt_tokens": self._prompt_tokens,
             "computed_prompt_tokens": generator.computed,
-            "generated_tokens": generated,
+            "completion_tokens": generated,
             "generation_sec": self._seconds,
             "sec_per_token": self._seconds / generated if generated else None,
         }
@@ -190,9 +207,8 @@ class LocalRunner(Runner):
             warnings=tuple(self._warnings),
         )
 
-    def _generated(
-        self, batch: Sequence[Conversation]
-    ) -> list[tuple[_Asked, Generated] | Reply | Failure]:
+    def _written(self, batch: Sequence[Conversation]) -> list[_Written | Reply | Failure]:
+        """What the model wrote, or why there was nothing to write."""
         started = time.perf_counter()
         asked = [self._asked(conversation) for conversation in batch]
         prompts = [one.prompt for one in asked if isinstance(one, _Asked)]
@@ -204,15 +220,13 @@ class LocalRunner(Runner):
         self._seconds += time.perf_counter() - started
         return made
 
-    def _counted(
-        self, asked: _Asked, generated: Generated | None
-    ) -> tuple[_Asked, Generated] | Failure:
+    def _counted(self, asked: _Asked, generated: Generated | None) -> _Written | Failure:
+        tokens = len(asked.prompt.ids)
         if generated is None:
-            tokens = len(asked.prompt.ids)
             return Failure(f"the memory does not suffice for a prompt of {tokens} tokens")
-        self._prompt_tokens += len(asked.prompt.ids)
-        self._generated_tokens += len(generated.ids)
-        return asked, generated
+        self._prompt_tokens += tokens
+        self._completion_tokens += len(generated.ids)
+        return _Written(asked.text, generated)
 
     def _asked(self, conversation: Conversation) -> _Asked | Reply | Failure:
         try:
@@ -222,6 +236,8 @@ class LocalRunner(Runner):
         ids = self._encoded(text)
         if not ids:
             return Failure("the prompt is empty")
+        if max(ids) >= self.loaded.vocabulary:
+            return Failure(f"the prompt holds token {max(ids)}, which the model does not know")
         wanted = self._options.decoding.max_tokens or LONGEST_ANSWER
         longest = self.loaded.longest
         room = wanted if longest is None else longest - len(ids)
@@ -265,8 +281,7 @@ class LocalRunner(Runner):
                 f"the adapter {adapter.path} changes nothing: the logits are those of the model"
                 " without it"
             )
-        base = "" if adapter.base is None else adapter.base.rstrip("/").rpartition("/")[2]
-        if base and base.casefold() not in str(self._folder.path.resolve()).casefold():
+        if adapter.base is not None and not _is_named(adapter.base, self._folder.path):
             self._warnings.append(
                 f"the adapter {adapter.path} says that it was made for {adapter.base}:"
                 f" is {self._folder.path} the same model?"
@@ -276,6 +291,12 @@ class LocalRunner(Runner):
         if self._engine is None:
             raise RuntimeError("the model is not loaded: ready() comes first")
         return self._engine
+
+
+def _is_named(base: str, folder: Path) -> bool:
+    """Whether the words of a model's name, without its owner, occur in the path of a folder."""
+    name = base.rstrip("/").rpartition("/")[2].casefold()
+    return set(_WORDS.findall(name)) <= set(_WORDS.findall(str(folder.resolve()).casefold()))
 
 
 def _end_ids(

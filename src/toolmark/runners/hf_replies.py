@@ -55,7 +55,7 @@ class Replies:
 
     def reply(self, prompt: str, generated: Generated, tools: Sequence[Json]) -> Reply:
         text = self.text(generated)
-        end = self._decoded(generated.ids).removeprefix(text)
+        end = self._decoded([one for one in generated.ids[-1:] if one in self._unsaid])
         made = self._structured(prompt, text, end, tools) or Reply(text=text)
         thought = made.reasoning or read_turn(made.text, offered=(), formats=()).reasoning
         carried: dict[str, Json] = {RAW_TEXT: text}
