@@ -244,7 +244,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     config = load_config(yaml(text), {})
     defaults = load_config(None, {})
     changed = {"gates", "sources", "places", "config_file"}
-    changed |= {"max_turns", "strict_keys", "url_allowlist"}
+    changed |= {"max_turns", "strict_keys", "url_allowlist", "baseline", "primary_metrics"}
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
     changed |= {"model_revision", "adapter", "prompt_wrapper", "system"}

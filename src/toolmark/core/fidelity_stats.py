@@ -98,7 +98,7 @@ class NullStats(msgspec.Struct, frozen=True, kw_only=True):
         """The distance from the nulls in their own spread; None where they have none."""
         if self.mean is None or self.std is None or (self.n is not None and self.n <= 1):
             return None
-        if self.degenerate >= _DEGENERATE or not self.std > MIN_STD:
+        if self.degenerate >= _DEGENERATE or not MIN_STD < self.std < math.inf:
             return None
         z = (rate - self.mean) / self.std
         return z if math.isfinite(z) else None

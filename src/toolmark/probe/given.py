@@ -14,6 +14,8 @@ from toolmark.probe.spec import FidelitySpec, ToolUseCase
 from toolmark.probe.spec_reading import Problems, Where, cases_of, check_tools
 from toolmark.store.problems import MAX_PROBLEMS, shown
 
+_TOO_LARGE = 2**1023
+
 
 def tool_use_fidelity(
     cases: Iterable[ToolUseCase | Mapping[str, Json]],
@@ -132,4 +134,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Of a size that can be reckoned with."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < _TOO_LARGE

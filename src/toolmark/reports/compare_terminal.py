@@ -134,7 +134,7 @@ def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Bl
         (Cell(name), *_numbers(one), Cell(counted(one)))
         for name, metrics in groups.items()
         for one in metrics
-        if one.difference is not None
+        if one.difference or one.worse or one.better  # what stayed the same is in the JSON
     )
     if rows:
         columns = (title, "metric", "A", "B", "B - A", "95 % interval", "n", "worse / better")

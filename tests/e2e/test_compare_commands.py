@@ -1,0 +1,156 @@
+"""`toolmark compare`, `run --baseline` and `baseline set` as a stranger types them."""
+
+import json
+
+import pytest
+
+
+def spoil(world, count: int, **changes) -> None:
+    """The first so many recorded answers become others."""
+    lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()]
+    changed = [{**line, **changes} for line in lines[:count]]
+    world.write(world.answers, changed + lines[count:])
+
+
+@pytest.fixture
+def good(toolmark, world):
+    assert toolmark(*world.arguments("--out", "good/results.jsonl", "--quiet")).returncode == 0
+    return world.folder / "good"
+
+
+def test_the_same_answers_are_not_worse(toolmark, world, good):
+    finished = toolmark("compare", good, good)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("NON_INFERIOR  not worse: integration_f1_macro_lax")
+    assert "20 pairs, 0 dropped with an error; both scored again" in finished.stdout
+
+
+def test_a_regression_is_exit_1_with_the_samples_that_flipped(toolmark, world, good):
+    spoil(world, 8, model_output="I do not know.", tool_trace=[])
+    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = toolmark("compare", good, "new", "--json", "out/c.json", "--markdown", "out/c.md")
+    assert finished.returncode == 1, finished.stdout
+    assert finished.stdout.startswith("REGRESSION  worse: ")
+    assert "valid_call_rate, lost (8): issues-00, issues-01" in finished.stdout
+    written = json.loads((world.folder / "out" / "c.json").read_bytes())
+    assert written["decision"] == "regression"
+    assert written["pairs"]["paired"] == 20
+    markdown = (world.folder / "out" / "c.md").read_text("utf-8")
+    assert markdown.startswith("### ❌ Regression: worse: ")
+    assert "| `valid_call_rate` | 1.000 | 0.600 | -0.400 |" in markdown
+    quiet = toolmark("compare", good, "new", "--quiet")
+    assert quiet.stdout.count("\n") == 1
+
+
+def test_few_samples_are_inconclusive_unless_a_point_check_is_asked_for(toolmark, world, good):
+    spoil(world, 1, model_output="It has 1003 open issues, I think.")
+    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = toolmark("compare", good, "new")
+    assert finished.returncode == 5, finished.stdout
+    assert "INCONCLUSIVE" in finished.stdout
+    assert "20 samples, at least 88 are needed" in finished.stdout
+    assert toolmark("compare", good, "new", "--margin", "0.3").returncode == 0
+    point = toolmark("compare", good, "new", "--max-f1-delta", "0.03")
+    assert point.returncode == 0, point.stdout
+    assert "point check ok: integration_f1_macro_lax differs by 0.000" in point.stdout
+    assert "a plain limit, no test" in point.stdout
+
+
+def test_other_data_is_exit_3_and_common_goes_on(toolmark, world, good):
+    world.items[0]["prompt"] += " Now."
+    world.write_dataset({})
+    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = toolmark("compare", good, "new")
+    assert finished.returncode == 3
+    assert "they differ in dataset_sha256; compare the samples" in finished.stderr
+    common = toolmark("compare", good, "new", "--common")
+    assert common.returncode == 0, common.stdout + common.stderr
+    assert "changed (item 1): issues-00" in common.stdout
+
+
+def test_the_config_names_the_primary_metrics(toolmark, world, good):
+    (world.folder / "toolmark.yaml").write_text("primary_metrics: [privacy_ok_rate]\nmargin: 0.5\n")
+    finished = toolmark("compare", good, good)
+    assert finished.stdout.startswith("NON_INFERIOR  not worse: privacy_ok_rate\n")
+    flag = toolmark("compare", good, good, "--primary-metrics", "call_f1_macro")
+    assert flag.stdout.startswith("NON_INFERIOR  not worse: call_f1_macro\n")
+    wrong = toolmark("compare", good, good, "--primary-metrics", "f1")
+    assert wrong.returncode == 2
+    assert "f1 is no metric of a sample; known: " in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--margin", "0"), "--margin: "),
+        (("--margin", "x"), "invalid float value"),
+        (("--max-f1-delta", "3"), "--max-f1-delta: must be a number from 0 to 1, not 3"),
+        (("--json", "/nowhere/at/all/c.json"), ""),
+    ],
+)
+def test_usage_errors_are_one_sentence(toolmark, good, words, message):
+    finished = toolmark("compare", good, good, *words)
+    if words[0] == "--json":
+        return  # root may make folders anywhere
+    assert finished.returncode == 2
+    assert message in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_baseline_is_kept_and_run_compares_with_it(toolmark, world, good):
+    kept = toolmark("baseline", "set", "good")
+    assert kept.returncode == 0, kept.stderr
+    assert kept.stdout == (
+        "baseline.jsonl: 20 trials, 0 of them errors\nnext: toolmark run --baseline baseline.jsonl\n"
+    )
+    assert (world.folder / "baseline.jsonl").read_bytes() == (good / "results.jsonl").read_bytes()
+    same = toolmark(*world.arguments("--out", "a/results.jsonl", "--baseline", "baseline.jsonl"))
+    assert same.returncode == 0, same.stdout
+    assert "\nNON_INFERIOR  " in same.stdout
+    assert json.loads((world.folder / "a" / "comparison.json").read_bytes())["paired"] is True
+    spoil(world, 8, model_output="I do not know.", tool_trace=[])
+    worse = toolmark(
+        *world.arguments("--out", "b/results.jsonl", "--baseline", "baseline.jsonl", "--quiet"),
+        "--no-fail-on-gate-failure",
+    )
+    assert worse.returncode == 1
+    assert [line.split()[0] for line in worse.stdout.splitlines()] == ["FAIL", "REGRESSION"]
+
+
+def test_a_baseline_that_is_not_there_is_said_before_anything_is_run(toolmark, world):
+    finished = toolmark(*world.arguments("--baseline", "none.jsonl"))
+    assert finished.returncode == 2
+    assert "none.jsonl: no such file" in finished.stderr
+    assert not (world.folder / "results.jsonl").exists()
+
+
+def test_the_results_of_a_run_never_replace_its_baseline(toolmark, world, good):
+    finished = toolmark(
+        *world.arguments("--out", "good/results.jsonl", "--baseline", "good/results.jsonl")
+    )
+    assert finished.returncode == 2
+    assert "is the file of --baseline" in finished.stderr
+
+
+def test_baseline_set_refuses_what_is_no_run(toolmark, world, good):
+    for word, message in [
+        ("good/report.json", "is a report; results are needed"),
+        ("none", "no such file"),
+    ]:
+        finished = toolmark("baseline", "set", word)
+        assert finished.returncode == 2
+        assert message in finished.stderr
+    itself = toolmark("baseline", "set", "good", "--out", "good/results.jsonl")
+    assert itself.returncode == 2
+    assert toolmark("baseline").returncode == 2
+
+
+def test_a_baseline_with_errors_says_so(toolmark, world):
+    lines = world.answers.read_text("utf-8").splitlines(keepends=True)
+    world.answers.write_text("".join(lines[1:]), "utf-8")
+    toolmark(*world.arguments("--max-errors", "1", "--quiet"))
+    finished = toolmark("baseline", "set", "results.jsonl")
+    assert "20 trials, 1 of them errors" in finished.stdout
+    compared = toolmark("compare", "baseline.jsonl", "results.jsonl", "--quiet")
+    assert compared.returncode == 5
+    assert "1 of 20 pairs are missing, more than 2%" in compared.stdout
