@@ -79,12 +79,13 @@ class OpenAIRunner(Runner):
 
     async def ready(self) -> None:
         """Is anybody there, and are we let in? Not every server lists its models."""
-        for _ in range(READY_TRIES):
-            found = await self._transport.models()
+        found = await self._transport.models()
+        for _ in range(READY_TRIES - 1):
             if not (isinstance(found, Lost) and found.unreachable):
                 break
             await asyncio.sleep(self._policy.first_wait)
-        else:
+            found = await self._transport.models()
+        if isinstance(found, Lost) and found.unreachable:
             raise Incomplete(
                 f"{self._endpoint.base}: cannot be reached: {found.reason};"
                 " start the server, or give another --base-url"
