@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -125,6 +126,7 @@ def use_results(material: Material, path: Path) -> None:
     """Everything else that reads the results of a run."""
     added, kept = path.with_name("added.jsonl"), path.with_name("kept-too")
     added.unlink(missing_ok=True)
+    shutil.rmtree(kept, ignore_errors=True)
     words = ("--in", material.dataset, "--fixtures", material.fixtures, "--model", material.answers)
     with every_line_named(path, read_results_file, only_first=True):
         called("fixtures suggest", path, "--fixtures", material.fixtures)

@@ -172,10 +172,10 @@ def use_journal(material: Material, path: Path) -> None:
 def _specs(value: object) -> int:
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         value = value["tools"]
-    is_one = isinstance(value, dict) and (
-        isinstance(value.get("name"), str) or isinstance(value.get("function"), dict)
-    )
-    return 1 if is_one else len(value)
+    if not isinstance(value, dict) or isinstance(value.get("name"), str):
+        return len(value) if isinstance(value, list) else 1
+    specs = {key for key, inner in value.items() if isinstance(inner, dict)} - {"x-toolmark"}
+    return 1 if specs == {"function"} else len(value)
 
 
 FIXTURES = "fixtures/web.search.jsonl"

@@ -232,6 +232,14 @@ class TestJournal:
         found = self.refusal(project, journal, lines)
         assert found.startswith(":5: index: is 700, but the sample stands at 3")
 
+    @pytest.mark.parametrize("claim", [{"index": 0}, {}])
+    def test_a_failed_trial_that_claims_the_place_of_another(self, project, journal, claim):
+        """It would take the place of a finished one, and the number of lines would not tell."""
+        lines = read_lines(journal)
+        assert lines[-1].pop("index")
+        found = self.refusal(project, journal, [*lines[:-1], {**lines[-1], **claim}])
+        assert found.startswith(f":{len(lines)}: two samples claim one place in the dataset")
+
     def test_numbers_too_long_to_read(self, project, journal):
         lines = [json.dumps(line) for line in read_lines(journal)]
         lines[2] = lines[2].replace('"trial": 0', '"trial": 0, "noted": ' + "7" * 5000)

@@ -241,7 +241,10 @@ def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
     match specs:
         case {"tools": list(listed)}:
             above, specs = ("tools",), listed
-        case {"name": str()} | {"function": dict()}:
+        case {"name": str()}:
+            yield _RawSpec((), "tool 1", None, specs)
+            return
+        case {"function": dict()} if not _has_other_specs(specs):
             yield _RawSpec((), "tool 1", None, specs)
             return
         case dict():
@@ -253,6 +256,12 @@ def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
         raise BadInput(f"{locate(())}: expected a list of function specs, not {kind}")
     for at, spec in enumerate(specs):
         yield _RawSpec((*above, at), f"tool {at + 1}", None, spec)
+
+
+def _has_other_specs(specs: Mapping[str, Json]) -> bool:
+    """Whether `function` is the name of a tool beside others, and no wrapper of one."""
+    wrapper = ("function", X_TOOLMARK)
+    return any(isinstance(value, dict) for key, value in specs.items() if key not in wrapper)
 
 
 def _tool_spec(raw: Json, key: str | None) -> ToolSpec:

@@ -379,10 +379,10 @@ def _offsets_in_order(stream: io.BufferedReader, path: Path) -> Iterator[int]:
         place = _PLACE.pack(index, record.trial, line.offset)
         blocks.setdefault(block, bytearray()).extend(place)
     for block in sorted(blocks):
-        yield from _latest(blocks.pop(block))
+        yield from _latest(blocks.pop(block), stream)
 
 
-def _latest(places: bytearray) -> Iterator[int]:
+def _latest(places: bytearray, stream: io.BufferedReader) -> Iterator[int]:
     """The offsets of one block, sorted by (index, trial); of two lines of one trial the later."""
     before = None
     rows = (places[at : at + _PLACE.size] for at in range(0, len(places), _PLACE.size))
@@ -390,6 +390,13 @@ def _latest(places: bytearray) -> Iterator[int]:
         index, trial, offset = _PLACE.unpack(row)
         if before is not None and before[:2] != (index, trial):
             yield before[2]
+        elif before is not None and _sample_at(stream, before[2]) != _sample_at(stream, offset):
+            raise WrongTrials("two samples claim one place in the dataset")
         before = index, trial, offset
     if before is not None:
         yield before[2]
+
+
+def _sample_at(stream: io.BufferedReader, offset: int) -> str | None:
+    stream.seek(offset)
+    return _decode(stream.readline()).sample_id

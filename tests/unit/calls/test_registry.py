@@ -166,6 +166,16 @@ def test_a_bad_spec_is_named_with_what_is_wrong(specs, expected):
     assert expected in problem
 
 
+def test_a_tool_may_be_called_function():
+    """Beside others it is one of them, and they do not vanish."""
+    both = Registry.from_specs({"function": {}, "other": {}}, where="x")
+    assert both.names == ("function", "other")
+    wrapped = {"type": "function", "function": {"name": "f"}}
+    assert Registry.from_specs(wrapped, where="x").names == ("f",)
+    assert Registry.from_specs({"function": {"name": "function"}}, where="x").names == ("function",)
+    assert "belongs inside `function`" in problems_of({**wrapped, "x-toolmark": {}})[0]
+
+
 def test_all_bad_specs_are_named_at_once():
     assert (
         len(problems_of([{"name": "a", "parameters": 3}, {}, {"name": "b", "parameters": 4}])) == 3
