@@ -126,7 +126,7 @@ def compare(
     from toolmark.comparing.compare import Tools, compare_runs
 
     given = {
-        "primary": primary_metrics,
+        "primary": tuple(dict.fromkeys(primary_metrics)),
         "margin": margin,
         "common": common,
         "as_stored": as_stored,

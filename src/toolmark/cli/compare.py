@@ -16,6 +16,7 @@ from toolmark.errors import UsageError
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.compare_terminal import comparison_blocks, decision_line
 from toolmark.reports.layout import write
+from toolmark.reports.progress import RunProgress
 from toolmark.store.files import atomic_writer, check_writable
 
 DECIDED: Group = {
@@ -83,12 +84,14 @@ def main(arguments: list[str]) -> int:
         if path is not None:
             check_writable(path)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
-    comparison = compare_runs(
-        options.a,
-        options.b,
-        options_of(config, options),
-        tools=Tools(config.registry, config.allowlist),
-    )
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        comparison = compare_runs(
+            options.a,
+            options.b,
+            options_of(config, options),
+            tools=Tools(config.registry, config.allowlist),
+            progress=progress,
+        )
     if options.json is not None:
         write_comparison(options.json, comparison)
     if options.markdown is not None:
@@ -102,7 +105,7 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
     if limit is not None and not 0 <= limit <= 1:
         raise UsageError(f"--max-f1-delta: must be a number from 0 to 1, not {limit:g}")
     return CompareOptions(
-        primary=config.primary_metrics,
+        primary=tuple(dict.fromkeys(config.primary_metrics)),
         margin=config.margin,
         common=getattr(options, "common", False),
         as_stored=getattr(options, "as_stored", False),

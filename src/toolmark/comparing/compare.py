@@ -11,7 +11,7 @@ import msgspec
 from toolmark.comparing.opening import file_of, is_report, read_report
 from toolmark.config import RunConfig, load_config
 from toolmark.core.chance import CrossScore
-from toolmark.core.compare import CompareOptions, compare_sides
+from toolmark.core.compare import CompareOptions, check_primary, compare_sides
 from toolmark.core.compare_records import Comparison
 from toolmark.core.compare_reports import compare_reports
 from toolmark.core.compare_side import Side
@@ -44,6 +44,7 @@ def compare_runs(
 ) -> Comparison:
     """B against A, sample by sample. Both are scored again by the installed scorer, unless the
     options keep what they have."""
+    check_primary(options.primary)
     path_a, path_b = file_of(a), file_of(b)
     kinds = is_report(path_a), is_report(path_b)
     if all(kinds):

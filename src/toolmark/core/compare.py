@@ -22,7 +22,10 @@ from toolmark.core.compare_records import (
     PointCheck,
 )
 from toolmark.core.compare_side import COMPARED_INPUTS, Side, check_inputs
+from toolmark.core.jsontext import Json
+from toolmark.core.metrics import Subset
 from toolmark.core.paired import SAME, Pairs
+from toolmark.core.trials import Trials
 from toolmark.errors import FingerprintMismatch, UsageError
 
 SEED = 42
@@ -47,7 +50,7 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
 def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
     """Raises FingerprintMismatch where the two are not comparable."""
     checks = check_inputs(a, b)
-    refuse_others(checks, common=options.common)
+    refuse_others(checks, a.inputs(), b.inputs(), common=options.common)
     # Two models call differently, so they are served other fixtures: a sign of an edit only where
     # the fixtures as a whole are not known to be the same.
     hashes = ["item", "tools"] + ["fixtures"] * (checks["fixtures_sha256"] != "equal")
@@ -56,7 +59,6 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
     _refuse_pairs(matched)
     sides = PairedSides(a, b, matched, options.seed)
     parts = sides.parts()
-    _check_names(options.primary, parts)
     found = _ruled(sides, parts, options, _why_open(matched.counts, options))
     decision, reason = decided(found)
     groups = _groups(sides)
@@ -97,7 +99,9 @@ def point_check(difference: float | None, limit: float | None) -> PointCheck | N
     return PointCheck(metric=F1, delta=delta, limit=limit, ok=ok)
 
 
-def refuse_others(checks: Mapping[str, Check], *, common: bool) -> None:
+def refuse_others(
+    checks: Mapping[str, Check], a: Mapping[str, Json], b: Mapping[str, Json], *, common: bool
+) -> None:
     """With `common` the samples themselves say what changed; how they are read must be the same
     in any case."""
     edited = () if common else COMPARED_INPUTS
@@ -106,16 +110,17 @@ def refuse_others(checks: Mapping[str, Check], *, common: bool) -> None:
         for name, check in checks.items()
         if check == "different" and (name in edited or name not in COMPARED_INPUTS)
     ]
-    if differing:
-        common_helps = all(name in COMPARED_INPUTS for name in differing)
-        advice = (
-            "compare the samples that are still the same with --common"
-            if common_helps
-            else "score both again with the same settings"
-        )
-        raise FingerprintMismatch(
-            f"the runs are not comparable: they differ in {', '.join(differing)}; {advice}"
-        )
+    if not differing:
+        return
+    lines = [f"  {name}: A has {_value(a[name])}, B has {_value(b[name])}" for name in differing]
+    advice = "Score both again with the same settings."
+    if all(name in COMPARED_INPUTS for name in differing):
+        advice = "Compare the samples that are still the same with --common."
+    raise FingerprintMismatch("\n".join(["the runs are not comparable:", *lines, advice]))
+
+
+def _value(value: Json) -> str:
+    return "several" if value is None else str(value)
 
 
 def _refuse_pairs(matched: Matched) -> None:
@@ -130,14 +135,19 @@ def _refuse_pairs(matched: Matched) -> None:
             )
 
 
-def _check_names(primary: Sequence[str], parts: Mapping[str, Part]) -> None:
-    for name in primary:
-        if name not in parts:
-            known = ", ".join(name for name, part in parts.items() if part.is_testable)
-            raise UsageError(f"primary_metrics: {name} is no metric of a sample; known: {known}")
-        if not parts[name].is_testable:
-            what = "is pooled over samples and has no value for each: it cannot be tested"
-            raise UsageError(f"primary_metrics: {name} {what}; choose another one")
+def check_primary(names: Sequence[str]) -> None:
+    """Refuses what cannot be tested, before anything is read."""
+    nothing = parts_of(Subset(Trials().samples(), (), 0))
+    testable = [name for name, part in nothing.items() if part.is_testable]
+    if not names:
+        raise UsageError("primary_metrics: name at least one metric to decide about")
+    for name in names:
+        if name in testable:
+            continue
+        what = "is no metric of a sample"
+        if name in nothing:
+            what = "is pooled over samples and has no value for each"
+        raise UsageError(f"primary_metrics: {name} {what}; known: {', '.join(testable)}")
 
 
 def _ruled(

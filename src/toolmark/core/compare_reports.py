@@ -66,11 +66,12 @@ class ReportValues(msgspec.Struct, frozen=True):
 def compare_reports(
     a: ReportValues, b: ReportValues, paths: tuple[str, str], options: CompareOptions
 ) -> Comparison:
+    mine, theirs = msgspec.structs.asdict(a.header), msgspec.structs.asdict(b.header)
     checks: dict[str, Check] = {
-        name: check_values(getattr(a.header, name), getattr(b.header, name))
+        name: check_values(mine[name], theirs[name])
         for name in (*COMPARED_INPUTS, "span_extractor", "integration_span_cap")
     }
-    refuse_others(checks, common=False)
+    refuse_others(checks, mine, theirs, common=False)
     compared = _differences(a.metrics, b.metrics)
     found = {one.metric: one for one in compared}
     f1 = found.get("integration_f1_macro_lax")

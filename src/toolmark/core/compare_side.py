@@ -18,6 +18,7 @@ from toolmark.core.trial_keys import TrialKeys
 from toolmark.core.trials import Samples, Trials
 
 UNKNOWN = 0
+SPAN_CAP = "integration_span_cap"
 COMPARED_INPUTS = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
 # What of a sample must be the same on both sides: name in a report -> field of a result.
 _HASHES = {
@@ -94,13 +95,18 @@ class Side:
         """What all results agree in."""
         return self._inputs.filled(ReportHeader(), 1, ())
 
-    @property
-    def disagreeing(self) -> frozenset[str]:
-        return self._inputs.conflicts
+    def inputs(self) -> dict[str, Json]:
+        """What comparable runs have in common. None: not known, or not the same in all results."""
+        header = self.header
+        cap = next(iter(self._caps)) if len(self._caps) == 1 else None
+        found = {name: getattr(header, name) for name in COMPARED_INPUTS}
+        return {**found, SPAN_CAP: cap}
 
     @property
-    def span_cap(self) -> int | None:
-        return next(iter(self._caps)) if len(self._caps) == 1 else None
+    def disagreeing(self) -> frozenset[str]:
+        """The inputs that are not the same in all results."""
+        several = {SPAN_CAP} if len(self._caps) > 1 else set()
+        return self._inputs.conflicts | several
 
     def facts(self) -> SideFacts:
         header = self.header
@@ -148,17 +154,13 @@ class Side:
 
 
 def check_inputs(a: Side, b: Side) -> dict[str, Check]:
-    """The inputs of the whole run that comparable runs have in common. What either side does not
-    know is unchecked, never equal."""
+    """What either side does not know is unchecked, never equal."""
     disagree = a.disagreeing | b.disagreeing
-    checks: dict[str, Check] = {
-        name: "different"
-        if name in disagree
-        else check_values(getattr(a.header, name), getattr(b.header, name))
-        for name in COMPARED_INPUTS
+    mine, theirs = a.inputs(), b.inputs()
+    return {
+        name: "different" if name in disagree else check_values(mine[name], theirs[name])
+        for name in mine
     }
-    same_cap = a.span_cap is not None and a.span_cap == b.span_cap
-    return {**checks, "integration_span_cap": "equal" if same_cap else "different"}
 
 
 def check_values(one: Json, other: Json) -> Check:

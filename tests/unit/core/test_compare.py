@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.builders import make_error, make_result, numbered, served_call, silent
 
-from toolmark.core.compare import CompareOptions, compare_sides
+from toolmark.core.compare import CompareOptions, check_primary, compare_sides
 from toolmark.core.compare_decide import decided, rulings
 from toolmark.core.compare_records import Comparison, PointCheck, exit_code
 from toolmark.core.compare_side import Side
@@ -230,8 +230,10 @@ def test_clusters_are_flipped_whole():
 @pytest.mark.parametrize("name", ["dataset_sha256", "tool_registry_sha256", "fixtures_sha256"])
 def test_other_data_are_refused_by_name(name):
     other = msgspec.structs.replace(SAME, **{name: "other"})
-    with pytest.raises(FingerprintMismatch, match=f"differ in {name}; .*--common"):
+    with pytest.raises(FingerprintMismatch) as caught:
         compare(run(5), run(5, fingerprints=other))
+    assert f"  {name}: A has {getattr(SAME, name)}, B has other\n" in str(caught.value)
+    assert "--common" in str(caught.value)
 
 
 def test_another_cap_or_extractor_is_refused_even_with_common():
@@ -320,12 +322,16 @@ def test_a_sample_that_stands_twice_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("integration_f1_micro_lax", "is pooled"), ("accuracy", "is no metric of a sample; known: ")],
+    ("names", "message"),
+    [
+        (["integration_f1_micro_lax"], "is pooled"),
+        (["valid_call_rate", "accuracy"], "accuracy is no metric of a sample; known: "),
+        ([], "at least one"),
+    ],
 )
-def test_primary_metrics_must_have_a_value_for_each_sample(name, message):
+def test_primary_metrics_must_have_a_value_for_each_sample(names, message):
     with pytest.raises(UsageError, match=message):
-        compare(run(3), run(3), primary=(name,))
+        check_primary(names)
 
 
 def test_groups_by_tool_slice_and_locale():
