@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity build clean
+.PHONY: help venv demo test test-real test-slow lint format bench bench-size bench-peers prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,11 +45,20 @@ format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## measure start-up, scoring and size, at 100,000 records and fixtures (minutes)
+bench: $(READY) ## measure, as ratios: start-up, scoring, served samples, local models, size (minutes)
 	@$(BIN)/python -m bench
 
 bench-size: $(READY) ## measure what size costs, at a million records and fixtures (an hour)
 	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size
+
+PEERS := inspect-ai==0.3.285 openai==3.49.0
+build/peers/.installed: Makefile
+	@$(PYTHON) -m venv build/peers
+	@build/peers/bin/python -m pip install --quiet --disable-pip-version-check $(PEERS)
+	@touch $@
+
+bench-peers: $(READY) build/peers/.installed ## a served sample in other harnesses, in units of ours (minutes)
+	@$(BIN)/python -m bench peers
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove

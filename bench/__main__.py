@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+APART = {"peers", "stub_server"}  # needs more than is installed; is no measurement
 IS_MET = {"<=": operator.le, ">=": operator.ge}
 
 
@@ -15,11 +16,13 @@ def verdict(figure: str, bound: str) -> str:
     if not bound:
         return ""
     sign, limit = bound.split()
-    return "met" if IS_MET[sign](float(figure), float(limit)) else "NOT MET"
+    return "met" if APART = {"peers", "stub_server"}  # needs more than is installed; is no measurement
+IS_MET[sign](float(figure), float(limit)) else "NOT MET"
 
 
 def main() -> None:
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    every = [name for name in every if name not in APART]
     modules = sys.argv[1:] or every
     print(f"{'measured':<56}{'figure':>8}   bound")
     for module in modules:

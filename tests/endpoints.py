@@ -151,6 +151,8 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
     data = answer.data() if answer.keep is None else answer.data()[: answer.keep]
     if answer.between:
         for at in range(len(data)):
+            if writer.is_closing():
+                return False
             writer.write(data[at : at + 1])
             await asyncio.sleep(answer.between)
     else:

@@ -14,25 +14,25 @@ from toolmark.runners.http_retry import RetryPolicy
 from toolmark.runners.http_transport import AiohttpTransport
 
 # An answer that would be scored if a failure were taken for one.
-WRONG = completion("There live 666 people there.").body
+WRONG = completion("Nobody lives there.").body
 TRUNCATED = Answer(body=WRONG).data()
 
 FAULTS: tuple[Answer, ...] = (
     error(429),
     error(429, headers={"Retry-After": "0"}),
     error(429, headers={"Retry-After": formatdate(0, usegmt=True)}),
-    error(500, "There live 666 people there."),
+    error(500, "Nobody lives there."),
     error(503, headers={"Retry-After": "soon"}),
-    Answer(502, b"<html>There live 666 people there.</html>"),
+    Answer(502, b"<html>Nobody lives there.</html>"),
     Answer(body=WRONG, keep=20),
     Answer(body=WRONG, keep=len(TRUNCATED) - 9),
-    Answer(raw=b"There live 666 people there.\r\n\r\n"),
-    Answer(body=b"There live 666 people there."),
-    Answer(body=b'{"choices": [{"message": {"content": "There live 666 peo'),
+    Answer(raw=b"Nobody lives there.\r\n\r\n"),
+    Answer(body=b"Nobody lives there."),
+    Answer(body=b'{"choices": [{"message": {"content": "Nobody liv'),
     Answer(body={**WRONG, "choices": []}),
     Answer(body={**WRONG, "choices": {"0": WRONG["choices"][0]}}),
-    Answer(body={**WRONG, "choices": [{"message": "There live 666 people there."}]}),
-    Answer(body={**WRONG, "choices": [{"message": {"content": 666}}]}),
+    Answer(body={**WRONG, "choices": [{"message": "Nobody lives there."}]}),
+    Answer(body={**WRONG, "choices": [{"message": {"content": 3}}]}),
     Answer(body={**WRONG, "error": {"message": "overloaded", "code": 503}}),
     Answer(body=WRONG, before=30.0),
     Answer(body=WRONG, between=0.05),
@@ -81,7 +81,8 @@ def run_through_faults(folder, samples: int, share: float, at_least: int) -> Non
     with Server(faulty) as server:
         outcome = project.run(**settings, base_url=server.url, request_timeout=0.3)
         assert len(server.requests) >= at_least
-        assert outcome.report.timing.more["requests"] == len(server.requests)
+        # One that was given up before it was read is a request too.
+        assert outcome.report.timing.more["requests"] >= len(server.requests)
     assert set(faulty.faults) == set(range(len(FAULTS)))
     lines = read_lines(f"{project.out}.journal")[1:]
     assert outcome.exit_code == 4
@@ -103,7 +104,7 @@ def _each_trial_once_and_never_on_a_failure(lines: list, samples: int) -> None:
         assert line["scores"] is None
         assert line["error"]
     for line in lines:
-        assert "666" not in line["model_output"]
+        assert "Nobody" not in line["model_output"]
         if line["status"] == "ok":
             assert line["scores"] is not None
             number = line["index"]

@@ -9,19 +9,21 @@ from collections.abc import Callable
 
 
 class AdaptiveLimit:
-    """Starts quickly (one more for every answer), and after the first sign of too much goes up by
-    one per round trip. `patience`: answers that took longer than this many seconds are no reason
-    for more requests."""
+    """Between `least` and `most`. Starts quickly (one more for every answer), and after the first
+    sign of too much goes up by one per round trip. `patience`: answers that took longer than this
+    many seconds are no reason for more requests."""
 
     def __init__(
         self,
         *,
         start: int,
+        least: int,
         most: int,
         patience: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._limit = float(min(start, most))
+        self._limit = float(start)
+        self._least = least
         self._most = most
         self._patience = patience
         self._clock = clock
@@ -55,7 +57,7 @@ class AdaptiveLimit:
     def too_much(self, since: float) -> None:
         """Half as many. What was sent before the last cut says nothing about what holds now."""
         if self._cut_at is None or since >= self._cut_at:
-            self._limit = max(1.0, min(self._limit, self._under_way) / 2)
+            self._limit = max(float(self._least), min(self._limit, self._under_way) / 2)
             self._cut_at = self._clock()
 
     async def _queue(self) -> None:

@@ -63,9 +63,11 @@ class OpenAIRunner(Runner):
             timeout=served.request_timeout,
             keep_alive=not options.determinism_mode,
         )
+        fixed = served.max_connections
         self._limit = AdaptiveLimit(
-            start=served.max_connections or FIRST_CONNECTIONS,
-            most=served.max_connections or MOST_CONNECTIONS,
+            start=fixed or FIRST_CONNECTIONS,
+            least=fixed or 1,
+            most=fixed or MOST_CONNECTIONS,
             patience=served.request_timeout * PATIENCE,
         )
         self.max_batch = self._limit.now

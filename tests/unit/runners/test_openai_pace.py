@@ -21,9 +21,10 @@ class Clock:
         return self.now
 
 
-def limit(start=4, most=64, patience=30.0):
+def limit(start=4, most=64, patience=30.0, least=1):
     clock = Clock()
-    return AdaptiveLimit(start=start, most=most, patience=patience, clock=clock), clock
+    made = AdaptiveLimit(start=start, least=least, most=most, patience=patience, clock=clock)
+    return made, clock
 
 
 def enter(one, times):
@@ -76,6 +77,14 @@ def test_never_below_one_never_above_the_bound():
     for _ in range(20):
         one.answered(clock())
     assert one.now == 2
+
+
+def test_a_number_that_somebody_chose_stays():
+    one, clock = limit(start=8, least=8, most=8)
+    enter(one, 8)
+    one.too_much(since=0.0)
+    one.answered(clock())
+    assert one.now == 8
 
 
 def test_slow_answers_are_no_reason_for_more():
