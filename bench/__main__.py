@@ -16,8 +16,7 @@ def verdict(figure: str, bound: str) -> str:
     if not bound:
         return ""
     sign, limit = bound.split()
-    return "met" if APART = {"peers", "stub_server"}  # needs more than is installed; is no measurement
-IS_MET[sign](float(figure), float(limit)) else "NOT MET"
+    return "met" if IS_MET[sign](float(figure), float(limit)) else "NOT MET"
 
 
 def main() -> None:
