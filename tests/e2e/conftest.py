@@ -32,7 +32,7 @@ def python(tmp_path: Path, child_environment: dict[str, str]) -> Shell:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

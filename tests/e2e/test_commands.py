@@ -18,33 +18,60 @@ def answers_with(world, **changes):
     world.write(world.answers, [{**line, **changes} for line in lines])
 
 
-def test_a28_the_demo_runs_and_says_where_everything_is(toolmark, tmp_path):
+def test_a28_the_demo_evaluates_the_shipped_model_and_says_where_everything_is(toolmark, tmp_path):
     (tmp_path / "toolmark.yaml").write_text("seed: not a number\n")
     finished = toolmark("demo")
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.startswith("PASS  ")
     for part in (
-        "153 samples",
+        "179 samples",
         "integration_f1_macro_lax",
         "demo-run/report.json",
         "toolmark show",
     ):
         assert part in finished.stdout
     lines = (tmp_path / "demo-run" / "results.jsonl").read_text("utf-8").splitlines()
-    assert len(lines) == 153
+    assert len(lines) == 179
     schema = jsonschema_rs.Draft202012Validator(resources.schema("eval_result"))
     assert all(schema.is_valid(json.loads(line)) for line in lines)  # a21, a49
-    assert read_report(tmp_path / "demo-run" / "report.json")["verdict"] == "pass"
-    assert toolmark("demo").returncode == 0  # twice
+    report = read_report(tmp_path / "demo-run" / "report.json")
+    assert report["verdict"] == "pass"
+    assert report["header"]["runner"] == "hf_local"
+    # What is shipped as its recorded answers is what it says.
+    recorded = resources.shipped_model().answers.read_text("utf-8").splitlines()
+    assert [said_in(line) for line in lines] == [said_in(line) for line in recorded]
+
+
+def said_in(line):
+    result = json.loads(line)
+    calls = [(call["name"], call["arguments"]) for call in result["tool_trace"]]
+    return result["sample_id"], result["model_output"], calls
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+sys.argv = ["toolmark", "demo"]
+from toolmark.cli import main
+sys.exit(main())
+"""
+
+
+def test_without_torch_the_demo_says_so_and_replays(python):
+    finished = python("-c", WITHOUT_TORCH)
+    assert finished.returncode == 0, finished.stderr
+    assert "pip install 'toolmark[hf]'" in finished.stderr
+    assert "recorded answers" in finished.stderr
+    assert finished.stdout.startswith("PASS  ")
 
 
 def test_the_commands_that_the_demo_suggests_work(toolmark):
     suggested = [
         text.split()[1:]
-        for text in toolmark("demo").stdout.partition("\nnext\n")[2].splitlines()
+        for text in toolmark("demo", "--replay").stdout.partition("\nnext\n")[2].splitlines()
         if text.strip().startswith("toolmark") and ":" not in text
     ]
-    assert len(suggested) == 2
+    assert suggested
     for words in suggested:
         assert toolmark(*words).returncode == 0, words
 

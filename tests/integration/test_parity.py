@@ -1,0 +1,61 @@
+"""One model, served by somebody else's server and run locally: the same evaluation."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolmark.cli.dispatch import dispatch
+from toolmark.resources import shipped_model
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_shipped_model_scores_alike_served_and_local(tmp_path):
+    """`make ci-parity`: transformers serve and hf_local, macro F1 within 0.03."""
+    (tmp_path / "ci").symlink_to(ROOT / "ci")
+    finished = subprocess.run(
+        [sys.executable, "-m", "prove.parity"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "point check ok" in finished.stdout
+
+
+def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
+    """Breaking the hook on purpose: one side with its answers taken away."""
+    shipped = shipped_model()
+    good = shipped.answers
+    silent = tmp_path / "silent.jsonl"
+    lines = good.read_text("utf-8").splitlines()
+    silent.write_text(
+        "".join(
+            json.dumps({"sample_id": json.loads(line)["sample_id"], "model_output": ""}) + "\n"
+            for line in lines
+        )
+    )
+    runs = []
+    for name, answers in (("good", good), ("silent", silent)):
+        out = tmp_path / name / "results.jsonl"
+        dispatch(
+            ["run", "--in", str(shipped.dataset), "--fixtures", str(shipped.fixtures), "--out", str(out),
+             "--runner", "replay", "--model", str(answers), "--quiet"]
+        )  # fmt: skip
+        runs.append(str(out))
+    finished = subprocess.run(
+        [sys.executable, "-m", "prove.parity", *runs],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 1, finished.stdout + finished.stderr
