@@ -85,9 +85,7 @@ class Replies:
         )
         return text
 
-    def _structured(
-        self, prompt: str, text: str, end: str, tools: Sequence[Json]
-    ) -> Reply | None:
+    def _structured(self, prompt: str, text: str, end: str, tools: Sequence[Json]) -> Reply | None:
         if self._template is None:
             return None
         try:
