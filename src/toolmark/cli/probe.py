@@ -112,7 +112,7 @@ def build_parser() -> CommandParser:
         toolmark probe spec.yaml --json probe.json
         toolmark probe --base models/base --adapter adapters/mine --cases cases.jsonl
         toolmark probe --base models/base --adapter adapters/mine --dataset d.jsonl --fixtures fx
-        toolmark probe --base before --tuned after --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
+        toolmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
         """,
     )
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
@@ -219,7 +219,7 @@ def _models_of(given: dict[str, Json]) -> Models:
     if url is None:
         if tuned_url is not None:
             raise UsageError("--tuned-url: needs --base-url too: both models must be served")
-        tuned = given.get("tuned", given["base"])
+        tuned: str = given.get("tuned") or given["base"]
         return Models(
             base=ModelSpec(base=given["base"]),
             ft=ModelSpec(base=tuned, adapter=given.get("adapter")),
