@@ -10,10 +10,11 @@ from pathlib import Path
 from tests.local_models import FULL_TEMPLATE, chain_model
 
 KINDS = ("<|a|>", "<|b|>")
-# The last token of a prompt says of which kind its question is.
+# The last token of a prompt says of which kind its question is, or that a result came.
 KIND_TEMPLATE = FULL_TEMPLATE.replace(
     "<|start|>assistant\n{% endif %}",
-    "<|start|>assistant\n{{ '<|a|>' if '<|a|>' in messages[-1].content else '<|b|>' }}{% endif %}",
+    "<|start|>assistant\n{{ '<|t|>' if messages[-1].role == 'tool' else"
+    " '<|a|>' if '<|a|>' in messages[-1].content else '<|b|>' }}{% endif %}",
 )
 SPEC = {
     "name": "web.search",
@@ -35,7 +36,7 @@ SAID = (GOOD, OTHER, WRONG, BROKEN, TALK)
 
 def probed_model(folder: Path, a: str, b: str) -> Path:
     """Says `a` to questions of the first kind and `b` to those of the second."""
-    chain = {"<|a|>": a, "<|b|>": b}
+    chain = {"<|a|>": a, "<|b|>": b, "<|t|>": TALK}
     known = {**chain, **dict.fromkeys(SAID, "<|end|>")}
     return chain_model(folder, known, template=KIND_TEMPLATE)
 

@@ -429,17 +429,19 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.dataset, self.fixtures = folder / "dataset.jsonl", folder / "fixtures"
         self.fixtures.mkdir()
+        self.registry = folder / "tools.json"
+        self.registry.write_text(json.dumps([SPEC, {**SPEC, "name": "look"}]))
         entry = {"name": "web.search", "key": {"q": "rope"}, "result": {"count": 4711}}
         (self.fixtures / "all.jsonl").write_text(json.dumps(entry) + "\n")
         call = {"name": "web.search", "arguments": {"q": "rope"}}
-        calls = [[call]] * 16 + [[call, call]]
+        calls = [[call]] * 14 + [[call, call]]
         items = [
             {
                 "prompt": f"Question {number} {A if number % 2 else B}",
                 "metadata": {
                     "sample_id": f"s{number:02}",
                     "call_sequence": wanted,
-                    "tools": ["web.search", "read_file"],
+                    "tools": ["web.search", "look"],
                     "slices": ["odd" if number % 2 else "even"],
                 },
             }
@@ -453,7 +455,8 @@ class World:
 
     @property
     def flags(self):
-        return ["--dataset", self.dataset, "--fixtures", self.fixtures]
+        named = {"dataset": self.dataset, "fixtures": self.fixtures, "registry": self.registry}
+        return [word for name, path in named.items() for word in (f"--{name}", path)]
 
 
 @pytest.fixture
@@ -469,19 +472,19 @@ def test_a_dataset_gives_the_cases_and_is_run_whole_by_both(probe, able, world, 
     report = probe(*flags, "--out-dir", probe.folder / "both", code=1)
     assert len(loads) == 1
     result = result_of(report)
-    assert (result["evidence"]["num_cases"], result["decision"]) == (16, "regression")
-    assert report["results"][0]["case_names"] == [f"s{number:02}" for number in range(16)]
+    assert (result["evidence"]["num_cases"], result["decision"]) == (14, "regression")
+    assert report["results"][0]["case_names"] == [f"s{number:02}" for number in range(14)]
     comparison = report["comparison"]
     assert comparison["decision"] == "regression"
-    assert comparison["pairs"]["paired"] == 18
+    assert comparison["pairs"]["paired"] == 16
     assert set(comparison["by_slice"]) == {"odd", "even"}
     assert "web.search" in comparison["by_tool"]
-    assert comparison["flips"]["valid_call_rate"]["lost"]["count"] == 8
+    assert comparison["flips"]["valid_call_rate"]["lost"]["count"] == 7
     assert "the whole dataset, base (A) against tuned (B)" in probe.out
     prints = []
     for view in ("base", "tuned"):
         lines = (probe.folder / "both" / view / "results.jsonl").read_text().splitlines()
-        assert len(lines) == 18
+        assert len(lines) == 16
         prints.append(json.loads(lines[0])["fingerprints"]["model_fingerprint"])
         assert (probe.folder / "both" / view / "report.json").is_file()
     assert prints[0] != prints[1]
@@ -494,7 +497,7 @@ def test_both_runs_are_those_of_toolmark_run(probe, able, world):
     words = ["run", "--in", world.dataset, "--fixtures", world.fixtures, "--runner", "hf_local"]
     for view, more in (("base", []), ("tuned", ["--adapter", adapter])):
         out = probe.folder / view / "alone.jsonl"
-        flags = ["--model", able, "--seed", 0, "--out", out, *more]
+        flags = ["--model", able, "--registry", world.registry, "--seed", 0, "--out", out, *more]
         main([*map(str, [*words, *flags])])
         assert (
             out.read_bytes() == (probe.folder / "probe-run" / view / "results.jsonl").read_bytes()
@@ -515,7 +518,8 @@ def test_tools_that_are_not_in_the_prompt_are_an_error(probe, able, world):
     (probe.folder / "bare.tmpl").write_text("$system$user <|b|>")
     (probe.folder / "toolmark.yaml").write_text("prompt_wrapper: bare.tmpl\n")
     flags = [*world.flags, "--base", able, "--adapter", steered(able, a=OTHER)]
-    probe(*flags, code=1)
+    report = probe(*flags, code=1)
+    assert report["comparison"] is None
     assert probe.answer.startswith("ERROR  the tools are not in the prompt of case 's00'")
 
 

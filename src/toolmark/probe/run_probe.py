@@ -51,7 +51,8 @@ class ProbeRun:
         self._started = time.perf_counter()
 
     def report(self, compare: Callable[[], Comparison] | None = None) -> ProbeReport:
-        """`compare`: both models through the whole pipeline, after the single calls."""
+        """`compare`: both models through the whole pipeline, after the single calls; not where
+        these already show that there is nothing to compare."""
         results = tuple(
             ProbeResult(
                 result=self._result(probe),
@@ -61,7 +62,8 @@ class ProbeRun:
         )
         self._calibrate_on_sentinels()
         asked = time.perf_counter()
-        comparison = None if compare is None else compare()
+        broken = any(one.result.verdict == "error" for one in results)
+        comparison = None if compare is None or broken else compare()
         return ProbeReport(
             toolmark_version=__version__,
             models=msgspec.to_builtins(self._suite.models),
