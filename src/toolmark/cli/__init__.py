@@ -19,6 +19,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
     },
     "compare": {
+        "probe": ("toolmark.cli.probe", "what did a fine-tune do to the tool calls?"),
         "compare": ("toolmark.cli.compare", "two runs, sample by sample: is the second one worse?"),
         "baseline set": ("toolmark.cli.baseline", "keep a run to compare later ones with"),
     },

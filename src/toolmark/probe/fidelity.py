@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
+from toolmark.core.fidelity_records import (
+    Answer,
+    Call,
+    CaseOutcome,
+    Evidence,
+    FidelityResult,
+    exit_code,
+)
 from toolmark.core.fidelity_stats import (
-    Decision,
     NullStats,
     ValidityChange,
     null_stats_of,
@@ -25,24 +31,12 @@ from toolmark.core.fidelity_stats import (
 from toolmark.core.paired import SAME
 from toolmark.core.stats import Observed, interval_95
 from toolmark.errors import UsageError
-from toolmark.probe.signals import Answer, Call, disagreement, is_invented, read_answer
+from toolmark.probe.signals import disagreement, is_invented, read_answer
 from toolmark.probe.spec import FidelitySpec, ToolUseCase
 
-Verdict = Literal["pass", "fail", "skip", "error"]
+__all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]
 
-CATEGORY = "attribution"
 CEILING = 0.95  # from here on nulls have no room to be better than the base
-
-
-class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One case in both views. `disagreement`: only where both calls are valid; `hallucinated`:
-    only where the tuned one is."""
-
-    gold_tool_name: str
-    base: Answer
-    tuned: Answer
-    disagreement: float | None
-    hallucinated: bool | None
 
 
 class Nulls(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,54 +49,6 @@ class Nulls(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def known(self) -> NullStats | None:
         return self.stats or null_stats_of(self.rates)
-
-
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates without a denominator are None."""
-
-    json_valid_rate_base: float
-    json_valid_rate_ft: float
-    validity_delta: float
-    mean_arg_disagreement: float | None
-    hallucination_rate: float | None
-    num_cases: int
-    num_arg_pairs_compared: int
-    num_hallucinated: int
-    z_by_rank: dict[str, float] | None
-    raw_ci_95: tuple[float, float] | None
-    weight: float
-    num_valid_base: int
-    num_valid_ft: int
-    num_lost: int
-    num_gained: int
-    p_value: float
-    smallest_drop: float | None
-    null_mean: float | None
-    null_std: float | None
-    num_nulls: int | None
-    null_rank: str | None
-    z_gate_applied: bool
-    cases: tuple[CaseOutcome, ...]
-
-
-class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict` is the point rule; `decision` asks whether chance explains the drop."""
-
-    name: str
-    kind: str = "tool_use_fidelity"
-    category: str = CATEGORY
-    verdict: Verdict
-    decision: Decision | None = None
-    decision_reason: str | None = None
-    score: float | None = None
-    raw: float | None = None
-    z_score: float | None = None
-    base_value: float | None = None
-    ft_value: float | None = None
-    ci_95: tuple[float, float] | None = None
-    hallucination_ok: bool | None = None
-    evidence: Evidence | None = None
-    message: str
 
 
 def fidelity(
@@ -136,19 +82,6 @@ def valid_rate(spec: FidelitySpec, outputs: Sequence[str]) -> float:
 def error_result(name: str, message: str) -> FidelityResult:
     """The probe could not be run: an adapter that is not applied, tools that no prompt holds."""
     return FidelityResult(name=name, verdict="error", message=message)
-
-
-def exit_code(result: FidelityResult) -> int:
-    """0: no regression was found; 1: one was, or tools are invented, or nothing could be
-    measured; 5: it cannot be told."""
-    evidence = result.evidence
-    if result.verdict == "error" or result.decision == "regression":
-        return 1
-    if evidence is not None and not evidence.num_valid_base + evidence.num_valid_ft:
-        return 1
-    if result.hallucination_ok is False:
-        return 1
-    return 0 if result.decision == "no_regression" and result.hallucination_ok else 5
 
 
 def finalised(result: FidelityResult) -> FidelityResult:

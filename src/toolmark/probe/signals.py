@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import assert_never
 
-import msgspec
-
 from toolmark.calls.attempts import MalformedCall, ToolCall
 from toolmark.calls.ledger import read_turn
 from toolmark.calls.schema import compiled, schema_errors
+from toolmark.core.fidelity_records import Answer, Call
 from toolmark.core.jsontext import Json, canonical_json
 from toolmark.probe.spec import SchemaMode, ToolUseCase
 
@@ -25,20 +24,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
 }
-
-
-class Call(msgspec.Struct, frozen=True):
-    name: str
-    arguments: dict[str, Json]
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The first call of a text that fits the tool's schema; if none does, the first that could be
-    read at all, and why it does not fit."""
-
-    valid: bool
-    call: Call | None = None
-    reason: str | None = None
 
 
 def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> Answer:

@@ -138,6 +138,11 @@ class LoadedModel:
             self._active = before
             self._switch()
 
+    @property
+    def peft(self) -> Any:
+        """What holds the adapters; None before the first."""
+        return self._peft
+
     def logits(self, ids: Sequence[int]) -> torch.Tensor:
         """Of the token after `ids`, computed alone and in one go."""
         import torch
@@ -147,9 +152,10 @@ class LoadedModel:
             logits: torch.Tensor = self.model(input_ids=given, use_cache=False).logits
             return logits[0, -1].float()
 
-    def changes(self, name: str, ids: Sequence[int]) -> bool:
-        """Whether an adapter changes what the base model makes of these tokens."""
-        with self.adapter(None):
+    def changes(self, name: str, ids: Sequence[int], other: str | None = None) -> bool:
+        """Whether an adapter changes what the base model (or another adapter) makes of these
+        tokens."""
+        with self.adapter(other):
             base = self.logits(ids)
         with self.adapter(name):
             return bool((self.logits(ids) - base).abs().max() > _SAME_LOGITS)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,10 +119,13 @@ class LocalRunner(Runner):
         return self._ready_engine()[0]
 
     async def ready(self) -> None:
-        """Load the weights, put the adapter on them, and try out which batches they bear."""
+        """Load the weights, put the adapter on them, and try out which batches they bear. What is
+        loaded stays: a second call does nothing."""
+        if self._engine is not None:
+            return
         local = self._options.local
         loaded = load_model(self._folder, dtype=local.dtype, device=self._device)
-        sample = self._encoded(_SAMPLE)
+        sample = self.encoded(_SAMPLE)
         if max(sample) >= loaded.vocabulary:
             raise UsageError(
                 f"--model: {self._folder.path}: its tokenizer has token {max(sample)}, its weights"
@@ -147,13 +151,30 @@ class LocalRunner(Runner):
             for one, conversation in zip(made, batch, strict=True)
         ]
 
-    def texts(self, batch: Sequence[Conversation]) -> list[str | Failure]:
-        """All that the model writes, calls too, with whichever adapter is switched on."""
+    def without_adapter(self) -> LocalRunner:
+        """A runner for the base model alone, on the same weights in memory."""
+        base = copy(self)
+        base._adapter = None
+        return base
+
+    def prompt(self, conversation: Conversation) -> str:
+        """What the model is given, up to where it speaks; raises CannotRender."""
+        return self._prompts.text(conversation.messages, self._offered(conversation.tools))
+
+    def encoded(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def texts(
+        self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
+    ) -> list[str | Failure]:
+        """What the model writes, calls and all, by the adapter that is switched on. `limits`: how
+        many tokens each answer may have; None: as many as the run allows."""
         return [
             self._replies.text(one.generated)
             if isinstance(one, _Written)
             else (one.text if isinstance(one, Reply) else one)
-            for one in self._written(batch)
+            for one in self._written(batch, limits)
         ]
 
     def model_fingerprint(self) -> str | None:
@@ -207,10 +228,13 @@ class LocalRunner(Runner):
             warnings=tuple(self._warnings),
         )
 
-    def _written(self, batch: Sequence[Conversation]) -> list[_Written | Reply | Failure]:
+    def _written(
+        self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
+    ) -> list[_Written | Reply | Failure]:
         """What the model wrote, or why there was nothing to write."""
         started = time.perf_counter()
-        asked = [self._asked(conversation) for conversation in batch]
+        wanted = limits or [self._options.decoding.max_tokens or LONGEST_ANSWER] * len(batch)
+        asked = list(map(self._asked, batch, wanted))
         prompts = [one.prompt for one in asked if isinstance(one, _Asked)]
         generator = self._ready_engine()[1]
         answers = iter(generator.generate(prompts, self._options.local.batch_size))
@@ -228,17 +252,16 @@ class LocalRunner(Runner):
         self._completion_tokens += len(generated.ids)
         return _Written(asked.text, generated)
 
-    def _asked(self, conversation: Conversation) -> _Asked | Reply | Failure:
+    def _asked(self, conversation: Conversation, wanted: int) -> _Asked | Reply | Failure:
         try:
-            text = self._prompts.text(conversation.messages, self._offered(conversation.tools))
+            text = self.prompt(conversation)
         except CannotRender as error:
             return Failure(f"the prompt cannot be rendered: {error}")
-        ids = self._encoded(text)
+        ids = self.encoded(text)
         if not ids:
             return Failure("the prompt is empty")
         if max(ids) >= self.loaded.vocabulary:
             return Failure(f"the prompt holds token {max(ids)}, which the model does not know")
-        wanted = self._options.decoding.max_tokens or LONGEST_ANSWER
         longest = self.loaded.longest
         room = wanted if longest is None else longest - len(ids)
         if room < 1:
@@ -253,10 +276,6 @@ class LocalRunner(Runner):
 
     def _offered(self, tools: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
         return () if self._options.decoding.tool_choice == "none" else tools
-
-    def _encoded(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return ids
 
     def _choice(self) -> Choice:
         decoding = self._options.decoding

@@ -24,6 +24,7 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
+from toolmark.runners.options import RunnerFactory
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
@@ -106,12 +107,17 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
         return self.selection.count * self.config.repeat
 
 
-def run(config: RunConfig | Mapping[str, Json], *, progress: Progress | None = None) -> RunOutcome:
+def run(
+    config: RunConfig | Mapping[str, Json],
+    *,
+    progress: Progress | None = None,
+    open_runner: RunnerFactory | None = None,
+) -> RunOutcome:
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
-    is finished and exit code 130."""
+    is finished and exit code 130. `open_runner` None: by the name that the config says."""
     started = time.perf_counter()
     with Interrupts() as interrupts:
-        with prepared(config) as setup:
+        with prepared(config, open_runner) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
@@ -199,7 +205,9 @@ def write_report(path: Path, report: Report) -> None:
 
 
 @contextmanager
-def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
+def prepared(
+    config: RunConfig | Mapping[str, Json], open_runner: RunnerFactory | None = None
+) -> Iterator[Setup]:
     """Open, check and fingerprint everything; nothing has been generated yet."""
     config = _complete(config)
     for written in (config.out, config.report):
@@ -207,13 +215,13 @@ def prepared(config: RunConfig | Mapping[str, Json]) -> Iterator[Setup]:
             check_writable(Path(written))
     with ExitStack() as stack:
         try:
-            setup = _opened(config, stack)
+            setup = _opened(config, stack, open_runner)
         except UsageError as error:
             raise placed(config, error) from None
         yield setup
 
 
-def _opened(config: RunConfig, stack: ExitStack) -> Setup:
+def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | None) -> Setup:
     dataset = stack.enter_context(open_dataset(_dataset_of(config)))
     config = with_header(config, dataset.header, dataset.header_place)
     offers = open_offers(config.registry, config.allowlist)
@@ -224,7 +232,8 @@ def _opened(config: RunConfig, stack: ExitStack) -> Setup:
     source = open_source(config.fixtures, offers.registry)
     decoding = decoding_of(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
-    runner = stack.enter_context(find_runner(config.runner)(options))
+    open_runner = open_runner or find_runner(config.runner)
+    runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,

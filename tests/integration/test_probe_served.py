@@ -1,0 +1,131 @@
+"""Two served models: an endpoint for each view, calls as fields or as text, no nulls."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.endpoints import Server, completion, error
+from tests.probing import GOOD, case, write_cases
+
+from toolmark.cli import main
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def by_model(**answers):
+    """Each model answers with its own function of the request."""
+    return lambda request: answers[request.body["model"]](request)
+
+
+def good(request):
+    name = request.body["tools"][0]["function"]["name"]
+    return completion(None, [(name, {"q": "rope"})])
+
+
+def written(request):
+    return completion(GOOD)
+
+
+def broken(request):
+    return completion(None, [("web_search", '{"q": "rope"')])
+
+
+def probe(url, *more, size=12):
+    cases = [case(number, "", max_new_tokens=8 if number % 2 else 16) for number in range(size)]
+    file = write_cases(Path("cases.jsonl"), cases)
+    words = ["probe", "--base", "before", "--tuned", "after", "--base-url", url, "--cases", file]
+    return main([*map(str, words), "--json", "probe.json", "--max-retries", "0", *more])
+
+
+def report():
+    return json.loads(Path("probe.json").read_text("utf-8"))
+
+
+def test_calls_as_fields_and_calls_as_text_are_the_same_calls(capsys):
+    with Server(by_model(before=good, after=written), ["before", "after"]) as server:
+        assert probe(server.url) == 0
+    result = report()["results"][0]["result"]
+    assert (result["decision"], result["evidence"]["num_valid_ft"]) == ("no_regression", 12)
+    assert result["evidence"]["hallucination_rate"] == 0  # names come back from the wire
+    assert report()["nulls"]["unavailable"].startswith("the models are served")
+    assert "no nulls: the models are served" in capsys.readouterr().out
+
+
+def test_b1_each_view_is_asked_each_case_once_greedily_with_its_own_bound():
+    with Server(by_model(before=good, after=good), ["before", "after"]) as server:
+        assert probe(server.url) == 0
+        bodies = [request.body for request in server.requests]
+    assert len(bodies) == 24
+    assert {body["temperature"] for body in bodies} == {0.0}
+    for model in ("before", "after"):
+        own = [body for body in bodies if body["model"] == model]
+        prompts = {body["messages"][0]["content"]: body["max_tokens"] for body in own}
+        assert len(prompts) == len(own) == 12
+        assert all(
+            bound == (8 if int(text.split()[1]) % 2 else 16) for text, bound in prompts.items()
+        )
+
+
+def test_the_same_answers_everywhere_are_pointed_out(capsys):
+    with Server(by_model(before=good, after=good)) as server:
+        assert probe(server.url) == 0
+    assert "do they serve the same model?" in capsys.readouterr().out
+
+
+def test_arguments_that_are_no_json_stay_invalid(capsys):
+    with Server(by_model(before=good, after=broken)) as server:
+        assert probe(server.url) == 1
+    assert report()["results"][0]["result"]["decision"] == "regression"
+    assert capsys.readouterr().out.startswith("REGRESSION")
+
+
+def test_two_endpoints():
+    with Server(by_model(before=good)) as one, Server(by_model(after=broken)) as other:
+        assert probe(one.url, "--tuned-url", other.url) == 1
+        assert (len(one.requests), len(other.requests)) == (12, 12)
+
+
+def test_a_server_that_fails_is_infrastructure_not_the_model(capsys):
+    with Server(by_model(before=good, after=lambda _: error(500))) as server:
+        assert probe(server.url, size=3) == 4
+    assert "no answer" in capsys.readouterr().err
+
+
+def test_a_server_that_is_not_there(capsys):
+    assert probe("http://127.0.0.1:9/v1", size=1) == 4
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_a_dataset_is_run_whole_by_both():
+    call = {"name": "web.search", "arguments": {"q": "rope"}}
+    items = [
+        {
+            "prompt": f"Question {number}",
+            "metadata": {
+                "sample_id": f"s{number}",
+                "call_sequence": [call],
+                "tools": ["web.search"],
+            },
+        }
+        for number in range(8)
+    ]
+    head = {"__header__": True, "dataset_version": "1"}
+    write_cases(Path("d.jsonl"), [head, *items])
+
+    def answering(request):
+        if request.messages[-1]["role"] == "tool":
+            return completion("It is 4711.")
+        return good(request)
+
+    with Server(by_model(before=answering, after=broken)) as server:
+        words = "probe --base before --tuned after --dataset d.jsonl --json probe.json --base-url"
+        assert main([*words.split(), server.url, "--max-retries", "0"]) == 1
+    found = report()
+    assert found["comparison"]["pairs"]["paired"] == 8
+    assert found["comparison"]["flips"]["valid_call_rate"]["lost"]["count"] == 8

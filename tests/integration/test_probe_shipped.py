@@ -1,0 +1,92 @@
+"""The shipped adapters: one keeps the calls, one damages them, one loses a few, and the probe says
+which is which; an adapter of zeros is no adapter."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from toolmark.cli import main
+
+TINY = Path(__file__).parents[2] / "src" / "toolmark" / "data" / "tiny"
+
+pytestmark = pytest.mark.skipif(
+    not (TINY / "adapters").is_dir(), reason="the shipped adapters are not trained yet"
+)
+
+
+@pytest.fixture
+def probe(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def call(adapter, *more):
+        words = ["probe", "--base", TINY / "model", "--adapter", adapter, "--json", "probe.json"]
+        code = main([*map(str, words), *map(str, more or ["--cases", TINY / "cases.jsonl"])])
+        return code, json.loads(Path("probe.json").read_text("utf-8")), capfd.readouterr().out
+
+    return call
+
+
+def test_the_good_one_is_no_regression_with_equal_bytes_on_repeat(probe):
+    cases = ["--cases", TINY / "cases.jsonl"]
+    code, report, shown = probe(TINY / "adapters" / "keeps", *cases)
+    assert code == 0
+    assert shown.startswith("NO REGRESSION")
+    assert report["results"][0]["result"]["evidence"]["num_cases"] == 24
+    assert len(report["nulls"]["calibrations"][0]["ranks"][0]["rates"]) == 5
+    _, again, _ = probe(TINY / "adapters" / "keeps", *cases, "--no-cache")
+    assert again.pop("timing")["nulls_from_cache"] == report.pop("timing")["nulls_from_cache"] == 0
+    assert json.dumps(again) == json.dumps(report)
+
+
+def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):
+    """Code is called with arguments that never close, files by a tool that does not exist."""
+    code, report, shown = probe(TINY / "adapters" / "damages")
+    assert code == 1
+    assert shown.startswith("REGRESSION")
+    result = report["results"][0]["result"]
+    assert (result["decision"], result["hallucination_ok"]) == ("regression", False)
+    lost = [case for case in result["evidence"]["cases"] if not case["tuned"]["valid"]]
+    assert {case["gold_tool_name"] for case in lost} == {"code_exec"}
+    wrong = [case for case in result["evidence"]["cases"] if case["hallucinated"]]
+    assert {case["tuned"]["call"]["name"] for case in wrong} == {"file_reader"}
+
+
+def test_the_one_that_loses_a_few_is_inconclusive(probe):
+    code, report, shown = probe(TINY / "adapters" / "loses")
+    assert code == 5
+    assert shown.startswith("INCONCLUSIVE")
+    result = report["results"][0]["result"]
+    assert 2 <= result["evidence"]["num_lost"] <= 4
+    assert result["verdict"] == "fail"
+
+
+def test_an_adapter_of_zeros_is_an_error(probe, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(TINY / "adapters" / "keeps", tmp_path / "zeros"))
+    weights = folder / "adapter_model.safetensors"
+    save_file({name: one * 0 for name, one in load_file(weights).items()}, weights)
+    code, report, shown = probe(folder)
+    assert code == 1
+    assert shown.startswith("ERROR  the adapter is not applied")
+    assert report["results"][0]["result"]["verdict"] == "error"
+
+
+@pytest.mark.slow
+def test_with_the_dataset_the_damage_is_found_by_tool(probe):
+    dataset = ["--dataset", TINY / "dataset.jsonl", "--fixtures", TINY / "fixtures"]
+    code, report, _ = probe(TINY / "adapters" / "damages", *dataset, "--nulls", 1)
+    assert code == 1
+    comparison = report["comparison"]
+    assert comparison["decision"] == "regression"
+    changes = {
+        tool: next(one["difference"] for one in metrics if one["metric"] == "valid_call_rate")
+        for tool, metrics in comparison["by_tool"].items()
+    }
+    assert changes["code_exec"] < -0.9
+    assert changes["read_file"] < -0.9
+    assert changes["web.search"] > -0.5
