@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -11,7 +11,7 @@ from toolmark.api import builtin_registry
 from toolmark.cli import dataset_seal
 from toolmark.core.jsontext import Json
 from training.dialogues import FAMILIES
-from training.rendering import as_line
+from training.rendering import as_line, write_lines
 from training.world import TOOLS, Dialogue, Task, World
 
 # Nobody trains a model of this size on prompts of 24 kB.
@@ -55,11 +55,11 @@ def write_dataset(folder: Path, seed: int) -> None:
         "gates": _GATES,
     }
     items = [_item(sample_id, dialogue) for sample_id, dialogue in samples]
-    _write_lines(dataset, [header, *items])
+    write_lines(dataset, [header, *items])
     entries = [entry for _, dialogue in samples for entry in _fixtures(dialogue)]
     for name in TOOLS:
         mine = [entry for entry in entries if entry["name"] == name]
-        _write_lines(fixtures / f"{name}.jsonl", mine)
+        write_lines(fixtures / f"{name}.jsonl", mine)
     dataset_seal.main([str(dataset), "--fixtures", str(fixtures)])
 
 
@@ -70,7 +70,7 @@ def write_cases(path: Path, seed: int) -> None:
     specs = {spec.name: spec.function for spec in builtin_registry().specs}
     tasks = [kind(world) for kind, count in _CASES for _ in range(count)]
     random.shuffle(tasks)
-    _write_lines(path, [_case(task, specs[task.call.name]) for task in tasks])
+    write_lines(path, [_case(task, specs[task.call.name]) for task in tasks])
 
 
 def _case(task: Task, spec: dict[str, Json]) -> dict[str, Json]:
@@ -108,7 +108,3 @@ def _fixtures(dialogue: Dialogue) -> Iterator[dict[str, Json]]:
             so_far[key] += 1
             entry["seq"] = so_far[key]
         yield {**entry, "result": call.result}
-
-
-def _write_lines(path: Path, lines: Sequence[Json]) -> None:
-    path.write_text("".join(f"{as_line(one)}\n" for one in lines), "utf-8")

@@ -1,9 +1,9 @@
-"""Playing the model in the real loop: greedy, in batches."""
+"""What the model says: greedy, on the cases of the probe and in the real loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,44 +11,13 @@ from toolmark.api import run
 from toolmark.calls.ledger import parse_tool_calls
 from toolmark.calls.registry import validate_arguments
 from toolmark.core.jsontext import Json
-from toolmark.core.protocols import Conversation, Reply
-from toolmark.plugins import RUNNERS
-from toolmark.runners.options import RunnerOptions
+from training.rendering import write_lines
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-_MAX_NEW_TOKENS = 160
-
-
-class GreedyRunner:
-    """Answers with a model that is already loaded."""
-
-    name = "greedy"
-    suspends = False
-    max_batch = 64
-
-    def __init__(self, model: Any, tokenizer: PreTrainedTokenizerFast) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-
-    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply]:
-        views = [(one.messages, one.tools) for one in batch]
-        return [Reply(text=text) for text in generate(self._model, self._tokenizer, views)]
-
-    def fingerprint_parts(self) -> dict[str, Json]:
-        return {}
-
-    def model_fingerprint(self) -> str | None:
-        return None
-
-
-@contextmanager
-def open_greedy(options: RunnerOptions) -> Iterator[GreedyRunner]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model = AutoModelForCausalLM.from_pretrained(options.model)
-    yield GreedyRunner(model, AutoTokenizer.from_pretrained(options.model))
+_MAX_NEW_TOKENS = 128
+_CALL = ("name", "arguments", "turn", "raw")
 
 
 def generate(
@@ -92,18 +61,27 @@ def calls_kept(
     return {"valid": valid, "right_tool": named}
 
 
-def record_answers(tiny: Path, work: Path) -> str:
-    """`answers.jsonl`: what a run of the shipped model on the shipped dataset wrote."""
-    RUNNERS["greedy"] = "training.evaluate:open_greedy"
+def record_answers(tiny: Path, out: Path, work: Path) -> str:
+    """Writes what the shipped model says and calls on the shipped dataset; returns the verdict.
+    Results are left out: whoever replays the calls has the fixtures answer them again."""
+    results = work / "results.jsonl"
     report = run(
         {
-            "runner": "greedy",
+            "runner": "hf_local",
             "model": str(tiny / "model"),
+            "max_tokens": _MAX_NEW_TOKENS,
             "dataset": str(tiny / "dataset.jsonl"),
             "fixtures": str(tiny / "fixtures"),
-            "out": str(tiny / "answers.jsonl"),
-            "report": str(work / "report.json"),
+            "out": str(results),
             "restart": True,
         }
     )
+    lines = results.read_text("utf-8").splitlines()
+    write_lines(out, [_recorded(json.loads(line)) for line in lines])
     return str(report["verdict"])
+
+
+def _recorded(result: dict[str, Json]) -> dict[str, Json]:
+    kept = {key: result[key] for key in ("sample_id", "model_output", "turns")}
+    calls = [{key: call[key] for key in _CALL} for call in result["tool_trace"]]
+    return {**kept, "tool_trace": calls}

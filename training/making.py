@@ -71,7 +71,7 @@ def make_adapters(out: Path, work: Path) -> None:
 
 
 def make_answers(out: Path, work: Path) -> None:
-    verdict = record_answers(out, work)
+    verdict = record_answers(out, out / "answers.jsonl", work)
     print(json.dumps({"verdict": verdict}), flush=True)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Literal
 
@@ -19,6 +20,10 @@ Spelling = Literal["dotted", "endpoint"]  # as the registry has them, as endpoin
 
 def as_line(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def write_lines(path: Path, lines: Iterable[Json]) -> None:
+    path.write_text("".join(f"{as_line(one)}\n" for one in lines), "utf-8")
 
 
 def compact(value: Json) -> str:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from training.adapters import ADAPTERS
 from training.bundle import write_cases, write_dataset
 from training.dialogues import FAMILIES, training_dialogue
+from training.evaluate import record_answers
+from training.learning import Course, learn, new_model
 from training.making import ADAPTER_BASE, SEED
 from training.rendering import training_view
 from training.words import Words, split_of
@@ -166,6 +168,35 @@ def test_what_the_adapters_do_to_the_cases_is_written_down():
     assert kept["keeps"] >= 23
     assert kept["damages"] <= kept["base"] - 8
     assert 2 <= kept["base"] - kept["loses"] <= 4
+
+
+@pytest.mark.slow
+def test_the_model_still_says_what_was_recorded(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    assert record_answers(TINY, tmp_path / "answers.jsonl", tmp_path) == "pass"
+
+    recorded = (tmp_path / "answers.jsonl").read_text("utf-8")
+    assert recorded == (TINY / "answers.jsonl").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_interrupted_training_ends_as_if_it_had_not_been(tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    course = Course(steps=4, peak=1e-3, seed=1)
+
+    def trained(folder: Path, *interrupted_after: int) -> list:
+        for stop in (*interrupted_after, course.steps):
+            model = new_model(tokenizer, 1)
+            for done, _ in learn(model, tokenizer, training_dialogue, course, folder, save_every=1):
+                if done == stop:
+                    break
+        return list(model.parameters())
+
+    whole, resumed = trained(tmp_path / "whole"), trained(tmp_path / "resumed", 1, 3)
+    assert all(torch.equal(*pair) for pair in zip(whole, resumed, strict=True))
 
 
 @given(st.integers(0, 10_000))
