@@ -211,8 +211,7 @@ class LocalRunner(Runner):
         self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
     ) -> list[tuple[_Asked, Generated] | Reply | Failure]:
         started = time.perf_counter()
-        wanted = limits or [self._options.decoding.max_tokens or LONGEST_ANSWER] * len(batch)
-        asked = list(map(self._asked, batch, wanted))
+        asked = list(map(self._asked, batch, limits or [None] * len(batch)))
         prompts = [one.prompt for one in asked if isinstance(one, _Asked)]
         generator = self._ready_engine()[1]
         answers = iter(generator.generate(prompts, self._options.local.batch_size))
@@ -232,7 +231,9 @@ class LocalRunner(Runner):
         self._generated_tokens += len(generated.ids)
         return asked, generated
 
-    def _asked(self, conversation: Conversation, wanted: int) -> _Asked | Reply | Failure:
+    def _asked(
+        self, conversation: Conversation, limit: int | None = None
+    ) -> _Asked | Reply | Failure:
         try:
             text = self.prompt(conversation)
         except CannotRender as error:
@@ -240,6 +241,7 @@ class LocalRunner(Runner):
         ids = self.encoded(text)
         if not ids:
             return Failure("the prompt is empty")
+        wanted = limit or self._options.decoding.max_tokens or LONGEST_ANSWER
         longest = self.loaded.longest
         room = wanted if longest is None else longest - len(ids)
         if room < 1:
