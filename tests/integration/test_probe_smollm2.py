@@ -23,7 +23,7 @@ WORDS = (
     "amber birch cedar delta ember fjord grove haven inlet jetty karst ledge marsh north".split()
 )
 HELD_OUT = "opal pines quarry ridge stone tidal upland vista".split()
-STEPS, BATCH, RATE, SETTLED = 80, 2, 2e-3, 0.01
+STEPS, BATCH, RATE, SETTLED = 60, 2, 2e-3, 0.02
 CASES = 12
 
 
@@ -123,7 +123,7 @@ def adapter(base):
         loss.backward()
         learner.step()
         learner.zero_grad()
-        recent = [*recent[1:], float(loss)]
+        recent = [*recent[1:], float(loss.detach())]
         if max(recent) < SETTLED:
             break
     model.save_pretrained(base.parent / "adapter")

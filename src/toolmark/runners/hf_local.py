@@ -211,7 +211,8 @@ class LocalRunner(Runner):
         self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
     ) -> list[tuple[_Asked, Generated] | Reply | Failure]:
         started = time.perf_counter()
-        asked = list(map(self._asked, batch, limits or [None] * len(batch)))
+        bounds: Sequence[int | None] = limits or [None] * len(batch)
+        asked = list(map(self._asked, batch, bounds))
         prompts = [one.prompt for one in asked if isinstance(one, _Asked)]
         generator = self._ready_engine()[1]
         answers = iter(generator.generate(prompts, self._options.local.batch_size))
