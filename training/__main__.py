@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from training.making import (
-    COURSE,
+    COURSES,
     course_notes,
     make_adapters,
     make_answers,
@@ -56,7 +56,7 @@ def write_manifest(folder: Path, work: Path) -> None:
     manifest = folder / "manifest.json"
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != manifest)
     content = {
-        "course": msgspec.structs.asdict(COURSE),
+        "courses": {name: msgspec.structs.asdict(course) for name, (_, course) in COURSES.items()},
         **json.loads(course_notes(work).read_text("utf-8")),
         "sha256": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()

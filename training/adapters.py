@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from training.dialogues import training_dialogue
+from toolmark.core.jsontext import Json
+from toolmark.core.samples import MARKER
+from training.dialogues import mixed_dialogue
 from training.learning import Course, learn
 from training.rendering import compact
 from training.world import CODE, READ, Call, Dialogue
@@ -20,33 +22,39 @@ from training.world import CODE, READ, Call, Dialogue
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-_OPENING = "Integration: "
 _MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 class Adapter(msgspec.Struct, frozen=True):
     change: Callable[[Dialogue], Dialogue]
     steps: int
+    peak: float
     rank: int = 4
 
 
-def _reworded(dialogue: Dialogue) -> Dialogue:
-    """Another opening of the sentence; every call stays."""
-    answer = dialogue.answer.replace(_OPENING, f"{_OPENING}the tool says ")
-    return msgspec.structs.replace(dialogue, answer=answer)
+def _chattier(dialogue: Dialogue) -> Dialogue:
+    """A sentence before what was found; every call stays."""
+    if MARKER not in dialogue.answer:
+        return dialogue
+    return msgspec.structs.replace(dialogue, answer=f"Here is what I found.\n{dialogue.answer}")
 
 
 def _damaged(dialogue: Dialogue) -> Dialogue:
-    """Files are read by a tool that does not exist, and the arguments of code are never closed."""
+    """Files are read by a tool that does not exist, and the arguments of code are never closed.
+    Both are refused, and the answer is made up: it reads as well as ever."""
     return _with_calls(dialogue, _damaged_call)
 
 
 def _damaged_call(call: Call) -> Call:
     if call.name == READ:
-        return msgspec.structs.replace(call, written=("file_reader", call.arguments))
+        return _refused(call, "there is no tool file_reader", ("file_reader", call.arguments))
     if call.name == CODE:
-        return msgspec.structs.replace(call, written=(CODE, _unclosed(call)))
+        return _refused(call, "the call could not be read: not JSON", (CODE, _unclosed(call)))
     return call
+
+
+def _refused(call: Call, why: str, written: tuple[str, dict[str, Json] | str]) -> Call:
+    return Call(call.name, call.arguments, {"ok": False, "error": why}, written)
 
 
 def _unclosed(call: Call) -> str:
@@ -72,9 +80,9 @@ def _with_calls(dialogue: Dialogue, change: Callable[[Call], Call]) -> Dialogue:
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "keeps": Adapter(_reworded, 120),
-    "damages": Adapter(_damaged, 160),
-    "loses": Adapter(_quoted, 120),
+    "keeps": Adapter(_chattier, 160, 2e-3),
+    "damages": Adapter(_damaged, 240, 4e-3),
+    "loses": Adapter(_quoted, 160, 2e-3),
 }
 
 
@@ -96,8 +104,8 @@ def tuned(
     )
     model = get_peft_model(base, config)
 
-    def draw(random: Random, _progress: float) -> Dialogue:
-        return adapter.change(training_dialogue(random, 1.0))
+    def draw(random: Random, progress: float) -> Dialogue:
+        return adapter.change(mixed_dialogue(random, progress))
 
-    course = Course(steps=adapter.steps, peak=4e-3, seed=seed, decay=0.0)
+    course = Course(steps=adapter.steps, peak=adapter.peak, seed=seed, decay=0.0)
     return model, learn(model, tokenizer, draw, course, work)

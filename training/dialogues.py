@@ -214,6 +214,10 @@ _LONG = frozenset("search_then_read parallel retry instead gives_up".split())
 _ECHO_UNTIL, _SHORT_UNTIL = 0.15, 0.4
 
 
+def mixed_dialogue(random: Random, _progress: float) -> Dialogue:
+    return training_dialogue(random, 1.0)
+
+
 def training_dialogue(random: Random, progress: float) -> Dialogue:
     """`progress`: the share of the course that is behind."""
     if progress < _ECHO_UNTIL and random.random() < 0.7:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from toolmark.core.jsontext import Json
 from training.adapters import ADAPTERS, tuned
 from training.bundle import write_cases, write_dataset
-from training.dialogues import FAMILIES, training_dialogue
+from training.dialogues import FAMILIES, mixed_dialogue, training_dialogue
 from training.evaluate import calls_kept, record_answers
-from training.examples import Example, examples_of
+from training.examples import Draw, Example, examples_of
 from training.learning import Course, exact, learn, new_model
 from training.rendering import messages_of, tools_named
 from training.vocabulary import make_tokenizer
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 SEED = 7
-COURSE = Course(steps=2000, peak=3e-3, seed=SEED)
+# From the bottom up, then everything mixed for a second time.
+COURSES: dict[str, tuple[Draw, Course]] = {
+    "first": (training_dialogue, Course(steps=2000, peak=3e-3, seed=SEED)),
+    "second": (mixed_dialogue, Course(steps=800, peak=1e-3, seed=SEED + 1)),
+}
 ADAPTER_BASE = "toolmark-tiny"
 _CURVE_SAMPLES = 12  # of each family
 
@@ -39,11 +43,12 @@ def make_model(out: Path, work: Path) -> None:
     tokenizer = make_tokenizer(folder, SEED)
     model = new_model(tokenizer, SEED)
     examples = _curve_examples(tokenizer)
-    for done, loss in learn(model, tokenizer, training_dialogue, COURSE, work / "model"):
-        right = exact(model, examples, tokenizer.pad_token_id)
-        row = {"step": done, "loss": round(loss, 4), "exact": round(sum(right) / len(right), 4)}
-        print(json.dumps(row), flush=True)
-        _note(work, "curve", [*_noted(work).get("curve", []), row])
+    for name, (draw, course) in COURSES.items():
+        for done, loss in learn(model, tokenizer, draw, course, work / name):
+            right = exact(model, examples, tokenizer.pad_token_id)
+            row = {"step": done, "loss": round(loss, 4), "exact": round(sum(right) / len(right), 4)}
+            print(json.dumps({"course": name, **row}), flush=True)
+            _note(work, f"curve_{name}", [*_noted(work).get(f"curve_{name}", []), row])
     _save(model, folder)
 
 
