@@ -11,10 +11,6 @@ from toolmark.cli import main
 
 TINY = Path(__file__).parents[2] / "src" / "toolmark" / "data" / "tiny"
 
-pytestmark = pytest.mark.skipif(
-    not (TINY / "adapters").is_dir(), reason="the shipped adapters are not trained yet"
-)
-
 
 @pytest.fixture
 def probe(tmp_path, monkeypatch, capfd):

@@ -233,8 +233,8 @@ class LocalRunner(Runner):
     ) -> list[_Written | Reply | Failure]:
         """What the model wrote, or why there was nothing to write."""
         started = time.perf_counter()
-        wanted = limits or [self._options.decoding.max_tokens or LONGEST_ANSWER] * len(batch)
-        asked = list(map(self._asked, batch, wanted))
+        bounds: Sequence[int | None] = limits or [None] * len(batch)
+        asked = list(map(self._asked, batch, bounds))
         prompts = [one.prompt for one in asked if isinstance(one, _Asked)]
         generator = self._ready_engine()[1]
         answers = iter(generator.generate(prompts, self._options.local.batch_size))
@@ -252,7 +252,9 @@ class LocalRunner(Runner):
         self._completion_tokens += len(generated.ids)
         return _Written(asked.text, generated)
 
-    def _asked(self, conversation: Conversation, wanted: int) -> _Asked | Reply | Failure:
+    def _asked(
+        self, conversation: Conversation, limit: int | None = None
+    ) -> _Asked | Reply | Failure:
         try:
             text = self.prompt(conversation)
         except CannotRender as error:
@@ -262,6 +264,7 @@ class LocalRunner(Runner):
             return Failure("the prompt is empty")
         if max(ids) >= self.loaded.vocabulary:
             return Failure(f"the prompt holds token {max(ids)}, which the model does not know")
+        wanted = limit or self._options.decoding.max_tokens or LONGEST_ANSWER
         longest = self.loaded.longest
         room = wanted if longest is None else longest - len(ids)
         if room < 1:
