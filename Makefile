@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
+.PHONY: help venv demo test test-real test-slow lint format bench bench-size prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +54,6 @@ bench-size: $(READY) ## measure what size costs, at a million records and fixtur
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove
 
-.PHONY: train
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
 	@$(BIN)/python -m training
 
