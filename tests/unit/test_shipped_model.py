@@ -183,6 +183,7 @@ def test_the_model_still_says_what_was_recorded(tmp_path):
 @pytest.mark.slow
 def test_interrupted_training_ends_as_if_it_had_not_been(tmp_path):
     torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)  # several would wait for each other beside other tests
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
     course = Course(steps=4, peak=1e-3, seed=1)
