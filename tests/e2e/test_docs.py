@@ -101,7 +101,7 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
             env={**child_environment, "PATH": path},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         printed = finished.stdout + finished.stderr
