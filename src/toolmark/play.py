@@ -15,7 +15,7 @@ from toolmark.calls.attempts import entry_for
 from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.ledger import read_turn
 from toolmark.calls.registry import Registry
-from toolmark.core.jsontext import Json, digest, well_formed
+from toolmark.core.jsontext import Json, digest, sha256_hex, well_formed
 from toolmark.core.protocols import (
     Conversation,
     Failure,
@@ -212,7 +212,7 @@ class _Play:
             reasoning="\n".join(self.reasoning),
             stop=self.stop or "answer",
         )
-        used = digest(sorted(set(self.fixtures)))
+        used = sha256_hex(_encode(sorted(set(self.fixtures))))  # plain hex: this is canonical
         return Played(self.input.sample, self.input.trial, trace, used, self.error)
 
     def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:

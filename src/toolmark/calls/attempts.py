@@ -66,7 +66,7 @@ def entry_for(attempt: Attempt, turn: int | None) -> TraceEntry:
     """The attempt as a line of the trace, before anything answered it."""
     entry = TraceEntry(
         name=attempt.name,
-        arguments=None,
+        arguments=attempt.arguments if isinstance(attempt, ToolCall) else None,
         result=None,
         turn=turn,
         raw=attempt.raw,
@@ -76,8 +76,8 @@ def entry_for(attempt: Attempt, turn: int | None) -> TraceEntry:
         call_id=attempt.call_id,
     )
     match attempt:
-        case ToolCall(arguments=arguments):
-            return replace(entry, arguments=arguments)
+        case ToolCall():
+            return entry
         case MalformedCall(reason=reason, repaired=repaired):
             return replace(entry, status="malformed", reason=reason, repaired=repaired)
         case _:

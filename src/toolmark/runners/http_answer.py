@@ -110,7 +110,7 @@ def reply_of(completion: Completion, codec: NameCodec) -> Reply:
     calls = _calls_of(message)
     return Reply(
         text=text or message.refusal or "",
-        calls=tuple(_entry(call, codec) for call in calls) or None,
+        calls=tuple([_entry(call, codec) for call in calls]) if calls else None,
         reasoning=_reasoning_of(message) or thinking,
         finish=finish,
         carried=_carried(message, calls),
@@ -163,7 +163,8 @@ def _reasoning_of(message: _Message) -> str:
     for field in (message.reasoning_content, message.reasoning, message.thinking):
         if field and isinstance(field, str):
             return field
-    return "".join(_texts_in(message.reasoning_details))
+    details = message.reasoning_details
+    return "".join(_texts_in(details)) if details else ""
 
 
 def _calls_of(message: _Message) -> list[Json]:
@@ -186,10 +187,11 @@ def _entry(call: Json, codec: NameCodec) -> TraceEntry:
 
 def _carried(message: _Message, calls: list[Json]) -> dict[str, Json]:
     carried = {name: value for name in CARRIED if (value := getattr(message, name))}
-    more = [
-        {"extra_content": call["extra_content"]}
-        if isinstance(call, dict) and call.get("extra_content")
-        else {}
-        for call in calls
-    ]
-    return {**carried, CALL_FIELDS: more} if any(more) else carried
+    if any(isinstance(call, dict) and "extra_content" in call for call in calls):
+        carried[CALL_FIELDS] = [
+            {"extra_content": call["extra_content"]}
+            if isinstance(call, dict) and call.get("extra_content")
+            else {}
+            for call in calls
+        ]
+    return carried

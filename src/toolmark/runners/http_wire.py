@@ -97,7 +97,7 @@ class Wire:
             connection.abort()
             return outcome
         head, body = outcome
-        if connection.is_open and head.is_kept and self._keep_alive:
+        if head.is_kept and self._keep_alive and connection.is_open:
             self._idle.append(connection)
         else:
             connection.abort()

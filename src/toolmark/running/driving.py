@@ -87,9 +87,10 @@ async def side_by_side(step: Callable[[], Awaitable[bool]], width: Callable[[], 
 
     async def work() -> None:
         nonlocal workers, is_over
-        while not is_over and workers <= width():
+        while not is_over and workers <= (wanted := width()):
+            if workers < wanted:
+                fill()
             is_over = not await step() or is_over
-            fill()
         workers -= 1
 
     def fill() -> None:
@@ -115,8 +116,8 @@ class Interrupts:
     scored, written and counted, or it is none of these."""
 
     def __init__(self) -> None:
-        self._is_deferred = False
-        self._is_due = False
+        self.is_deferred = False
+        self.is_due = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -129,21 +130,31 @@ class Interrupts:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
-    @contextmanager
-    def deferred(self) -> Iterator[None]:
-        self._is_deferred = True
-        try:
-            yield
-        finally:
-            self._is_deferred = False
-        if self._is_due:
-            raise KeyboardInterrupt
+    def deferred(self) -> _Deferred:
+        return _Deferred(self)
 
     def silence(self) -> None:
         """From here on nothing may be left half done: Ctrl-C is heard no more."""
-        self._is_deferred = True
+        self.is_deferred = True
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
-        self._is_due = True
-        if not self._is_deferred:
+        self.is_due = True
+        if not self.is_deferred:
+            raise KeyboardInterrupt
+
+
+class _Deferred:
+    """Entered once a trial, so no generator."""
+
+    __slots__ = ("_interrupts",)
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
+
+    def __enter__(self) -> None:
+        self._interrupts.is_deferred = True
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._interrupts.is_deferred = False
+        if kind is None and self._interrupts.is_due:
             raise KeyboardInterrupt
