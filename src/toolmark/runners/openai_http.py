@@ -81,16 +81,16 @@ class OpenAIRunner(Runner):
 
     async def ready(self) -> None:
         """Is anybody there, and are we let in? Not every server lists its models."""
-        for _ in range(READY_TRIES):
+        for tries_left in reversed(range(READY_TRIES)):
             found = await self._transport.models()
-            if not (isinstance(found, Lost) and found.unreachable):
+            if isinstance(found, Response) or not found.unreachable:
                 break
+            if not tries_left:
+                raise Incomplete(
+                    f"{self._endpoint.base}: cannot be reached: {found.reason};"
+                    " start the server, or give another --base-url"
+                )
             await asyncio.sleep(self._policy.first_wait)
-        else:
-            raise Incomplete(
-                f"{self._endpoint.base}: cannot be reached: {found.reason};"
-                " start the server, or give another --base-url"
-            )
         if isinstance(found, Response) and found.status == 401:
             judged(complaint_of(401, found.body), self._situation())
         if isinstance(found, Response) and found.status == 200:
