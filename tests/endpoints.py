@@ -59,7 +59,7 @@ class Server:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._started = threading.Event()
-        self._under_way = 0
+        self.under_way = 0
         self.most = 0
         self.requests: list[Request] = []
         self.looks: list[Request] = []
@@ -102,12 +102,12 @@ class Server:
         self.connections += 1
         try:
             while (request := await _read(reader)) is not None:
-                self._under_way += 1
-                self.most = max(self.most, self._under_way)
+                self.under_way += 1
+                self.most = max(self.most, self.under_way)
                 try:
                     is_open = await _send(writer, self._answer_to(request))
                 finally:
-                    self._under_way -= 1
+                    self.under_way -= 1
                 if not is_open:
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

@@ -95,6 +95,17 @@ async def play(
     return [one.played() for one in playing]
 
 
+async def play_alone(
+    trial: TrialInput, runner: Runner, source: ToolSource | None, settings: PlaySettings
+) -> Played:
+    """Play one trial, whatever others are played beside it."""
+    one = _Play(trial, source, settings)
+    while one.stop is None:
+        [reply] = await runner.answer((one.conversation(),))
+        one.take(reply)
+    return one.played()
+
+
 def play_in_step(
     trials: Iterator[TrialInput],
     answer: Answer,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from importlib import import_module
@@ -21,8 +20,6 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 def dispatch(words: list[str]) -> int:
     """Run the command that `words` begins with. Expected failures never show a traceback."""
     _accept_any_character()
-    # Records hardly ever form cycles: looking for them often costs a run 3 % of its time.
-    gc.set_threshold(20_000)
     try:
         code = _call(words)
         sys.stdout.flush()

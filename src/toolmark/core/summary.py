@@ -32,7 +32,7 @@ from toolmark.core.report import (
 )
 from toolmark.core.result_lines import ResultReader
 from toolmark.core.results import Result
-from toolmark.core.samples import Kind
+from toolmark.core.samples import Expectation, Kind
 from toolmark.core.stats import Observed
 from toolmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
 from toolmark.errors import UsageError
@@ -105,8 +105,9 @@ class Summariser:
         self._answer: str | None = None
         self._answers_differ = False
 
-    def add(self, result: Result) -> None:
-        self._trials.add(result)
+    def add(self, result: Result, expectation: Expectation | None = None) -> None:
+        """`expectation`: what its metadata say, where the caller has read them already."""
+        self._trials.add(result, expectation)
         self._listing.add(result)
         self._inputs.add(result)
         scores = result.scores

@@ -128,9 +128,9 @@ class Trials:
         self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
         self._places: dict[Place, int] = {}
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Result, expectation: Expectation | None = None) -> None:
         try:
-            self._add(result)
+            self._add(result, expectation or expectation_of(result.metadata))
         except OverflowError:
             raise _unreadable(result, "an index or a count is negative or too large") from None
         except TypeError:
@@ -138,8 +138,7 @@ class Trials:
             what = "metadata: cannot be read; see the schema of a dataset item"
             raise _unreadable(result, what) from None
 
-    def _add(self, result: Result) -> None:
-        expectation = expectation_of(result.metadata)
+    def _add(self, result: Result, expectation: Expectation) -> None:
         scores = result.scores
         if scores is None or result.status == "error":
             place = self._place_of(expectation, result, expectation.kind)

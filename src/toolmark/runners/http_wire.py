@@ -194,14 +194,28 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        self._data += data
         if self._answer is None:  # something that nobody asked for
             self.abort()
             return
         try:
-            self._read_on()
+            if self._head is None and not self._data:
+                self._read_first(data)
+            else:
+                self._data += data
+                self._read_on()
         except ValueError:
             self._end(NO_HTTP)
+
+    def _read_first(self, data: bytes) -> None:
+        """Most answers come in one piece: that is not copied about."""
+        end = data.find(b"\r\n\r\n")
+        if end >= 0:
+            head, body = _head_in(data[:end]), data[end + 4 :]
+            if head.status >= 200 and head.length == len(body):
+                self._end((head, body))
+                return
+        self._data += data
+        self._read_on()
 
     def eof_received(self) -> None:
         self._ended()
