@@ -1,0 +1,1 @@
+"""One run in many processes: merging what its shards wrote, and proving that nothing changed."""
