@@ -84,15 +84,19 @@ def _report_of(results: Path) -> Path:
     raise BadInput(f"{results}: its report {beside.name} is not beside it: name it with --reports")
 
 
-def _opened(results: Path, path: Path) -> ShardFile:
+def read_report(path: Path) -> Report:
     with open_input(path) as stream:
         data = stream.read()
     try:
-        report = msgspec.json.decode(data, type=Report)
+        return msgspec.json.decode(data, type=Report)
     except msgspec.ValidationError as error:
         raise BadInput(f"{path}: is no report of a run: {typed_problem(error)}") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise BadInput(f"{path}: is no report: it is not JSON") from None
+
+
+def _opened(results: Path, path: Path) -> ShardFile:
+    report = read_report(path)
     header, counts = report.header, report.counts
     who = f"{results}: shard {header.shard_index} of {header.num_shards}"
     if not report.complete:
