@@ -48,6 +48,17 @@ def test_shards_in_one_folder_keep_their_own_reports(toolmark, world, tmp_path):
     assert toolmark("merge", "b.jsonl", "a.jsonl", "--quiet").returncode == 0
 
 
+def test_shards_with_one_settings_file_do_not_write_over_each_other(toolmark, world, tmp_path):
+    places = "out: runs/mine.jsonl\nreport: runs/report.json\n"
+    (tmp_path / "toolmark.yaml").write_text(places, "utf-8")
+    assert run_shards(toolmark, world, 2) == [0, 0]
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {
+        f"mine.shard_{index}.{kind}" for index in range(2) for kind in ("jsonl", "report.json")
+    }
+    shards = [f"runs/mine.shard_{index}.jsonl" for index in range(2)]
+    assert toolmark("merge", *shards, "--quiet").returncode == 0
+
+
 def test_the_merged_gates_decide_the_exit_code(toolmark, world):
     """Of a shard only fixtures, privacy and completeness do."""
     lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()]

@@ -37,6 +37,11 @@ def shard_names(shard_index: int) -> tuple[str, str]:
     return f"{RESULTS}{_SHARD}{shard_index}.jsonl", f"{REPORT}{_SHARD}{shard_index}.json"
 
 
+def shard_results(results: Path, shard_index: int) -> Path:
+    """Where a shard writes whose run would write to `results`."""
+    return results.with_name(f"{results.name.removesuffix('.jsonl')}{_SHARD}{shard_index}.jsonl")
+
+
 def report_beside(results: Path) -> Path:
     """`results.X.jsonl` has `report.X.json`; any other `NAME.jsonl` has `NAME.report.json`."""
     stem = results.name.removesuffix(".jsonl")
