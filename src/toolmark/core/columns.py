@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TypeVar, overload
 
+from toolmark.core.summary_state import Packed
+
 REMEMBERED = 1 << 14  # rows that are looked for; one that was forgotten is kept a second time
 _WIDER = {"b": "h", "h": "i", "i": "q", "B": "H", "H": "I", "I": "Q"}
 
@@ -35,6 +37,11 @@ class Growing:
                 self.numbers = array(_WIDER[self.numbers.typecode], self.numbers)
             else:
                 return
+
+    def extend(self, more: array[int]) -> None:
+        if more.itemsize > self.numbers.itemsize:
+            self.numbers = array(more.typecode, self.numbers)
+        self.numbers.extend(array(self.numbers.typecode, more))
 
     def reorder(self, order: array[int]) -> None:
         self.numbers = taken(self.numbers, order)
@@ -110,6 +117,18 @@ class Rows:
         """Some columns at these places only. Which row it is, is kept once for all of them."""
         codes = taken(self.codes, places)
         return tuple(Column(codes, self._numbers[name]) for name in names)
+
+    def extend(self, codes: array[int], rows: Iterable[tuple[float, ...]]) -> None:
+        """Many rows, of which `codes` says which of the given `rows` each is."""
+        ours = array("I")
+        for row in rows:
+            code = self._known.get(row)
+            ours.append(self._keep(row) if code is None else code)
+        self.codes.extend(taken(ours, codes))
+
+    def packed(self) -> dict[str, Packed]:
+        """The different rows, column by column."""
+        return {name: Packed.of(column) for name, column in self._numbers.items()}
 
     def kept(self, code: int) -> tuple[float, ...]:
         return tuple(column[code] for column in self._numbers.values())

@@ -18,6 +18,7 @@ from toolmark.core.report import (
 )
 from toolmark.core.results import Result
 from toolmark.core.scores import Scores
+from toolmark.core.summary_state import ListedMiss, ListingState
 
 Entry = TypeVar("Entry")
 
@@ -42,9 +43,16 @@ class Firsts(Generic[Entry]):
             heapq.heappushpop(self._heap, item)
 
     def listed(self) -> tuple[Entry, ...]:
-        return tuple(
-            item[-1] for item in sorted(self._heap, key=lambda item: item[:4], reverse=True)
-        )
+        return tuple(entry for *_, entry in self.placed())
+
+    def placed(self) -> list[tuple[int, int, int, Entry]]:
+        """The same with their places: index, trial, position."""
+        return [
+            (-index, -trial, -position, entry)
+            for index, trial, position, _, entry in sorted(
+                self._heap, key=lambda item: item[:4], reverse=True
+            )
+        ]
 
 
 class Listing:
@@ -58,8 +66,7 @@ class Listing:
         self._stops: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
         self._severities: Counter[str] = Counter()
-        self._echoed = 0
-        self._invented_urls = 0
+        self._privacy: Counter[str] = Counter()
         self._spans: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
 
@@ -81,6 +88,30 @@ class Listing:
         self._spans["strict"] += scores.strict.grounded
         self._values.update(scores.values)
 
+    def state(self) -> ListingState:
+        return ListingState(
+            misses=tuple(ListedMiss(*place) for place in self._misses.placed()),
+            counts={name: dict(counter) for name, counter in self._counters().items()},
+        )
+
+    def extend(self, state: ListingState) -> None:
+        for miss in state.misses:
+            if self._misses.wants(miss.index):
+                self._misses.add(miss.index, miss.trial, miss.position, miss.call)
+        for name, counter in self._counters().items():
+            counter.update(state.counts[name])
+
+    def _counters(self) -> dict[str, Counter[str]]:
+        return {
+            "missed_by_tool": self._missed_by_tool,
+            "stops": self._stops,
+            "kinds": self._kinds,
+            "severities": self._severities,
+            "privacy": self._privacy,
+            "spans": self._spans,
+            "values": self._values,
+        }
+
     def misses(self) -> Misses:
         by_tool = dict(sorted(self._missed_by_tool.items()))
         return Misses(sum(by_tool.values()), by_tool, self._misses.listed())
@@ -95,8 +126,8 @@ class Listing:
         return PrivacyCounts(
             dict(sorted(self._kinds.items())),
             dict(sorted(self._severities.items())),
-            self._echoed,
-            self._invented_urls,
+            self._privacy["echoed"],
+            self._privacy["invented_urls"],
         )
 
     def grounding(self) -> GroundingCounts:
@@ -121,5 +152,5 @@ class Listing:
         for finding in scores.privacy.findings:
             self._kinds[finding.kind] += 1
             self._severities[finding.severity] += 1
-            self._echoed += finding.echoed
-        self._invented_urls += len(scores.privacy.invented_urls)
+            self._privacy["echoed"] += finding.echoed
+        self._privacy["invented_urls"] += len(scores.privacy.invented_urls)

@@ -35,6 +35,7 @@ from toolmark.core.result_lines import ResultReader
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind
 from toolmark.core.stats import Observed
+from toolmark.core.summary_state import SummaryState
 from toolmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
 from toolmark.errors import UsageError
 
@@ -122,6 +123,31 @@ class Summariser:
             self._answers_differ = result.model_output != self._answer
         if scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
+
+    def state(self) -> SummaryState | None:
+        """What was added so far. None if a trial was lost: of those more is told than is kept."""
+        if self._trials.lost:
+            return None
+        return SummaryState(
+            trials=self._trials.state(),
+            listing=self._listing.state(),
+            answer=self._answer,
+            answers_differ=self._answers_differ,
+            chance=self._chance.places(),
+        )
+
+    def extend(self, state: SummaryState) -> None:
+        """All results of another summariser at once, but for those that the level of chance needs:
+        these are still to be given to `add_to_chance`."""
+        self._trials.extend(state.trials)
+        self._listing.extend(state.listing)
+        if self._answer is None:
+            self._answer = state.answer
+        differ = state.answer is not None and state.answer != self._answer
+        self._answers_differ = self._answers_differ or state.answers_differ or differ
+
+    def add_to_chance(self, result: Result) -> None:
+        self._chance.add(result)
 
     def report(
         self,

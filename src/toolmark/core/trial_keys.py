@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from toolmark.core.columns import Growing, taken
 from toolmark.core.results import Result
+from toolmark.core.summary_state import Packed, TrialsState
 from toolmark.errors import BadInput
 
 NO_CLUSTER = 0
@@ -70,6 +71,28 @@ class TrialKeys:
         start = ends[at - 1] >> 1 if at else 0
         raw = self._ids[start : ends[at] >> 1]
         return raw.hex() if ends[at] & 1 else raw.decode("utf-8", "surrogatepass")
+
+    def extend(self, state: TrialsState) -> None:
+        """The trials of another summary. Nothing may have been put into order yet."""
+        base = 2 * len(self._ids)
+        width = "I" if base + 2 * len(state.ids) + 1 < 1 << 32 else "Q"
+        self._index.extend(state.index.numbers())
+        self._trial.extend(state.trial.numbers())
+        self._cluster.extend(state.cluster.numbers())
+        self._ids += state.ids
+        ends = state.id_ends.numbers()
+        self._id_ends.extend(array(width, map(base.__add__, ends)))
+
+    def packed_ids(self) -> tuple[bytes, Packed]:
+        """The ids in the order of the rows, and where each ends."""
+        if self._arrival is None:
+            return bytes(self._ids), Packed.of(self._id_ends.numbers)
+        ids, ends = bytearray(), Growing("I")
+        for row in range(len(self)):
+            raw, is_hex = _packed_id(self.id_at(row))
+            ids += raw
+            ends.append(2 * len(ids) + is_hex)
+        return bytes(ids), Packed.of(ends.numbers)
 
     def rows_of(self, index: int) -> range:
         """The trials of one sample; the rows must be in order."""

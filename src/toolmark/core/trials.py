@@ -17,6 +17,7 @@ from toolmark.core.columns import REMEMBERED, Column, Rows, taken
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind, expectation_of
 from toolmark.core.scores import Scores
+from toolmark.core.summary_state import Packed, PlaceState, TrialsState
 from toolmark.core.trial_keys import ConflictingResults, TrialKeys
 from toolmark.errors import BadInput
 
@@ -148,6 +149,34 @@ class Trials:
         place = self._place_of(expectation, result, scores.kind)
         self._keys.add(result, expectation.cluster)
         self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
+
+    def state(self) -> TrialsState:
+        """The scored trials, in the order of the dataset."""
+        self._sort()
+        ids, id_ends = self._keys.packed_ids()
+        return TrialsState(
+            index=Packed.of(self._keys.index),
+            trial=Packed.of(self._keys.trial),
+            cluster=Packed.of(self._keys.cluster),
+            ids=ids,
+            id_ends=id_ends,
+            codes=Packed.of(self._rows.codes),
+            rows=self._rows.packed(),
+            places=tuple(PlaceState(*msgspec.structs.astuple(place)) for place in self._places),
+        )
+
+    def extend(self, state: TrialsState) -> None:
+        """The scored trials of another summary, before anything was asked of this one."""
+        places = [
+            self._places.setdefault(Place(*msgspec.structs.astuple(place)), len(self._places))
+            for place in state.places
+        ]
+        self._keys.extend(state)
+        columns = (state.rows[name].numbers() for name in _COLUMNS)
+        rows = zip(*columns, strict=True)
+        self._rows.extend(
+            state.codes.numbers(), ((*row[:-1], places[int(row[-1])]) for row in rows)
+        )
 
     @property
     def scored(self) -> int:

@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -68,8 +68,18 @@ class Dataset:
         self._source = source
         self._stamp = first.stamp
 
-    def samples(self) -> Iterator[Sample]:
-        """The second reading. A file that is not the one that was checked ends it."""
+    def samples(self, is_wanted: Callable[[str], bool] | None = None) -> Iterator[Sample]:
+        """The second reading. A file that is not the one that was checked ends it. `is_wanted` is
+        asked by id, before anything is made of an item."""
+        for index, sample_id, item in self._items():
+            if is_wanted is None or is_wanted(sample_id):
+                yield sample_of(item, index=index, sample_id=sample_id, item_sha256=digest(item))
+
+    def ids(self) -> Iterator[str]:
+        """Of all samples, in their order."""
+        return (sample_id for _, sample_id, _ in self._items())
+
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
         with self._source.open() as stream:
             if _stamp(stream) != self._stamp and _sha256_of(stream, self.name) != self.sha256:
                 raise self._changed()
@@ -82,7 +92,7 @@ class Dataset:
             items = islice(located_items(stream, self.name), sample.index, None)
             return next(line.number for line, _ in items)
 
-    def _second_reading(self, stream: BinaryIO) -> Iterator[Sample]:
+    def _second_reading(self, stream: BinaryIO) -> Iterator[tuple[int, str, dict[str, Json]]]:
         hasher = hashlib.sha256()
         index = 0
         header_due = self.has_header
@@ -97,9 +107,7 @@ class Dataset:
                 item = object_of(line.json)
             except NotJson:
                 raise self._changed() from None
-            yield sample_of(
-                item, index=index, sample_id=sample_id_of(item), item_sha256=digest(item)
-            )
+            yield index, sample_id_of(item), item
             index += 1
         if hasher.hexdigest() != self.sha256:
             raise self._changed()

@@ -179,7 +179,7 @@ class TrialLoop:
     def _waiting(self, journal: Journal | None) -> Iterator[TrialInput]:
         setup = self._setup
         done = None if journal is None else journal.done()
-        for sample in setup.selection.chosen(setup.dataset.samples()):
+        for sample in setup.selection.chosen(setup.dataset):
             offer = setup.offers.to(sample)
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
@@ -195,7 +195,7 @@ class TrialLoop:
     def _not_ours(self, journal: Journal, what: str) -> BadInput:
         """The same with its line: only now everything that was asked for is listed."""
         asked = KeyIndex()
-        for sample in self._setup.selection.chosen(self._setup.dataset.samples()):
+        for sample in self._setup.selection.chosen(self._setup.dataset):
             for trial in range(self._setup.config.repeat):
                 asked.add(trial_key(sample.sample_id, trial), 0, sample.index)
         return journal.not_ours(what, journal.line_not_asked(asked))

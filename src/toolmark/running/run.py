@@ -46,6 +46,7 @@ from toolmark.running.offers import (
 )
 from toolmark.running.prompts import Prompts, check_prompts, open_prompts
 from toolmark.running.selection import Selection, select
+from toolmark.running.shard_summary import write_summary
 from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
@@ -148,6 +149,8 @@ def run(
                 _write_wanted(setup.config, report)
             raise ending
         _write_wanted(setup.config, report)
+        if setup.config.out is not None and setup.config.num_shards > 1:
+            write_summary(Path(setup.config.out), report, summariser)
     code = exit_code(
         report,
         fail_on_gate_failure=setup.config.fail_on_gate_failure,
