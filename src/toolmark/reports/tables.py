@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_AT_ONCE = 2000
+LONGEST_CELL = 32_000  # a spreadsheet takes 32,767 characters
 # A cell that begins with one of these is a formula to a spreadsheet, the wide forms too.
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def write_csv(finished: Finished, stream: BinaryIO) -> None:
     """UTF-8, RFC 4180 with line feeds. A text that a spreadsheet would take for a formula begins
-    with an apostrophe; control characters are written out."""
+    with an apostrophe, control characters are written out, and what no cell could hold is cut."""
     path = finished.file_of_trials("CSV")
     text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
     try:
@@ -72,5 +73,6 @@ def _cell(value: Value) -> str | int | float:
             return "true" if value else "false"
         case str():
             is_formula = value.lstrip(" ").startswith(_FORMULA)
-            return neutralise(f"'{value}" if is_formula else value)
+            text = neutralise(f"'{value}" if is_formula else value)
+            return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
     return value

@@ -1,0 +1,163 @@
+"""The forms of a report, from the command line: what CI reads, and what a pull request shows."""
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+
+@pytest.fixture
+def run(toolmark, world, tmp_path: Path) -> Path:
+    """A finished run in a folder of its own; the first answer is made up."""
+    lines = world.answers.read_text("utf-8").replace("It has 1003 ", "It has 77 ", 1)
+    world.answers.write_text(lines, "utf-8")
+    finished = toolmark(*world.arguments("--out", tmp_path / "run" / "results.jsonl", "--quiet"))
+    assert finished.returncode == 1, finished.stderr
+    return tmp_path / "run"
+
+
+def names_in(path: Path) -> list[str]:
+    return [case.get("name") for case in ET.parse(path).iter("testcase")]  # noqa: S314 - our own file
+
+
+def test_the_ending_of_the_name_chooses_the_form(toolmark, run, tmp_path):
+    files = [tmp_path / f"out.{ending}" for ending in ("xml", "md", "csv", "parquet", "json")]
+    words = [word for path in files for word in ("-o", path)]
+    finished = toolmark("report", run, *words)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines() == list(map(str, files))
+    junit, markdown, table, frame, report = files
+    assert "issues-00" in names_in(junit)
+    assert markdown.read_text("utf-8").startswith("### ❌ Failed: ")
+    rows = list(csv.DictReader(table.open(encoding="utf-8", newline="")))
+    assert [row["sample_id"] for row in rows if row["failed"] == "true"] == ["issues-00"]
+    assert parquet.read_table(frame).num_rows == len(rows) == 20
+    assert report.read_bytes() == (run / "report.json").read_bytes()
+
+
+@pytest.mark.parametrize("named", ["results.jsonl", "report.json", "."])
+def test_results_report_or_folder(toolmark, run, named, tmp_path):
+    out = tmp_path / "junit.xml"
+    finished = toolmark("report", run / named, "--junit", out)
+    assert finished.returncode == 0, finished.stderr
+    assert {"verdict", "privacy_ok_rate", "issues-00"} <= set(names_in(out))
+
+
+def test_results_without_a_report_are_judged_by_the_shipped_gates(toolmark, run, tmp_path):
+    (run / "report.json").unlink()
+    finished = toolmark("report", run, "--markdown", tmp_path / "x.md")
+    assert finished.returncode == 0, finished.stderr
+    assert "`integration_coverage`" in (tmp_path / "x.md").read_text("utf-8")
+
+
+def test_a_report_of_another_run_is_refused(toolmark, run, tmp_path):
+    lines = (run / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (run / "results.jsonl").write_text("".join(lines[:-1]), "utf-8")
+    finished = toolmark("report", run, "-o", tmp_path / "x.csv")
+    assert finished.returncode == 2
+    assert "19 trials, the report counts 20" in finished.stderr
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "in which form?"),
+        (["-o", "x.doc"], "cannot tell the form from the name"),
+        (["-o", "no/such/../x"], "cannot tell the form"),
+        (["--junit", "."], "is a folder"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(toolmark, run, words, message):
+    finished = toolmark("report", run, *words)
+    assert finished.returncode == 2
+    assert message in finished.stderr
+
+
+def test_a_report_alone_has_no_table(toolmark, run, tmp_path):
+    finished = toolmark("report", run / "report.json", "-o", tmp_path / "x.csv")
+    assert finished.returncode == 2
+    assert "name the results file" in finished.stderr
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_run_writes_them_too_and_a_step_summary(toolmark, world, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", "utf-8")
+    out = tmp_path / "run" / "results.jsonl"
+    words = ("--out", out, "--junit", "j.xml", "--markdown", "m.md", "-o", "t.csv")
+    finished = toolmark(*world.arguments(*words), GITHUB_STEP_SUMMARY=str(summary))
+    assert finished.returncode == 0, finished.stderr
+    assert "verdict" in names_in(tmp_path / "j.xml")
+    markdown = (tmp_path / "m.md").read_text("utf-8")
+    assert markdown.startswith("### ✅ Passed: ")
+    assert summary.read_text("utf-8") == f"before\n{markdown}\n"
+    assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 21
+    again = toolmark("compare", out, out, GITHUB_STEP_SUMMARY=str(summary))
+    assert again.returncode == 0, again.stderr
+    assert summary.read_text("utf-8").count("### ") == 2
+
+
+def test_results_do_not_know_of_the_step_summary(toolmark, world, tmp_path):
+    for name, env in (("a", {}), ("b", {"GITHUB_STEP_SUMMARY": str(tmp_path / "s.md")})):
+        toolmark(*world.arguments("--out", tmp_path / name / "results.jsonl"), **env)
+    first, second = ((tmp_path / name / "results.jsonl").read_bytes() for name in "ab")
+    assert first == second
+
+
+def test_a_step_summary_that_cannot_be_written_is_a_warning(toolmark, world, tmp_path):
+    finished = toolmark(*world.arguments(), GITHUB_STEP_SUMMARY=str(tmp_path))
+    assert finished.returncode == 0
+    assert "warning: GITHUB_STEP_SUMMARY: " in finished.stderr
+
+
+def test_an_unfinished_run_leaves_no_green_junit(toolmark, world, tmp_path):
+    """A sample without an answer is an error trial, and none is allowed."""
+    lines = world.answers.read_text("utf-8").splitlines(keepends=True)
+    world.answers.write_text("".join(lines[1:]), "utf-8")
+    finished = toolmark(*world.arguments("--junit", "j.xml", "-o", "t.csv"))
+    assert finished.returncode == 4
+    [verdict] = [
+        case
+        for case in ET.parse(tmp_path / "j.xml").iter("testcase")  # noqa: S314 - our own file
+        if case.get("name") == "verdict"
+    ]
+    assert verdict[0].tag == "error"
+    assert "issues-00" in names_in(tmp_path / "j.xml")
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_open_gates_are_errors_where_the_run_says_so(toolmark, world, tmp_path):
+    words = ("--limit", "3", "--junit", "j.xml", "--fail-on-inconclusive")
+    assert toolmark(*world.arguments(*words)).returncode == 5
+    [case] = [
+        case
+        for case in ET.parse(tmp_path / "j.xml").iter("testcase")  # noqa: S314 - our own file
+        if case.get("name") == "integration_coverage"
+    ]
+    assert case[0].tag == "error"
+
+
+@pytest.mark.parametrize("command", ["score", "verify"])
+def test_score_and_verify_write_them_too(toolmark, run, world, command, tmp_path):
+    for item in world.items:
+        item["teacher_text"] = "Nothing."
+    world.write_dataset({"dataset_version": "test"})
+    read = run / "results.jsonl" if command == "score" else world.dataset
+    finished = toolmark(command, read, "--junit", "j.xml", "-o", "t.csv")
+    assert finished.returncode == 2
+    assert "say with --out where they go" in finished.stderr
+    toolmark(command, read, "--junit", "j.xml", "-o", "t.csv", "--out", "scored.jsonl")
+    assert "issues-00" in names_in(tmp_path / "j.xml")
+    assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 21
+
+
+def test_compare_chooses_by_the_ending(toolmark, run, tmp_path):
+    finished = toolmark("compare", run, run, "-o", "c.json", "-o", "c.md")
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads((tmp_path / "c.json").read_text("utf-8"))["decision"] == "non_inferior"
+    assert (tmp_path / "c.md").read_text("utf-8").startswith("### ✅ Not worse")
+    assert toolmark("compare", run, run, "-o", "c.xml").returncode == 2
