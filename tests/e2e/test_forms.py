@@ -4,15 +4,42 @@ import csv
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyarrow import parquet
 
+from toolmark.cli import main
+
+
+class Finished(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def toolmark(tmp_path, monkeypatch, capsys):
+    """In this process: a child takes a second each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+    def call(*words: object, **env: str) -> Finished:
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            code = main([str(word) for word in words])
+        return Finished(code, *capsys.readouterr())
+
+    return call
+
 
 @pytest.fixture
 def run(toolmark, world, tmp_path: Path) -> Path:
-    """A finished run in a folder of its own; the first answer is made up."""
-    lines = world.answers.read_text("utf-8").replace("It has 1003 ", "It has 77 ", 1)
+    """A finished run in a folder of its own; the first answer tells a card number."""
+    told = "4111 1111 1111 1111: 1003 "
+    lines = world.answers.read_text("utf-8").replace("It has 1003 ", told, 1)
     world.answers.write_text(lines, "utf-8")
     finished = toolmark(*world.arguments("--out", tmp_path / "run" / "results.jsonl", "--quiet"))
     assert finished.returncode == 1, finished.stderr
@@ -32,7 +59,8 @@ def test_the_ending_of_the_name_chooses_the_form(toolmark, run, tmp_path):
     junit, markdown, table, frame, report = files
     assert "issues-00" in names_in(junit)
     assert markdown.read_text("utf-8").startswith("### ❌ Failed: ")
-    rows = list(csv.DictReader(table.open(encoding="utf-8", newline="")))
+    with table.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
     assert [row["sample_id"] for row in rows if row["failed"] == "true"] == ["issues-00"]
     assert parquet.read_table(frame).num_rows == len(rows) == 20
     assert report.read_bytes() == (run / "report.json").read_bytes()
