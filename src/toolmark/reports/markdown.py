@@ -46,7 +46,7 @@ def report_markdown(finished: Finished) -> str:
 
 def _sections(finished: Finished) -> Iterator[Sequence[str]]:
     report = finished.report
-    reason = as_text(verdict_text(report))
+    reason = as_text(verdict_text(report).removeprefix("failed: "))
     yield [f"### {_VERDICTS[report.verdict]}: {reason}", ""]
     yield [*(f"- {as_text(fact)}" for fact in counts_text(report)), ""]
     for warning in report.warnings:

@@ -219,7 +219,7 @@ def _excerpt(value: Json, quoted: str) -> str:
     if len(text) <= SHOWN_VALUE:
         return one_line(text)
     place = max(0, text.casefold().find(quoted.casefold()))
-    start = max(0, place - SHOWN_VALUE // 3)
+    start = max(0, place - SHOWN_VALUE // 6)
     end = start + SHOWN_VALUE
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
 
