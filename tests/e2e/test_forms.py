@@ -2,14 +2,19 @@
 
 import csv
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from pyarrow import parquet
 
 from toolmark.cli import main
+from toolmark.cli.completion import words_by_command
+
+ROOT = Path(__file__).parents[2]
 
 
 class Finished(NamedTuple):
@@ -189,3 +194,22 @@ def test_compare_chooses_by_the_ending(toolmark, run, tmp_path):
     assert json.loads((tmp_path / "c.json").read_text("utf-8"))["decision"] == "non_inferior"
     assert (tmp_path / "c.md").read_text("utf-8").startswith("### ✅ Not worse")
     assert toolmark("compare", run, run, "-o", "c.xml").returncode == 2
+
+
+def test_the_workflow_of_the_docs_names_options_that_exist():
+    """And its actions are pinned, its token reads, and it ends."""
+    text = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    github, gitlab = (
+        yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.S)
+    )
+    [job] = github["jobs"].values()
+    assert github["permissions"] == {"contents": "read"}
+    assert job["timeout-minutes"] <= 60
+    for step in job["steps"]:
+        assert "uses" not in step or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"])
+    commands = [step.get("run", "") for step in job["steps"]] + gitlab["eval"]["script"]
+    runs = [command for command in commands if command.startswith("toolmark run")]
+    assert len(runs) == 2
+    known = set(words_by_command()["run"])
+    for command in runs:
+        assert {word for word in command.split() if word.startswith("-")} <= known

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import entry_points
+import tomllib
 from pathlib import Path
 
 import numpy  # noqa: F401 - pytester forgets what is imported inside; numpy bears only one import
@@ -14,8 +14,7 @@ import toolmark.running.run  # noqa: F401 - costs much, once is enough
 
 pytest_plugins = ["pytester"]
 SOURCE = str(Path(__file__).parents[2] / "src")
-INSTALLED = any(point.name == "toolmark" for point in entry_points(group="pytest11"))
-PLUGIN = ("-p", "no:cacheprovider", *(() if INSTALLED else ("-p", "toolmark.pytest_plugin")))
+PLUGIN = ("-p", "no:cacheprovider", "-p", "toolmark.pytest_plugin")
 
 SUITE = """
 import pytest
@@ -229,6 +228,12 @@ def test_a_mark_on_a_unittest_is_refused_not_ignored(folder: Path, pytester: pyt
 def test_the_report_needs_a_mark(folder: Path, pytester: pytest.Pytester):
     pytester.makepyfile("def test_it(toolmark_report):\n    pass\n")
     assert "toolmark_report: the test has no toolmark mark" in outcomes(pytester)["text"]
+
+
+def test_pytest_finds_it_where_toolmark_is_installed():
+    """Under the name that -p takes, so that naming it does not load it a second time."""
+    project = tomllib.loads((Path(SOURCE).parent / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"]["pytest11"] == {PLUGIN[-1]: PLUGIN[-1]}
 
 
 def test_importing_the_plugin_imports_nothing_else():

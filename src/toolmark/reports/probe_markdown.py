@@ -37,7 +37,7 @@ def blocks_markdown(blocks: Iterable[Block]) -> Iterator[str]:
         match block:
             case Line(cells=cells):
                 text = as_text("".join(cell.text for cell in cells).strip())
-                yield f"{text}\\" if text else ""
+                yield f"- {text}" if text else ""
             case Table(columns=columns, rows=rows):
                 yield ""
                 yield from table(
