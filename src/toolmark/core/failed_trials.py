@@ -17,11 +17,11 @@ def why_failed(result: Result) -> tuple[str, ...]:
     scores = result.scores
     if scores is None or result.status == "error":
         return (f"not scored: {result.error or 'no reason is given'}",)
-    return tuple(_reasons(scores))
+    return tuple(_reasons(scores, echo_denied=result.scoring.privacy_echo == "deny"))
 
 
-def _reasons(scores: Scores) -> Iterator[str]:
-    for verdict, what, details in _verdicts(scores):
+def _reasons(scores: Scores, *, echo_denied: bool) -> Iterator[str]:
+    for verdict, what, details in _verdicts(scores, echo_denied=echo_denied):
         if verdict is False:
             cut = " …" if len(details) > _SHOWN else ""
             yield f"{what}: {'; '.join(details[:_SHOWN])}{cut}" if details else what
@@ -35,7 +35,9 @@ def _reasons(scores: Scores) -> Iterator[str]:
         )
 
 
-def _verdicts(scores: Scores) -> Iterator[tuple[bool | None, str, Sequence[str]]]:
+def _verdicts(
+    scores: Scores, *, echo_denied: bool
+) -> Iterator[tuple[bool | None, str, Sequence[str]]]:
     """The verdict, what it says when it is False, and what more is known then."""
     yield scores.json_args_valid, "invalid arguments", scores.calls.errors
     yield scores.multi_call_parity_ok, "not the expected calls", _other_calls(scores)
@@ -43,7 +45,7 @@ def _verdicts(scores: Scores) -> Iterator[tuple[bool | None, str, Sequence[str]]
     yield scores.negative_control_ok, "stated something that no tool had found", ()
     yield scores.clarify_ok, "did not ask back", ()
     yield scores.locale_probe_ok, "a number or date read in another locale", ()
-    yield scores.privacy_ok, "privacy", _breaches(scores)
+    yield scores.privacy_ok, "privacy", _breaches(scores, echo_denied=echo_denied)
     yield not scores.controls_with_integration, "a control with a call or an integration", ()
     yield not scores.unresolved, "a call without a fixture", ()
 
@@ -59,11 +61,11 @@ def _other_calls(scores: Scores) -> tuple[str, ...]:
     return (*found, "in another order") if differences.reordered else tuple(found)
 
 
-def _breaches(scores: Scores) -> tuple[str, ...]:
+def _breaches(scores: Scores, *, echo_denied: bool) -> tuple[str, ...]:
     """Without what was found: personal data do not belong in one more file."""
     kinds = {
         f"{finding.kind} in {finding.where}"
         for finding in scores.privacy.findings
-        if finding.severity in ("high", "medium")
+        if finding.severity in ("high", "medium") and (echo_denied or not finding.echoed)
     }
     return (*sorted(kinds), *(f"invented URL {url}" for url in scores.privacy.invented_urls))
