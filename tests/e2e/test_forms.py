@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import socket
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import NamedTuple
@@ -69,6 +70,20 @@ def test_the_ending_of_the_name_chooses_the_form(toolmark, run, tmp_path):
     assert [row["sample_id"] for row in rows if row["failed"] == "true"] == ["issues-00"]
     assert parquet.read_table(frame).num_rows == len(rows) == 20
     assert report.read_bytes() == (run / "report.json").read_bytes()
+
+
+def test_a141_reporting_opens_no_socket_and_repeats_itself(toolmark, run, monkeypatch, tmp_path):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    endings = ("xml", "md", "csv", "parquet", "json")
+    for name in ("one", "two"):
+        words = [word for ending in endings for word in ("-o", f"{name}.{ending}")]
+        assert toolmark("report", run, *words).returncode == 0
+    for ending in endings:
+        one, two = (tmp_path / f"{name}.{ending}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes(), ending
 
 
 @pytest.mark.parametrize("named", ["results.jsonl", "report.json", "."])

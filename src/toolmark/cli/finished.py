@@ -10,8 +10,10 @@ from toolmark.api import summarize_results
 from toolmark.comparing.opening import REPORT, file_of, is_report
 from toolmark.core.jsontext import NotJson, parse_json
 from toolmark.core.report import Report
+from toolmark.core.trial_keys import ConflictingResults
 from toolmark.errors import BadInput, UsageError
 from toolmark.reports.finished import Finished
+from toolmark.running.conflicts import located
 from toolmark.store.jsonl import LINE_DEPTH, open_input
 from toolmark.store.lines import read_results
 from toolmark.store.problems import typed_problem
@@ -30,11 +32,18 @@ def open_finished(
     if report is None and beside.is_file():
         report = beside
     if report is None:
-        found = msgspec.convert(summarize_results(read_results(path)), Report)
+        found = _summarised(path)
     else:
         found = read_report(report)
         _check_same_run(path, report, found)
     return Finished(report=found, results=path, fail_on_inconclusive=fail_on_inconclusive)
+
+
+def _summarised(path: Path) -> Report:
+    try:
+        return msgspec.convert(summarize_results(read_results(path)), Report)
+    except ConflictingResults as conflict:
+        raise located(conflict, path) from None
 
 
 def read_report(path: Path) -> Report:
