@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,12 +11,14 @@ from toolmark.api import summarize_results
 from toolmark.comparing.opening import REPORT, file_of, is_report
 from toolmark.core.jsontext import NotJson, parse_json
 from toolmark.core.report import Report
+from toolmark.core.results import Result
 from toolmark.core.trial_keys import ConflictingResults
+from toolmark.datasets.schema import metadata_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.reports.finished import Finished
 from toolmark.running.conflicts import located
 from toolmark.store.jsonl import LINE_DEPTH, open_input
-from toolmark.store.lines import read_results
+from toolmark.store.lines import numbered_results, read_results
 from toolmark.store.problems import typed_problem
 
 
@@ -40,10 +43,26 @@ def open_finished(
 
 
 def _summarised(path: Path) -> Report:
+    """By the scores that the lines have. Their metadata decide who is counted for what, and
+    anybody may have edited them."""
+    line = 0
+
+    def checked() -> Iterator[Result]:
+        nonlocal line
+        for line, result in numbered_results(path):
+            problems = metadata_problems(result.metadata)
+            if problems:
+                raise BadInput(f"{path}:{line}: {problems[0]}")
+            yield result
+
     try:
-        return msgspec.convert(summarize_results(read_results(path)), Report)
+        return msgspec.convert(summarize_results(checked()), Report)
     except ConflictingResults as conflict:
         raise located(conflict, path) from None
+    except BadInput as error:
+        if str(error).startswith(f"{path}:"):
+            raise
+        raise BadInput(f"{path}:{line}: {str(error).removeprefix('results: ')}") from None
 
 
 def read_report(path: Path) -> Report:
