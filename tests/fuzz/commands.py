@@ -6,6 +6,7 @@ import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
+from xml.etree import ElementTree
 
 from tests.fuzz.accounting import every_line_named, lines_with_content
 from tests.fuzz.material import Material
@@ -131,6 +132,9 @@ def use_results(material: Material, path: Path) -> None:
     with every_line_named(path, read_results_file, only_first=True):
         called("fixtures suggest", path, "--fixtures", material.fixtures)
     called("show", path, "s1")
+    forms = [path.with_name(f"{path.name}.{ending}") for ending in ("xml", "md", "csv")]
+    called("report", path, *(word for form in forms for word in ("-o", form)))
+    ElementTree.parse(forms[0])  # noqa: S314 - our own file
     called("dataset add", added, "--from-trace", path, "s1", "--fixtures", kept, "--id", path.name)
     read_dataset(added)
     called("run", *words, "--failed-from", path, "--dry-run")

@@ -1,5 +1,7 @@
 """Comparisons as people read them: nothing of a sample's name steers a terminal or a page."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -75,7 +77,7 @@ def test_the_terminal_shows_all_of_it_and_no_control_character():
 def test_markdown_is_a_table_that_no_name_breaks():
     text = comparison_markdown(COMPARISON)
     assert text.startswith("### ❌ Regression: worse: valid\\_call\\_rate\n")
-    assert "<script>" not in text.replace("`\\x1b[31m<script>'/**@me\\n# x\\u202e`", "")
+    assert "<script>" not in re.sub("`[^`]*`", "", text)
     assert "\x1b" not in text
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(tables) == 3

@@ -6,9 +6,15 @@ import argparse
 import sys
 from pathlib import Path
 
+from toolmark.cli.forms import (
+    add_two_forms,
+    append_step_summary,
+    two_forms_of,
+    write_two_forms,
+)
 from toolmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
-from toolmark.comparing.compare import Tools, compare_runs, write_comparison
+from toolmark.comparing.compare import Tools, compare_runs, comparison_bytes
 from toolmark.config import RunConfig, load_config
 from toolmark.core.compare import CompareOptions
 from toolmark.core.compare_records import Comparison, exit_code
@@ -17,7 +23,6 @@ from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.compare_terminal import comparison_blocks, decision_line
 from toolmark.reports.layout import write
 from toolmark.reports.progress import RunProgress
-from toolmark.store.files import atomic_writer, check_writable
 
 DECIDED: Group = {
     "--margin": {
@@ -70,19 +75,14 @@ def build_parser() -> CommandParser:
     parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
-    parser.add_argument(
-        "-o", "--json", type=Path, metavar="FILE", help="write the comparison as JSON"
-    )
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write it for a pull request")
+    add_two_forms(parser, "comparison")
     parser.add_argument("--quiet", action="store_true", help="print only the decision")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    for path in (options.json, options.markdown):
-        if path is not None:
-            check_writable(path)
+    forms = two_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         comparison = compare_runs(
@@ -92,11 +92,8 @@ def main(arguments: list[str]) -> int:
             tools=Tools(config.registry, config.allowlist),
             progress=progress,
         )
-    if options.json is not None:
-        write_comparison(options.json, comparison)
-    if options.markdown is not None:
-        with atomic_writer(options.markdown) as stream:
-            stream.write(comparison_markdown(comparison).encode())
+    write_two_forms(forms, comparison_bytes(comparison), lambda: comparison_markdown(comparison))
+    append_step_summary(lambda: comparison_markdown(comparison))
     return present(comparison, quiet=options.quiet)
 
 

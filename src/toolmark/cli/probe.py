@@ -9,6 +9,12 @@ from typing import TypeVar
 
 import msgspec
 
+from toolmark.cli.forms import (
+    add_two_forms,
+    append_step_summary,
+    two_forms_of,
+    write_two_forms,
+)
 from toolmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
 from toolmark.config import RunConfig, load_config
@@ -31,7 +37,7 @@ from toolmark.probe.spec_file import read_cases, read_spec
 from toolmark.probe.views import probe_of, tools_of
 from toolmark.reports.layout import write
 from toolmark.reports.probe import answer_lines, probe_blocks
-from toolmark.store.files import atomic_writer, check_writable
+from toolmark.reports.probe_markdown import probe_markdown
 from toolmark.store.problems import typed_problem
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -117,7 +123,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
     add_groups(parser, GROUPS)
-    parser.add_argument("-o", "--json", type=Path, metavar="FILE", help="write the report as JSON")
+    add_two_forms(parser, "report")
     parser.add_argument(
         "--out-dir",
         type=Path,
@@ -134,15 +140,13 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    if options.json is not None:
-        check_writable(options.json)
+    forms = two_forms_of(options)
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
     report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
-    if options.json is not None:
-        with atomic_writer(options.json) as stream:
-            stream.write(report_bytes(report))
+    write_two_forms(forms, report_bytes(report), lambda: probe_markdown(report))
+    append_step_summary(lambda: probe_markdown(report))
     write(answer_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     return report.exit_code
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from toolmark.cli.cluster import shard_of_this_process
 from toolmark.cli.compare import DECIDED, options_of
 from toolmark.cli.compare import present as present_comparison
+from toolmark.cli.forms import add_form_options, append_step_summary, forms_of
 from toolmark.cli.options import (
     FLAG,
     GATES,
@@ -29,7 +31,12 @@ from toolmark.cli.reporting import Places, present
 from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
+from toolmark.core.report import Report
 from toolmark.errors import Incomplete
+from toolmark.reports.compare_markdown import comparison_markdown
+from toolmark.reports.finished import Finished
+from toolmark.reports.forms import Wanted, write_forms
+from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
 from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
 from toolmark.running.selection import RESULTS
@@ -83,11 +90,12 @@ def build_parser() -> CommandParser:
         """
         toolmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
         toolmark run --only search-rope-01 --out one.jsonl
-        toolmark run --baseline baseline.jsonl
+        toolmark run --baseline baseline.jsonl --junit junit.xml
         toolmark run --resume
         """,
     )
     add_groups(parser, GROUPS)
+    add_form_options(parser)
     parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
     parser.add_argument("--quiet", action="store_true", help="print only the verdict")
     return parser
@@ -100,19 +108,27 @@ def main(arguments: list[str]) -> int:
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
         return _print_json(dry_run(config))
+    forms = forms_of(options)
     if config.baseline is None:
-        return run_and_present(config, quiet=options.quiet)
+        return run_and_present(config, forms, quiet=options.quiet)
     results_of(Path(config.baseline))  # a missing one is said before hours of running
-    code = run_and_present(config, quiet=options.quiet)
+    code = run_and_present(config, forms, quiet=options.quiet)
     if code in (INTERRUPTED, Incomplete.exit_code):
         print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
         return code
     return min(code, compare_with_baseline(config, quiet=options.quiet), key=BY_URGENCY.index)
 
 
-def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
+def run_and_present(
+    config: RunConfig, forms: Sequence[Wanted] = (), *, quiet: bool, more: Sequence[str] = ()
+) -> int:
+    def publish(report: Report, results: Path | None = None) -> None:
+        publish_report(report, results, config, forms)
+
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress)
+        outcome = run(config, progress=progress, unfinished=publish)
+    is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
+    publish(outcome.report, Path(str(config.out)) if is_whole else None)
     places = Places(
         results=config.out,
         report=config.report,
@@ -124,6 +140,18 @@ def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = (
     return outcome.exit_code
 
 
+def publish_report(
+    report: Report, results: Path | None, config: RunConfig, forms: Sequence[Wanted]
+) -> None:
+    """The forms that were asked for, and the step summary. Only a whole run has results: what
+    stands at `out` otherwise is an older one's."""
+    finished = Finished(
+        report=report, results=results, fail_on_inconclusive=config.fail_on_inconclusive
+    )
+    write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
+    append_step_summary(lambda: report_markdown(finished))
+
+
 def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
     """The new results against the baseline; written beside the report."""
     comparison = compare_runs(
@@ -133,6 +161,7 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
         tools=Tools(config.registry, config.allowlist),
     )
     write_comparison(Path(str(config.report)).with_name(COMPARISON), comparison)
+    append_step_summary(lambda: comparison_markdown(comparison))
     return present_comparison(comparison, quiet=quiet)
 
 

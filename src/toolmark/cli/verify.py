@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
+from toolmark.cli.forms import add_form_options, forms_of
 from toolmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
 from toolmark.config import RunConfig, load_config
+from toolmark.reports.finished import Finished
+from toolmark.reports.forms import write_forms
 from toolmark.reports.progress import RunProgress
 from toolmark.verifying.verify import verify
 
@@ -42,6 +46,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)
+    add_form_options(parser)
     parser.add_argument("--quiet", action="store_true", help="print only the verdict")
     return parser
 
@@ -49,8 +54,15 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     config = _config_of(options)
+    forms = forms_of(options, has_trials=config.out is not None)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         outcome = verify(config, progress=progress)
+    finished = Finished(
+        report=outcome.report,
+        results=None if config.out is None else Path(config.out),
+        fail_on_inconclusive=config.fail_on_inconclusive,
+    )
+    write_forms(finished, forms)
     places = Places(
         results=config.out,
         report=config.report,

@@ -67,9 +67,12 @@ def compare_runs(
 
 
 def write_comparison(path: Path, comparison: Comparison) -> None:
-    text = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
     with atomic_writer(path) as stream:
-        stream.write(text + b"\n")
+        stream.write(comparison_bytes(comparison))
+
+
+def comparison_bytes(comparison: Comparison) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
 
 
 def _side(

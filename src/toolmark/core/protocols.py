@@ -94,12 +94,14 @@ class Runner(Protocol):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How far a run is, after each trial."""
+    """How far a run is, after each trial. `resumed` of the finished ones were done before; a
+    `total` that is not above `finished` is not known."""
 
     finished: int
     total: int
     misses: int = 0
     errors: int = 0
+    resumed: int = 0
 
 
 Progress = Callable[[Standing], None]

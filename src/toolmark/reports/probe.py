@@ -22,16 +22,21 @@ DECISIONS: dict[Decision, tuple[str, Style]] = {
 
 
 def probe_blocks(report: ProbeReport) -> Iterator[Block]:
-    for one in report.results:
-        yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
-    if not report.results:
-        yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
-    yield from _null_lines(report.nulls)
+    yield from result_blocks(report)
     yield from (line(f"warning: {text}", "warn", indent=2) for text in report.warnings)
     if report.comparison is not None:
         yield line()
         yield line("the whole dataset, base (A) against tuned (B)", "strong")
         yield from comparison_blocks(report.comparison)
+
+
+def result_blocks(report: ProbeReport) -> Iterator[Block]:
+    """What the probes and their nulls found."""
+    for one in report.results:
+        yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
+    if not report.results:
+        yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
+    yield from _null_lines(report.nulls)
 
 
 def answer_lines(report: ProbeReport) -> Iterator[Line]:

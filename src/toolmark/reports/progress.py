@@ -6,6 +6,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+import msgspec
+
 from toolmark.core.protocols import Standing
 from toolmark.reports.layout import wants_colour
 
@@ -31,17 +33,17 @@ class RunProgress:
 
     def __call__(self, standing: Standing) -> None:
         now = time.monotonic()
-        finished, total = standing.finished, standing.total
-        if self._silent or (now - self._shown < self._pause and finished < total):
+        if standing.finished == standing.resumed:
+            self._started = now  # what was done before says nothing about the pace
+        if self._silent or now - self._shown < self._pause:
             return
         self._shown = now
+        pace = pace_of(standing, now - self._started)
         if self._is_bar:
-            self._draw(standing)
-        elif now - self._started >= self._pause:
-            rate = finished / (now - self._started)
-            left = f"about {(total - finished) / rate:.0f} s left"
-            text = f"{finished} of {total} trials, {rate:.1f}/s, {left}{_troubles(standing)}"
-            print(text, file=self._stream, flush=True)
+            self._draw(standing, pace)
+        else:
+            done = f"{standing.finished} of {standing.total}" if pace.left else standing.finished
+            print(f"{done} trials{_said(pace, standing)}", file=self._stream, flush=True)
 
     def __enter__(self) -> Self:
         return self
@@ -55,23 +57,42 @@ class RunProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def _draw(self, standing: Standing) -> None:
+    def _draw(self, standing: Standing, pace: Pace) -> None:
+        total = standing.total if pace.left else None
         if self._bar is None or self._task is None:
             self._bar = _bar_on(self._stream)
-            self._task = self._bar.add_task("trials", total=standing.total, rate=0.0, troubles="")
+            self._task = self._bar.add_task("trials", total=total, said="")
             self._bar.start()
         self._bar.update(
-            self._task,
-            completed=standing.finished,
-            total=standing.total,
-            rate=standing.finished / max(time.monotonic() - self._started, 1e-9),
-            troubles=_troubles(standing),
+            self._task, completed=standing.finished, total=total, said=_said(pace, standing)
         )
 
 
-def _troubles(standing: Standing) -> str:
+class Pace(msgspec.Struct, frozen=True):
+    """Trials a second, and how long the rest takes at that; None: not known."""
+
+    rate: float
+    left: str | None
+
+
+def pace_of(standing: Standing, seconds: float) -> Pace:
+    rate = (standing.finished - standing.resumed) / max(seconds, 1e-9)
+    remaining = standing.total - standing.finished
+    if remaining <= 0 or not rate:
+        return Pace(rate, None)
+    minutes, rest = divmod(round(remaining / rate), 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return Pace(rate, clock)
+
+
+def _said(pace: Pace, standing: Standing) -> str:
+    parts = [f"{pace.rate:.1f}/s"]
+    if pace.left is not None:
+        parts.append(f"{pace.left} left")
     found = {"misses": standing.misses, "errors": standing.errors}
-    return "".join(f", {count} {what}" for what, count in found.items() if count)
+    parts += [f"{count} {what}" for what, count in found.items() if count]
+    return "".join(f", {part}" for part in parts)
 
 
 def _bar_on(stream: TextIO) -> Progress:
@@ -81,15 +102,12 @@ def _bar_on(stream: TextIO) -> Progress:
         MofNCompleteColumn,
         Progress,
         TextColumn,
-        TimeRemainingColumn,
     )
 
     return Progress(
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:.1f}/s"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[troubles]}"),
+        TextColumn("trials{task.fields[said]}"),
         console=Console(file=stream, highlight=False),
         transient=True,
     )

@@ -136,15 +136,43 @@ def _pieces(
         if low >= high:
             continue
         yield answer[place:low].decode("utf-8", "replace"), "plain"
-        yield answer[low:high].decode("utf-8", "replace"), _span_style(span)
+        yield from _span_pieces(answer, span, low, high)
         place = high
     yield answer[place:end].decode("utf-8", "replace"), "plain"
 
 
-def _span_style(span: SpanScore) -> Style:
+def _span_pieces(
+    answer: bytes, span: SpanScore, low: int, high: int
+) -> Iterator[tuple[str, Style]]:
+    """A span between marks, and in it the values with and without evidence. What a colour says to
+    one reader, the marks say to another."""
     if not span.scored:
-        return "quiet"
-    return "grounded" if span.good else "ungrounded"
+        yield answer[low:high].decode("utf-8", "replace"), "quiet"
+        return
+    style: Style = "grounded" if span.good else "ungrounded"
+    before, after = ("[+", "+]") if span.good else ("[-", "-]")
+    yield before, style
+    place = low
+    for start, end, label in _values(span):
+        if place <= start < end <= high:
+            yield answer[place:start].decode("utf-8", "replace"), style
+            yield answer[start:end].decode("utf-8", "replace"), label
+            place = end
+    yield answer[place:high].decode("utf-8", "replace"), style
+    yield after, style
+
+
+def _values(span: SpanScore) -> list[tuple[int, int, Style]]:
+    """Where in the answer something stands that a result proves, or that none does."""
+    proved: set[tuple[int, int, Style]] = {
+        (match.start, match.end, "supported") for match in span.matches
+    }
+    invented: set[tuple[int, int, Style]] = {
+        (value.start, value.end, "unsupported")
+        for value in span.values
+        if value.label == "unsupported"
+    }
+    return sorted(proved | invented)
 
 
 def _evidence(result: Result) -> Iterator[Block]:
@@ -157,7 +185,8 @@ def _evidence(result: Result) -> Iterator[Block]:
     rows = tuple(row for span in scores.spans for row in _span_rows(answer, span))
     yield line()
     yield line("[+…+] counts as grounded, [-…-] does not", "quiet")
-    yield Table(("bytes", "in the answer", "is", "call", "path", "value", "strict"), rows)
+    columns = ("bytes", "in the answer", "is", "call", "path", "value", "strict")
+    yield Table(columns, rows, elastic=frozenset({1, 4, 5}))
 
 
 def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
@@ -190,7 +219,7 @@ def _excerpt(value: Json, quoted: str) -> str:
     if len(text) <= SHOWN_VALUE:
         return one_line(text)
     place = max(0, text.casefold().find(quoted.casefold()))
-    start = max(0, place - SHOWN_VALUE // 3)
+    start = max(0, place - SHOWN_VALUE // 6)
     end = start + SHOWN_VALUE
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
 

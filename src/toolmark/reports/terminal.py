@@ -69,6 +69,17 @@ def bound_text(op: Op, bound: Number) -> str:
     return f"{op} {bound:g}"
 
 
+def gate_text(outcome: GateOutcome) -> str:
+    """What a gate saw and wanted, in one line."""
+    low = ", the low end of the interval" if outcome.compared == "ci_95_low" else ""
+    value = f"{rounded(outcome.value, outcome.bound)}{low}"
+    wanted = bound_text(outcome.op, outcome.bound)
+    loosened = ", LOOSENED" if outcome.loosened else ""
+    about = f"n {outcome.n}, {_policy(outcome)}, from {outcome.source}{loosened}"
+    reason = f"; {outcome.reason}" if outcome.reason else ""
+    return f"{outcome.name} is {value}; wanted {wanted} ({about}){reason}"
+
+
 def interval(metric: Metric | None) -> str:
     if metric is None or metric.ci_95 is None:
         return ""
@@ -77,36 +88,42 @@ def interval(metric: Metric | None) -> str:
 
 
 def verdict_line(report: Report) -> Line:
+    style = VERDICT_STYLE[report.verdict]
+    return Line((Cell(report.verdict.upper(), style), Cell(f"  {verdict_text(report)}")))
+
+
+def verdict_text(report: Report) -> str:
     """A pass is counted, since the reason would list most gates; all else says its reason."""
-    reason = report.verdict_reason
-    if report.verdict == "pass":
-        found = Counter(outcome.status for outcome in report.gates)
-        reason = f"{found['pass']} gates passed, {found['warn']} warn, {found['inconclusive']} open"
-    return Line((Cell(report.verdict.upper(), VERDICT_STYLE[report.verdict]), Cell(f"  {reason}")))
+    if report.verdict != "pass":
+        return report.verdict_reason
+    found = Counter(outcome.status for outcome in report.gates)
+    return f"{found['pass']} gates passed, {found['warn']} warn, {found['inconclusive']} open"
 
 
-def _verdict(report: Report) -> Iterator[Block]:
+def counts_text(report: Report) -> Iterator[str]:
+    """Samples, trials and, where there are any, spans: a sentence each."""
     counts = report.counts
-    yield verdict_line(report)
-    kinds = (
-        f"{counts.eligible} eligible, {counts.controls} controls, "
+    yield (
+        f"{counts.samples} samples: {counts.eligible} eligible, {counts.controls} controls, "
         f"{counts.negative_controls} negative controls, {counts.clarify} clarify, "
         f"{counts.unclassified} unclassified"
     )
-    yield line(f"{counts.samples} samples: {kinds}", indent=2)
-    yield line(
+    yield (
         f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
-        f"{counts.unresolved} samples with a call without a fixture",
-        indent=2,
+        f"{counts.unresolved} samples with a call without a fixture"
     )
     grounding = report.grounding
     if grounding.spans:
         values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
-        yield line(
+        yield (
             f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
-            f"({grounding.grounded_strict} strictly); values: {values}",
-            indent=2,
+            f"({grounding.grounded_strict} strictly); values: {values}"
         )
+
+
+def _verdict(report: Report) -> Iterator[Block]:
+    yield verdict_line(report)
+    yield from (line(text, indent=2) for text in counts_text(report))
     for warning in report.warnings:
         yield line(f"warning: {warning}", "warn", indent=2)
 

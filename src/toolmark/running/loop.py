@@ -48,6 +48,7 @@ class TrialLoop:
         self._interrupts = interrupts
         self._progress = progress
         self._finished = 0
+        self._resumed = 0
         self._skipped = 0
         self._errors = 0
         self._lost_in_a_row = 0
@@ -81,6 +82,7 @@ class TrialLoop:
             if problems:
                 raise journal.not_ours(problems[0], line)
             with self._interrupts.deferred():
+                self._resumed += 1
                 try:
                     self._count(result)
                 except BadInput as error:
@@ -206,7 +208,11 @@ class TrialLoop:
         self._errors += result.status == "error"
         self._misses += 0 if result.scores is None else result.scores.calls.misses
         if self._progress is not None:
-            self._progress(Standing(self._finished, self._setup.trials, self._misses, self._errors))
+            self._progress(
+                Standing(
+                    self._finished, self._setup.trials, self._misses, self._errors, self._resumed
+                )
+            )
 
 
 def _journal_of(setup: Setup, out: Path) -> Journal:

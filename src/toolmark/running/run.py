@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -121,9 +121,11 @@ def run(
     *,
     progress: Progress | None = None,
     open_runner: RunnerFactory | None = None,
+    unfinished: Callable[[Report], None] | None = None,
 ) -> RunOutcome:
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
-    is finished and exit code 130. `open_runner` None: by the name that the config says."""
+    is finished and exit code 130. `open_runner` None: by the name that the config says.
+    `unfinished` is given the report of a run that infrastructure ended, before that is raised."""
     started = time.perf_counter()
     with Interrupts() as interrupts:
         with prepared(config, open_runner) as setup:
@@ -147,6 +149,8 @@ def run(
             # first failure is the one to tell.
             with suppress(OutputFailed):
                 _write_wanted(setup.config, report)
+                if unfinished is not None:
+                    unfinished(report)
             raise ending
         _write_wanted(setup.config, report)
         if setup.config.out is not None and setup.config.num_shards > 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from toolmark.config import RunConfig
+from toolmark.core.failed_trials import why_failed
 from toolmark.core.identity import shard_of
 from toolmark.core.results import Result
 from toolmark.core.samples import Sample
@@ -17,7 +18,6 @@ from toolmark.datasets.reader import Dataset
 from toolmark.errors import UsageError
 from toolmark.store.lines import read_results
 
-PASSING_F1 = 0.90
 RESULTS = "results.jsonl"
 
 
@@ -89,21 +89,7 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
 
 def has_failed(result: Result) -> bool:
     """Whether a person who asks for the failed samples wants to see this one again."""
-    scores = result.scores
-    if scores is None or result.status == "error":
-        return True
-    verdicts = (
-        scores.json_args_valid,
-        scores.multi_call_parity_ok,
-        scores.recovered,
-        scores.negative_control_ok,
-        scores.clarify_ok,
-        scores.locale_probe_ok,
-        scores.privacy_ok,
-    )
-    if False in verdicts or scores.controls_with_integration or scores.unresolved:
-        return True
-    return scores.kind == "eligible" and scores.lax.f1 < PASSING_F1 - 1e-9
+    return bool(why_failed(result))
 
 
 def _wanted_ids(config: RunConfig) -> frozenset[str] | None:

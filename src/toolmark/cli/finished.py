@@ -1,0 +1,100 @@
+"""A run that somebody names: its report and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolmark.api import summarize_results
+from toolmark.comparing.opening import REPORT, file_of, is_report
+from toolmark.core.jsontext import NotJson, parse_json
+from toolmark.core.report import Report
+from toolmark.core.results import Result
+from toolmark.core.trial_keys import ConflictingResults
+from toolmark.datasets.schema import metadata_problems
+from toolmark.errors import BadInput, UsageError
+from toolmark.reports.finished import Finished
+from toolmark.running.conflicts import located
+from toolmark.store.jsonl import LINE_DEPTH, open_input
+from toolmark.store.lines import numbered_results, read_results
+from toolmark.store.problems import typed_problem
+
+
+def open_finished(
+    run: Path, report: Path | None = None, *, fail_on_inconclusive: bool = False
+) -> Finished:
+    """`run`: a results file, a report, or a folder. `report`: the report of those results."""
+    path = file_of(run)
+    if is_report(path):
+        if report is not None:
+            raise UsageError(f"--report: {path} is a report already: give one of them")
+        return Finished(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
+    beside = path.with_name(REPORT)
+    if report is None and beside.is_file():
+        report = beside
+    if report is None:
+        found = _summarised(path)
+    else:
+        found = read_report(report)
+        _check_same_run(path, report, found)
+    return Finished(report=found, results=path, fail_on_inconclusive=fail_on_inconclusive)
+
+
+def _summarised(path: Path) -> Report:
+    """By the scores that the lines have. Their metadata decide who is counted for what, and
+    anybody may have edited them."""
+    line = 0
+
+    def checked() -> Iterator[Result]:
+        nonlocal line
+        for line, result in numbered_results(path):
+            problems = metadata_problems(result.metadata)
+            if problems:
+                raise BadInput(f"{path}:{line}: {problems[0]}")
+            yield result
+
+    try:
+        return msgspec.convert(summarize_results(checked()), Report)
+    except ConflictingResults as conflict:
+        raise located(conflict, path) from None
+    except BadInput as error:
+        if str(error).startswith(f"{path}:"):
+            raise
+        raise BadInput(f"{path}:{line}: {str(error).removeprefix('results: ')}") from None
+
+
+def read_report(path: Path) -> Report:
+    with open_input(path) as stream:
+        data = stream.read()
+    try:
+        value = parse_json(data.removeprefix(b"\xef\xbb\xbf"), max_depth=LINE_DEPTH)
+        return msgspec.convert(value, Report)
+    except NotJson as error:
+        raise BadInput(f"{path}: {error}") from None
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: is no report of a run: {typed_problem(error)}") from None
+
+
+def _check_same_run(results: Path, path: Path, report: Report) -> None:
+    """Two files in one folder need not belong together."""
+    trials, of_report = 0, report.header
+    for result in read_results(results):
+        trials += 1
+        of_line = result.fingerprints
+        for name in ("dataset_sha256", "model_fingerprint", "runner_fingerprint"):
+            known = getattr(of_report, name)
+            if known is not None and getattr(of_line, name) not in (None, known):
+                raise _other_run(results, path, f"{name} differs")
+    if trials != report.counts.trials:
+        raise _other_run(
+            results, path, f"{trials} trials, the report counts {report.counts.trials}"
+        )
+
+
+def _other_run(results: Path, report: Path, why: str) -> BadInput:
+    return BadInput(
+        f"{results}: {why}: {report} is of another run; name the right one with --report,"
+        " or score the results again: toolmark score"
+    )

@@ -1,0 +1,55 @@
+"""`toolmark report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolmark.cli.finished import open_finished
+from toolmark.cli.forms import add_form_options, forms_of
+from toolmark.cli.parser import CommandParser
+from toolmark.errors import UsageError
+from toolmark.reports.forms import write_forms
+from toolmark.reports.neutral import one_line
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "report",
+        """
+        Write the report of a run in another form: JUnit XML (.xml) with a case for each gate and
+        each failing trial, Markdown (.md) for a pull request, CSV or Parquet with a row for each
+        trial, JSON. Nothing is run and nothing is scored again. Beside a results file its
+        report.json is read; where there is none, the lines are judged by the shipped gates. A
+        report alone has no trials: JUnit and Markdown then name the samples behind each gate.
+        """,
+        """
+        toolmark report runs/results.jsonl -o junit.xml -o summary.md
+        toolmark report runs -o trials.csv
+        toolmark report report.json --junit junit.xml --fail-on-inconclusive
+        """,
+    )
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="results file, report, or the folder of a run"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="the report of these results (beside them)"
+    )
+    add_form_options(parser)
+    parser.add_argument(
+        "--fail-on-inconclusive", action="store_true", help="JUnit: open gates are errors"
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    forms = forms_of(options)
+    if not forms:
+        raise UsageError("-o: in which form? Give -o FILE, --junit FILE or --markdown FILE")
+    finished = open_finished(
+        options.run, options.report, fail_on_inconclusive=options.fail_on_inconclusive
+    )
+    write_forms(finished, forms)
+    for form in forms:
+        print(one_line(str(form.path)))
+    return 0
