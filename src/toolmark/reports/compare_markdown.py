@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from toolmark.core.compare_records import Compared, Comparison, Listed
 from toolmark.reports.compare_terminal import (
+    CHECK_WORD,
     GROUPS,
     LONGEST_ID,
+    check_leads,
+    check_text,
     counted,
     facts,
     interval,
@@ -23,6 +26,7 @@ _WORDS = {
     "inconclusive": "⚠️ Inconclusive",
     "non_inferior": "✅ Not worse",
 }
+_CHECK_SIGN = {True: "✅", False: "❌", None: "⚠️"}
 _NUMBERS = ("A", "B", "B − A", "95 % interval", "n", "worse / better")
 
 
@@ -31,7 +35,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
-    yield f"### {_WORDS[comparison.decision]}: {_text(comparison.decision_reason)}"
+    yield f"### {_headline(comparison)}"
     yield ""
     yield from (f"- {_text(fact)}" for fact in facts(comparison))
     yield from (f"- **warning:** {_text(warning)}" for warning in comparison.warnings)
@@ -57,6 +61,14 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     )
     for title, field in GROUPS.items():
         yield from _folded(f"By {title}", _group(title, getattr(comparison, field)))
+
+
+def _headline(comparison: Comparison) -> str:
+    check = comparison.point_check
+    if check is not None and check_leads(comparison):
+        word = CHECK_WORD[check.ok][0].capitalize()
+        return f"{_CHECK_SIGN[check.ok]} {word}: {_text(check_text(check))}"
+    return f"{_WORDS[comparison.decision]}: {_text(comparison.decision_reason)}"
 
 
 def _row(one: Compared) -> tuple[str, ...]:
