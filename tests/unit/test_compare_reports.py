@@ -84,7 +84,9 @@ def test_a_point_check_leads_unless_the_tests_found_a_regression(ok, word, sign)
     assert text.startswith(f"POINT CHECK {word}  f1 differs by 0.010, 0.03 is allowed")
     assert "\n  the tests: inconclusive; open: f1\n" in text
     assert "INCONCLUSIVE" not in text
-    assert comparison_markdown(asked).startswith(f"### {sign} Point check {word.lower()}: f1 differs")
+    assert comparison_markdown(asked).startswith(
+        f"### {sign} Point check {word.lower()}: f1 differs"
+    )
 
 
 def test_markdown_is_a_table_that_no_name_breaks():
