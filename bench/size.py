@@ -130,6 +130,26 @@ def _record_rows(kind: str) -> Iterator[Row]:
         yield f"MB: score {SIZE:,} results, {kind} ids", f"{again.peak_mb:.0f}", "<= 150"
         foreign = _toolmark("score", "--quiet", whole / "answers.jsonl")
         yield f"MB: score {SIZE:,} answers, {kind} ids", f"{foreign.peak_mb:.0f}", "<= 150"
+        yield from _compare_rows(whole / "results.jsonl", kind)
+
+
+def _compare_rows(results: Path, kind: str) -> Iterator[Row]:
+    """Against a model that gives up on every twentieth question."""
+    worse = results.with_name("worse.jsonl")
+    with results.open("rb") as lines, worse.open("wb") as made:
+        for number, line in enumerate(lines):
+            changes: dict[str, object] = {
+                "model_output": "I do not know.",
+                "turns": [],
+                "spans": [],
+            }
+            gives_up = number % 20 == 0
+            made.write(
+                json.dumps({**json.loads(line), **changes}).encode() + b"\n" if gives_up else line
+            )
+    used = _toolmark("compare", "--quiet", results, worse)
+    yield f"MB: compare {SIZE:,} pairs, {kind} ids", f"{used.peak_mb:.0f}", "<= 300"
+    yield f"CPU s: compare {SIZE:,} pairs, {kind} ids", f"{used.cpu_seconds:.0f}", ""
 
 
 def _fixture_rows() -> Iterator[Row]:

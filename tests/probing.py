@@ -7,15 +7,22 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.local_models import FULL_TEMPLATE, chain_model
+from tests.local_models import FULL_TEMPLATE, PLAIN_TEMPLATE, chain_model
 
 KINDS = ("<|a|>", "<|b|>")
-# The last token of a prompt says of which kind its question is, or that a result came.
-KIND_TEMPLATE = FULL_TEMPLATE.replace(
-    "<|start|>assistant\n{% endif %}",
-    "<|start|>assistant\n{{ '<|t|>' if messages[-1].role == 'tool' else"
-    " '<|a|>' if '<|a|>' in messages[-1].content else '<|b|>' }}{% endif %}",
-)
+
+
+def by_kind(template: str) -> str:
+    """The last token of a prompt says of which kind its question is, or that a result came."""
+    return template.replace(
+        "<|start|>assistant\n{% endif %}",
+        "<|start|>assistant\n{{ '<|t|>' if messages[-1].role == 'tool' else"
+        " '<|a|>' if '<|a|>' in messages[-1].content else '<|b|>' }}{% endif %}",
+    )
+
+
+KIND_TEMPLATE = by_kind(FULL_TEMPLATE)
+WITHOUT_TOOLS = by_kind(PLAIN_TEMPLATE)  # as many in the wild: drops `tools` without a word
 SPEC = {
     "name": "web.search",
     "description": "Search.",
@@ -34,11 +41,11 @@ TALK = "I would rather talk."
 SAID = (GOOD, OTHER, WRONG, BROKEN, TALK)
 
 
-def probed_model(folder: Path, a: str, b: str) -> Path:
+def probed_model(folder: Path, a: str, b: str, template: str = KIND_TEMPLATE) -> Path:
     """Says `a` to questions of the first kind and `b` to those of the second."""
     chain = {"<|a|>": a, "<|b|>": b, "<|t|>": TALK}
     known = {**chain, **dict.fromkeys(SAID, "<|end|>")}
-    return chain_model(folder, known, template=KIND_TEMPLATE)
+    return chain_model(folder, known, template=template)
 
 
 def steering_adapter(folder: Path, base: Path, changes: Mapping[str, str]) -> Path:

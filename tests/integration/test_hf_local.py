@@ -304,6 +304,24 @@ def test_an_adapter_that_changes_nothing_or_has_another_base_is_a_warning(
     assert any("made for org/another-7b" in one for one in warnings)
 
 
+@pytest.mark.parametrize(
+    ("base", "warns"), [("babbling", False), ("other", True), ("a-name", False), ("o/a-name", True)]
+)
+def test_the_base_of_an_adapter_is_told_by_its_weights(
+    world, babbling, adapter, models, tmp_path, monkeypatch, base, warns
+):
+    """A copy under another name is the same model, another model in the place that the adapter
+    names is not; a bare name says nothing."""
+    monkeypatch.chdir(models)
+    random_model(models / "other", seed=9)
+    copied, named = tmp_path / "copied", tmp_path / "named"
+    shutil.copytree(babbling, copied)
+    shutil.copytree(adapter, named)
+    edit_json(named / "adapter_config.json", base_model_name_or_path=base)
+    warnings = world.run(copied, adapter=str(named), limit=1, max_turns=1).warnings
+    assert any(f"made for {base}" in one for one in warnings) is warns
+
+
 def test_prompts_and_answers_beyond_the_context_are_the_models_outcome(models):
     short = random_model(models / "short", max_position_embeddings=60)
     with opened(short, max_tokens=None) as runner:

@@ -27,7 +27,7 @@ def test_the_shipped_model_scores_alike_served_and_local(tmp_path):
         check=False,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "point check ok" in finished.stdout
+    assert "POINT CHECK OK" in finished.stdout
 
 
 def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):

@@ -13,6 +13,7 @@ from tests.probing import (
     OTHER,
     SPEC,
     TALK,
+    WITHOUT_TOOLS,
     WRONG,
     cases,
     probed_model,
@@ -521,6 +522,23 @@ def test_tools_that_are_not_in_the_prompt_are_an_error(probe, able, world):
     report = probe(*flags, code=1)
     assert report["comparison"] is None
     assert probe.answer.startswith("ERROR  the tools are not in the prompt of case 's00'")
+
+
+def test_a_template_that_drops_the_tools_gets_them_in_a_block_of_text(probe, models):
+    """The template takes `tools` and writes nothing of it: without the check of the prompt both
+    views would be asked for a tool that they cannot know."""
+    deaf = probed_model(models / "deaf", GOOD, GOOD, WITHOUT_TOOLS)
+    report = probe.adapted(deaf, steered(deaf, a=OTHER), cases(4), "--nulls", 0)
+    assert report["views"]["runner"]["tools_block"] == "fallback"
+    assert result_of(report)["decision"] == "no_regression"
+
+
+def test_a_template_that_has_no_room_for_tools_is_refused(probe, models):
+    """It keeps the last line of what is said, so that no block of text gets through either."""
+    short = WITHOUT_TOOLS.replace("{{ message.content }}", "{{ message.content.split('\\n')[-1] }}")
+    deaf = probed_model(models / "last-line", GOOD, GOOD, short)
+    probe.adapted(deaf, steered(deaf, a=OTHER), cases(2), code=2)
+    assert "its chat template takes no conversation with tools" in probe.err
 
 
 def test_the_dataset_of_a_settings_file_is_not_probed_unasked(probe, able):

@@ -290,3 +290,22 @@ def test_the_result_is_plain_json_for_everybody(demo):
     run(demo)
     plain = msgspec.to_builtins(score_file(demo["out"]).report)
     assert json.loads(json.dumps(plain))["verdict"] == "pass"
+
+
+def test_recorded_misses_are_no_misses_of_these_fixtures(project, tmp_path):
+    """Of results that are replayed nothing is looked up: neither hits nor misses count, but a
+    trial with a recorded miss stays unresolved and the miss is listed."""
+    fixtures = sorted(project.fixtures.glob("*.jsonl"))
+    lines = fixtures[0].read_text("utf-8").splitlines(keepends=True)
+    fixtures[0].write_text("".join(lines[:-2]), "utf-8")
+    first = project.run().report
+    assert first.misses.count == 1  # the other is of a control
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_bytes(project.out.read_bytes())
+    second = project.run(model=str(recorded)).report
+    assert second.metrics["fixture_hit_rate"].value is None
+    assert (second.counts.unresolved, second.misses) == (first.counts.unresolved, first.misses)
+    hits = next(gate for gate in second.gates if gate.name == "fixture_hit_rate")
+    assert hits.status != "pass"
+    again = score_file(recorded, {}).report  # scored again, not replayed: those were looked up
+    assert again.metrics["fixture_hit_rate"] == first.metrics["fixture_hit_rate"]

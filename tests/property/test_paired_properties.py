@@ -77,7 +77,7 @@ def test_a_decision_follows_from_its_numbers(values, yes_no, seed):
     found = rulings({"m": pairs}, margin=0.03, seed=seed)
     ruling = found["m"]
     assert ruling.p == ruling.p_adjusted == p_worse(pairs, seed)
-    assert ruling.bound == lower_bound(pairs, seed)
+    assert ruling.bound == lower_bound(pairs)
     assert ruling.bound <= math.fsum(values) / len(values) + SAME
     if ruling.decision == "regression":
         assert ruling.p <= 0.05
@@ -87,6 +87,17 @@ def test_a_decision_follows_from_its_numbers(values, yes_no, seed):
     assert rulings({"m": pairs}, margin=0.03, seed=seed, open_reason="x")["m"].decision == (
         "inconclusive"
     )
+
+
+@given(gains, st.sampled_from([1.0, 0.5, 0.01]))
+def test_the_bound_of_a_mean_is_never_nearer_to_it_than_n_allows(values, scale):
+    values = [scale * value for value in values]
+    alike = tango(0, 0, len(values), Z_ONE_SIDED)[0]
+    mean = math.fsum(values) / len(values)
+    assert -1 <= lower_bound(Pairs(values, False)) <= max(-1, mean + alike) + SAME
+    # Yes or no in disguise: never a bolder claim than for rates.
+    whole = [float(round(value)) for value in values]
+    assert lower_bound(Pairs(whole, False)) <= lower_bound(Pairs(whole, True)) + SAME
 
 
 @given(flags, st.floats(-1, 1))

@@ -69,9 +69,26 @@ def test_the_terminal_shows_all_of_it_and_no_control_character():
         "exploratory (not tested)",
         "left out: 2000 added, 0 removed, 1 changed samples",
         "n5 and 1994 more",
-        "point check EXCEEDED: integration_f1_macro_lax differs by 0.0300004",
+        "point check exceeded: integration_f1_macro_lax differs by 0.0300004",
     ):
         assert part in text, text
+
+
+@pytest.mark.parametrize(
+    ("ok", "word", "sign"), [(True, "OK", "✅"), (False, "EXCEEDED", "❌"), (None, "NOT COMPUTABLE", "⚠️")]
+)  # fmt: skip
+def test_a_point_check_leads_unless_the_tests_found_a_regression(ok, word, sign):
+    check = PointCheck(metric="f1", delta=0.01, limit=0.03, ok=ok)
+    asked = msgspec.structs.replace(
+        COMPARISON, decision="inconclusive", decision_reason="open: f1", point_check=check
+    )
+    text = plain_text(comparison_blocks(asked))
+    assert text.startswith(f"POINT CHECK {word}  f1 differs by 0.010, 0.03 is allowed")
+    assert "\n  the tests: inconclusive; open: f1\n" in text
+    assert "INCONCLUSIVE" not in text
+    assert comparison_markdown(asked).startswith(
+        f"### {sign} Point check {word.lower()}: f1 differs"
+    )
 
 
 def test_markdown_is_a_table_that_no_name_breaks():

@@ -43,7 +43,7 @@ def rulings(
     ps = {name: p for name, pairs in primary.items() if (p := p_worse(pairs, seed)) is not None}
     adjusted = dict(zip(ps, holm(list(ps.values())), strict=True))
     return {
-        name: _ruling(pairs, ps[name], adjusted[name], margin, seed, open_reason)
+        name: _ruling(pairs, ps[name], adjusted[name], margin, open_reason)
         if name in ps
         else Ruling(reason="no pair has a value")
         for name, pairs in primary.items()
@@ -69,9 +69,9 @@ def decided(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
 
 
 def _ruling(
-    pairs: Pairs, p: float, adjusted: float, margin: float, seed: int, open_reason: str | None
+    pairs: Pairs, p: float, adjusted: float, margin: float, open_reason: str | None
 ) -> Ruling:
-    bound = lower_bound(pairs, seed)
+    bound = lower_bound(pairs)
     decision: Decision = "inconclusive"
     reason = open_reason
     if open_reason is None:

@@ -79,7 +79,7 @@ class Listing:
                 entry = ErrorTrial(result.sample_id, result.trial, result.error)
                 self._errors.add(result.index, result.trial, 0, entry)
             return
-        if scores.calls.misses:
+        if scores.unresolved:
             self._add_misses(result)
         if scores.privacy.findings or scores.privacy.invented_urls:
             self._add_findings(scores)

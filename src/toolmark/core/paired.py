@@ -14,8 +14,6 @@ import msgspec
 from toolmark.core.stats import (
     BOOTSTRAP_LIMIT,
     Z_ONE_SIDED,
-    Observed,
-    bounds_one_sided,
     resampled,
     seeded,
     sums_by_cluster,
@@ -76,25 +74,39 @@ def p_worse(pairs: Pairs, seed: int) -> float | None:
     sums = _unit_sums(pairs)
     if procedure_of(pairs) == "sign_flip":
         return sign_flip(sums, seed)
-    # The bootstrap alone is too sure of itself where samples are few.
+    # The bootstrap alone is too sure of itself where few samples differ; the flips are exact.
     return max(bootstrap_p(pairs.gains, seed), sign_flip(sums, seed))
 
 
-def lower_bound(pairs: Pairs, seed: int) -> float | None:
-    """The one-sided 95 % lower bound of the mean gain. Never nearer to the mean than so many
-    independent units could bring it if not one of them showed a difference."""
+def lower_bound(pairs: Pairs) -> float | None:
+    """The one-sided 95 % lower bound of the mean gain; None below two independent units."""
     if not pairs.n:
         return None
     if pairs.yes_no and pairs.are_plain:
         worse, better = pairs.discordant()
         return tango(worse, better, pairs.n, Z_ONE_SIDED)[0]
-    observed = Observed("mean", (pairs.gains,), pairs.clusters, pairs.repeated)
-    sides = bounds_one_sided(observed, seed)
-    if sides is None:
-        return None
-    units = len(_unit_sums(pairs))
-    unseen = Z_ONE_SIDED**2 / (units + Z_ONE_SIDED**2)
-    return min(sides[0], math.fsum(pairs.gains) / pairs.n - unseen)
+    sums = _unit_sums(pairs)
+    return _mean_bound(sums * (len(sums) / pairs.n)) if len(sums) > 1 else None
+
+
+def _mean_bound(units: Floats) -> float:
+    """The lowest of three bounds, which together hold where few units differ, but by much. Tango's:
+    the gains are taken for so many losses and wins of one size, the one that gives their sum and
+    their squares. Bonett and Price's: two more units are imagined, one wholly worse and one wholly
+    better. And no nearer to the mean than so many units without any difference could bring it."""
+    import numpy as np
+
+    n, total, squares = len(units), float(units.sum()), float(np.square(units).sum())
+    moved = float(np.abs(units).sum())
+    size = squares / moved if moved > SAME else 1.0
+    worse, better = ((moved - total) / 2 / size, (moved + total) / 2 / size)
+    score = size * tango(worse, better, n, Z_ONE_SIDED)[0]
+    whole = max(1.0, float(np.abs(units).max()))
+    centre = total / (n + 2)
+    spread = math.sqrt((squares + 2 * whole**2) / (n + 2) - centre**2)
+    imagined = centre - Z_ONE_SIDED * spread / math.sqrt(n + 2)
+    alike = total / n + tango(0, 0, n, Z_ONE_SIDED)[0]
+    return max(-whole, min(score, imagined, alike))
 
 
 def fewest_alike(margin: float) -> int:
@@ -149,19 +161,26 @@ def sign_flip(sums: Sequence[float] | Floats, seed: int) -> float:
 
 
 def bootstrap_p(gains: Sequence[float], seed: int) -> float:
-    """How often resamples around the mean lie at least as far below it as it lies below zero."""
+    """How often the t of a resample, around the mean seen, lies at least as far below zero as the
+    t of the gains: the studentised bootstrap."""
     import numpy as np
 
     units = np.asarray(gains, dtype=np.float64)
     n, mean = len(units), math.fsum(gains) / len(gains)
+    spread = float(units.std(ddof=1)) if n > 1 else 0.0
+    if spread <= SAME:
+        return float(mean >= 0)
+    t = mean / (spread / math.sqrt(n))
     if n > BOOTSTRAP_LIMIT:
-        spread = float(units.std(ddof=1))
-        return _normal_below(mean / (spread / math.sqrt(n))) if spread > SAME else float(mean >= 0)
-    values = resampled("mean", [units], seed)
-    return (1 + int((values - mean <= mean + SAME).sum())) / (1 + len(values))
+        return _normal_below(t)
+    errors = units - mean
+    # The same seed gives the same resamples: first their means, then their mean squares.
+    means, squares = (resampled("mean", [one], seed) for one in (errors, errors**2))
+    widths = np.sqrt(np.maximum(0.0, squares - means**2) / (n - 1))
+    return (1 + int((means <= t * widths + SAME).sum())) / (1 + len(means))
 
 
-def tango(worse: int, better: int, n: int, z: float) -> tuple[float, float]:
+def tango(worse: float, better: float, n: int, z: float) -> tuple[float, float]:
     """The score interval of a difference of paired shares, (better − worse) / n: for pairs what
     Wilson's is for one share."""
     share = (better - worse) / n
@@ -171,7 +190,7 @@ def tango(worse: int, better: int, n: int, z: float) -> tuple[float, float]:
     )
 
 
-def _score(worse: int, better: int, n: int, delta: float) -> float:
+def _score(worse: float, better: float, n: int, delta: float) -> float:
     """Tango's statistic: falls from +∞ to −∞ as the supposed difference grows."""
     b = -worse - better + (2 * n - better + worse) * delta
     c = -worse * delta * (1 - delta)

@@ -20,6 +20,8 @@ EntryStatus = Literal[
 ]
 STATUSES = frozenset(get_args(EntryStatus))
 SERVED = frozenset({"ok", "error"})
+# The answer, also that there was none, came with the call: it says nothing about the fixtures.
+RECORDED = "recorded"
 
 Stop = Literal["answer", "max_turns", "truncated", "filtered", "context_exceeded", "error"]
 
@@ -35,8 +37,8 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call attempt: what the model wrote, what we made of it, and what it was answered.
 
     `turn` counts assistant turns from 1 (None: not recorded). `raw` is the attempt as written.
-    `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded`, or None where
-    nothing was served. `schema_errors` None: not checked."""
+    `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded` (a miss can be
+    recorded too), or None where nothing was served. `schema_errors` None: not checked."""
 
     name: str | None
     arguments: Json
@@ -116,7 +118,7 @@ def entry_of(raw: Json) -> TraceEntry:
         return _malformed(None, None, repr(raw)[:200], "the trace entry is not an object")
     name, arguments = raw.get("name"), raw.get("arguments")
     status: Json = raw.get("status")
-    result = raw.get("result")
+    result, served_by = raw.get("result"), raw.get("served_by")
     if isinstance(arguments, str):
         arguments = json_inside(arguments)
     if not isinstance(status, str) or status not in STATUSES:
@@ -125,6 +127,8 @@ def entry_of(raw: Json) -> TraceEntry:
             entry = _malformed(name if isinstance(name, str) else None, arguments, None, what)
             return msgspec.structs.replace(entry, result=result, turn=_turn(raw))
         status = _status_of("result" in raw, result)
+        if status == "miss":
+            served_by = RECORDED
     schema_errors = raw.get("schema_errors")
     return TraceEntry(
         name=name if isinstance(name, str) else None,
@@ -133,7 +137,7 @@ def entry_of(raw: Json) -> TraceEntry:
         turn=_turn(raw),
         raw=raw.get("raw"),
         status=status,
-        served_by=raw.get("served_by") or ("recorded" if status in SERVED else None),
+        served_by=served_by or (RECORDED if status in SERVED else None),
         format=raw.get("format") or "native",
         reason=raw.get("reason"),
         repaired=_repaired(raw.get("repaired")),
@@ -143,12 +147,12 @@ def entry_of(raw: Json) -> TraceEntry:
     )
 
 
-def answered(entry: TraceEntry, result: Json, served_by: str = "recorded") -> TraceEntry:
+def answered(entry: TraceEntry, result: Json, served_by: str = RECORDED) -> TraceEntry:
     """The entry with the answer it got. A malformed or refused call stays what it is."""
     if entry.status != "unanswered":
         return msgspec.structs.replace(entry, result=result)
     status = _status_of(True, json_inside(result) if isinstance(result, str) else result)
-    served = served_by if status in SERVED else None
+    served = served_by if status in SERVED or served_by == RECORDED else None
     return msgspec.structs.replace(entry, result=result, status=status, served_by=served)
 
 

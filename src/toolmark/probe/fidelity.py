@@ -19,6 +19,7 @@ from toolmark.core.fidelity_records import (
     exit_code,
 )
 from toolmark.core.fidelity_stats import (
+    NULLS_BELOW_BASE,
     NullStats,
     ValidityChange,
     null_stats_of,
@@ -226,6 +227,8 @@ def _nulls_keep(evidence: Evidence) -> str | None:
         return None
     if base >= CEILING - SAME:
         return f"the base is at its ceiling: {base:.0%}, nulls {mean:.0%}"
+    if base <= NULLS_BELOW_BASE + SAME:
+        return f"the base has too few calls for nulls to lose any: {base:.0%}, nulls {mean:.0%}"
     return f"nulls keep the format: {mean:.0%} against {base:.0%} of the base"
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from toolmark.core.compare_records import Compared, Comparison, Listed
 from toolmark.reports.compare_terminal import (
+    CHECK_WORD,
     GROUPS,
     LONGEST_ID,
+    check_leads,
+    check_text,
     counted,
     facts,
     interval,
@@ -23,6 +26,7 @@ _WORDS = {
     "inconclusive": "⚠️ Inconclusive",
     "non_inferior": "✅ Not worse",
 }
+_CHECK_SIGN = {True: "✅", False: "❌", None: "⚠️"}
 _NUMBERS = ("A", "B", "B − A", "95 % interval", "n", "worse / better")
 
 
@@ -31,7 +35,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 
 def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
-    yield [f"### {_WORDS[comparison.decision]}: {as_text(comparison.decision_reason)}", ""]
+    yield [f"### {_headline(comparison)}", ""]
     warnings = (f"- **warning:** {as_text(warning)}" for warning in comparison.warnings)
     yield [*(f"- {as_text(fact)}" for fact in facts(comparison)), *warnings, ""]
     yield table(
@@ -55,6 +59,14 @@ def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
     )
     for title, field in GROUPS.items():
         yield folded(f"By {title}", _group(title, getattr(comparison, field)))
+
+
+def _headline(comparison: Comparison) -> str:
+    check = comparison.point_check
+    if check is not None and check_leads(comparison):
+        word = CHECK_WORD[check.ok][0].capitalize()
+        return f"{_CHECK_SIGN[check.ok]} {word}: {as_text(check_text(check))}"
+    return f"{_WORDS[comparison.decision]}: {as_text(comparison.decision_reason)}"
 
 
 def _row(one: Compared) -> tuple[str, ...]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolmark.core.compare_records import Compared, Comparison, Decision, Flips, Listed
+from toolmark.core.compare_records import (
+    Compared,
+    Comparison,
+    Decision,
+    Flips,
+    Listed,
+    PointCheck,
+)
 from toolmark.reports.layout import Block, Cell, Line, Style, Table, line
 from toolmark.reports.neutral import one_line
 from toolmark.reports.terminal import rounded
@@ -13,6 +20,11 @@ DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",
     "inconclusive": "warn",
     "non_inferior": "good",
+}
+CHECK_WORD: dict[bool | None, tuple[str, Style]] = {
+    True: ("POINT CHECK OK", "good"),
+    False: ("POINT CHECK EXCEEDED", "bad"),
+    None: ("POINT CHECK NOT COMPUTABLE", "warn"),
 }
 SHOWN_IDS = 6
 LONGEST_ID = 60
@@ -32,12 +44,28 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
 
 
 def decision_line(comparison: Comparison) -> Line:
-    word = Cell(comparison.decision.upper(), DECISION_STYLE[comparison.decision])
-    return Line((word, Cell(f"  {comparison.decision_reason}")))
+    check = comparison.point_check
+    if check is not None and check_leads(comparison):
+        word, style = CHECK_WORD[check.ok]
+        return Line((Cell(word, style), Cell(f"  {check_text(check)}")))
+    decision = Cell(comparison.decision.upper(), DECISION_STYLE[comparison.decision])
+    return Line((decision, Cell(f"  {comparison.decision_reason}")))
+
+
+def check_leads(comparison: Comparison) -> bool:
+    """Whoever asks for a point check reads its answer first, unless the tests found worse."""
+    return comparison.point_check is not None and comparison.decision != "regression"
+
+
+def check_text(check: PointCheck) -> str:
+    return (
+        f"{check.metric} differs by {rounded(check.delta, check.limit)},"
+        f" {check.limit:g} is allowed (a plain limit, no test)"
+    )
 
 
 def facts(comparison: Comparison) -> Iterator[str]:
-    """Who was compared, how, and the point check if one was asked for."""
+    """Who was compared, how, and of the point check and the decision the one that does not lead."""
     yield f"A {comparison.a.path}"
     yield f"B {comparison.b.path}"
     pairs = comparison.pairs
@@ -47,12 +75,12 @@ def facts(comparison: Comparison) -> Iterator[str]:
     else:
         yield "not paired: these are differences of two reports, nothing is tested"
     check = comparison.point_check
-    if check is not None:
-        word = {True: "ok", False: "EXCEEDED", None: "NOT COMPUTABLE"}[check.ok]
-        yield (
-            f"point check {word}: {check.metric} differs by {rounded(check.delta, check.limit)},"
-            f" {check.limit:g} is allowed (a plain limit, no test)"
-        )
+    if check is None:
+        return
+    if not check_leads(comparison):
+        yield f"{CHECK_WORD[check.ok][0].lower()}: {check_text(check)}"
+    elif comparison.paired:
+        yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
 
 
 def signed(value: float | None) -> str:

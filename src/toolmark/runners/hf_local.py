@@ -303,7 +303,7 @@ class LocalRunner(Runner):
                 f"the adapter {adapter.path} changes nothing: the logits are those of the model"
                 " without it"
             )
-        if adapter.base is not None and not _is_named(adapter.base, self._folder.path):
+        if adapter.base is not None and not _is_base(adapter.base, self._folder):
             self._warnings.append(
                 f"the adapter {adapter.path} says that it was made for {adapter.base}:"
                 f" is {self._folder.path} the same model?"
@@ -315,10 +315,19 @@ class LocalRunner(Runner):
         return self._engine
 
 
-def _is_named(base: str, folder: Path) -> bool:
-    """Whether the words of a model's name, without its owner, occur in the path of a folder."""
-    name = base.rstrip("/").rpartition("/")[2].casefold()
-    return set(_WORDS.findall(name)) <= set(_WORDS.findall(str(folder.resolve()).casefold()))
+def _is_base(base: str, folder: ModelFolder) -> bool:
+    """Whether a checkpoint may be the one that an adapter names. A folder that is still there is
+    told by its weights, a model by the words of its name, if they occur in the path; a bare name,
+    without owner, says nothing about where a copy may lie."""
+    if Path(base).is_dir():
+        return _weights_of(model_folder(base)) == _weights_of(folder)
+    owner, _, name = base.rstrip("/").rpartition("/")
+    words = set(_WORDS.findall(name.casefold()))
+    return not owner or words <= set(_WORDS.findall(str(folder.path.resolve()).casefold()))
+
+
+def _weights_of(folder: ModelFolder) -> str:
+    return fingerprint((path.name, path) for path in folder.weights)
 
 
 def _end_ids(

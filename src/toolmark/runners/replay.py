@@ -11,7 +11,7 @@ import msgspec
 
 from toolmark.core.protocols import Conversation, Failure, Finish, Reply, Runner
 from toolmark.core.results import ByteRange
-from toolmark.core.trace import Stop, TraceEntry
+from toolmark.core.trace import RECORDED, Stop, TraceEntry
 from toolmark.errors import UsageError
 from toolmark.runners.messages import Message, replies_of, split_prompt
 from toolmark.runners.options import RunnerOptions
@@ -148,7 +148,7 @@ def _said_after(recorded: RecordedAnswer, turn: int) -> tuple[str, ...]:
 def _as_recorded(entry: TraceEntry, keep_verdict: bool) -> TraceEntry:
     return msgspec.structs.replace(
         entry,
-        served_by="recorded" if entry.served else None,
+        served_by=RECORDED if entry.served or entry.status == "miss" else None,
         schema_errors=entry.schema_errors if keep_verdict else None,
     )
 

@@ -20,7 +20,7 @@ from toolmark.calls.normalise import canonical_name
 from toolmark.calls.registry import Registry
 from toolmark.core.samples import CALL_FREE, CallMatch, Expectation
 from toolmark.core.scores import CallDifferences, CallScore
-from toolmark.core.trace import Trace, TraceEntry
+from toolmark.core.trace import RECORDED, Trace, TraceEntry
 
 _REFUSED = {
     "malformed": "the call could not be read",
@@ -83,11 +83,11 @@ def _call_score(
     matched: int,
     differences: CallDifferences,
 ) -> CallScore:
-    # A result that was recorded with the call says nothing about the fixtures.
+    # What was recorded with a call was not looked up: neither a hit nor a miss of the fixtures.
     looked_up = [
         entry.status
         for entry, found in zip(entries, problems, strict=True)
-        if not found and entry.status in _ANSWERABLE and entry.served_by != "recorded"
+        if not found and entry.status in _ANSWERABLE and entry.served_by != RECORDED
     ]
     misses = looked_up.count("miss")
     errors = [f"call {number}: {error}" for number, found in enumerate(problems) for error in found]

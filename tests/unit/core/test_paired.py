@@ -252,23 +252,41 @@ def test_a_mean_has_the_larger_p_of_bootstrap_and_flips():
     assert all(0 < p < 1 for p in both)
 
 
-def test_the_bootstrap_p_is_counted_around_the_mean():
+def test_the_bootstrap_p_is_counted_around_the_mean_in_standard_errors():
     gains = np.random.default_rng(13).normal(-0.2, 1, 30)
-    draws = np.random.default_rng(5).integers(0, 30, (1000, 30))
-    means = gains[draws].mean(axis=1)
-    wanted = (1 + (means - gains.mean() <= gains.mean()).sum()) / 1001
+    draws = gains[np.random.default_rng(5).integers(0, 30, (1000, 30))]
+    t = scipy_stats.ttest_1samp(draws, gains.mean(), axis=1).statistic
+    wanted = (1 + (t <= scipy_stats.ttest_1samp(gains, 0).statistic).sum()) / 1001
     assert bootstrap_p(gains, 5) == pytest.approx(wanted)
+
+
+def test_gains_without_spread_are_left_to_the_flips():
+    assert bootstrap_p([0.0] * 5, 0) == bootstrap_p([0.2], 0) == 1.0
+    assert p_worse(Pairs([-0.2] * 3, False), 0) == 1 / 8
+
+
+def test_the_bound_of_a_mean_is_that_of_rates_or_that_of_two_more_samples():
+    """For the gains −1, 0 and 1 Tango's bound itself, if that of Bonett and Price is not lower;
+    for small gains their own spread counts, not that of losses and wins."""
+    gains = [-1.0] * 2 + [1.0] * 2 + [0.0] * 196
+    score = tango(2, 2, 200, Z_ONE_SIDED)[0]
+    imagined = np.array([*gains, -1.0, 1.0])
+    wald = imagined.mean() - Z_ONE_SIDED * imagined.std() / math.sqrt(202)
+    assert lower_bound(Pairs(gains, False)) == pytest.approx(min(score, wald))
+    small = np.random.default_rng(14).normal(0, 0.1, 2000)
+    wald = small.mean() - Z_ONE_SIDED * small.std() / math.sqrt(2000)
+    assert lower_bound(Pairs(small, False)) == pytest.approx(wald, rel=0.1)
 
 
 def test_nothing_has_no_p_and_no_bound():
     assert p_worse(Pairs([], True), 0) is None
-    assert lower_bound(Pairs([], False), 0) is None
-    assert lower_bound(Pairs([0.1], False), 0) is None
+    assert lower_bound(Pairs([], False)) is None
+    assert lower_bound(Pairs([0.1], False)) is None
 
 
 def test_a_bootstrap_without_spread_does_not_promise_more_than_n_can():
     """Twenty equal answers do not show that B is within 3 points."""
-    bound = lower_bound(Pairs([0.0] * 20, False), 0)
+    bound = lower_bound(Pairs([0.0] * 20, False))
     assert bound == pytest.approx(-(Z_ONE_SIDED**2) / (20 + Z_ONE_SIDED**2))
-    clustered = lower_bound(Pairs([0.0] * 400, False, clusters=[at // 20 for at in range(400)]), 0)
+    clustered = lower_bound(Pairs([0.0] * 400, False, clusters=[at // 20 for at in range(400)]))
     assert clustered == pytest.approx(bound)

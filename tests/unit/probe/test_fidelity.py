@@ -129,7 +129,8 @@ def test_b20_b30_nulls_never_excuse_a_drop_and_z_is_one_gate_of_three():
 @pytest.mark.parametrize(
     ("base", "mean", "words"),
     [(20, 0.96, "the base is at its ceiling: 100%, nulls 96%"),
-     (10, 0.48, "nulls keep the format: 48% against 50% of the base")],
+     (10, 0.48, "nulls keep the format: 48% against 50% of the base"),
+     (1, 0.0, "the base has too few calls for nulls to lose any: 5%, nulls 0%")],
 )  # fmt: skip
 def test_nulls_as_good_as_the_base_decide_nothing_and_say_why(base, mean, words):
     found = probe(20, base, base, null_stats={"mean": mean, "std": 0.2})

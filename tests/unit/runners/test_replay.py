@@ -115,12 +115,21 @@ def test_schema_verdicts_of_another_registry_are_made_anew(tmp_path, same):
     assert entry.schema_errors == (("/q: some verdict",) if same else ())
 
 
-@pytest.mark.parametrize("status", ["miss", "malformed", "tool_not_offered", "invalid_arguments"])
+@pytest.mark.parametrize("status", ["malformed", "tool_not_offered", "invalid_arguments"])
 def test_what_was_not_served_stays_so(tmp_path, status):
     entry = {"name": "web.search", "arguments": {"q": "a"}, "result": None, "status": status}
     line = {"sample_id": "s", "model_output": "x", "tool_trace": [entry]}
     [played] = replayed(tmp_path, line).trace.tool_trace
     assert (played.status, played.served_by) == (status, None)
+
+
+@pytest.mark.parametrize("says", [{"status": "miss"}, {}])
+def test_a_recorded_miss_is_recorded(tmp_path, says):
+    missed = {"ok": False, "error": "fixture_miss"}
+    entry = {"name": "web.search", "arguments": {"q": "a"}, "result": missed, **says}
+    line = {"sample_id": "s", "model_output": "x", "tool_trace": [entry]}
+    [played] = replayed(tmp_path, line).trace.tool_trace
+    assert (played.status, played.served_by) == ("miss", "recorded")
 
 
 def test_an_entry_without_a_turn_makes_the_order_unknown(tmp_path):

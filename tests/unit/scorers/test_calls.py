@@ -303,7 +303,7 @@ def test_the_stored_verdict_on_the_schema_wins():
 def test_hits_and_misses_count_only_well_formed_calls_that_were_answered():
     observed = [
         {**SEARCH, "served_by": "fixture:exact"},
-        {**READ, "result": {"ok": False, "error": "fixture_miss"}},
+        {**READ, "result": {"ok": False, "error": "fixture_miss"}, "status": "miss"},
         {**OPEN, "result": FAILED, "served_by": "fixture:any"},
         {**SEARCH, "status": "unanswered"},
         {**SEARCH, "status": "tool_not_offered"},
@@ -315,8 +315,10 @@ def test_hits_and_misses_count_only_well_formed_calls_that_were_answered():
 
 
 def test_recorded_results_say_nothing_about_the_fixtures():
-    calls = verdict([], [SEARCH, {**OPEN, "served_by": "recorded"}]).calls
-    assert (calls.looked_up, calls.hits, calls.misses, calls.valid_attempts) == (0, 0, 0, 2)
+    """Neither those that hold an answer nor those that say that there was none."""
+    missed = {**READ, "result": {"ok": False, "error": "fixture_miss"}}
+    calls = verdict([], [SEARCH, {**OPEN, "served_by": "recorded"}, missed]).calls
+    assert (calls.looked_up, calls.hits, calls.misses, calls.valid_attempts) == (0, 0, 0, 3)
 
 
 # ---------------------------------------------------------------- recovery
