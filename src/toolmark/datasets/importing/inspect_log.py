@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from toolmark.core.jsontext import Json, digest
+from toolmark.core.trace import is_error_result
 from toolmark.datasets.importing.conversation import Talk, function_call, imported_talk
 from toolmark.datasets.importing.desk import Desk, Imported, Object, Record
 from toolmark.errors import BadInput
+from toolmark.runners.messages import text_of
 from toolmark.store.problems import typed_problem
 
 # A long text stands beside the messages, under its hash.
@@ -93,7 +95,7 @@ def _message(message: _Message) -> Object:
         made |= _spoken(message)
     elif message.role == "tool":
         made |= {"tool_call_id": message.tool_call_id, "name": message.function}
-        if message.error is not None:
+        if message.error is not None and not is_error_result(text_of(message.content)):
             failed = {"error": message.error.get("message") or "error", **message.error}
             made["content"] = json.dumps(
                 {name: failed[name] for name in ("error", "type") if name in failed},
