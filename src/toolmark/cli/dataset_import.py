@@ -11,6 +11,7 @@ from toolmark.datasets.importing import CHOICES, ImportReport, Places, import_da
 from toolmark.reports.layout import Block, Cell, Table, line, write
 
 SHOWN_PLACES = 3
+DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
 
 def build_parser() -> CommandParser:
@@ -98,4 +99,6 @@ def _blocks(places: Places, report: ImportReport) -> Iterator[Block]:
         )
     yield line()
     flags = "".join(f" {flag} {path}" for count, _, path, flag in made if count)
+    if counts.turns > DEFAULT_MAX_TURNS:
+        flags += f" --max-turns {counts.turns}"
     yield line(f"next: toolmark run --in {places.dataset}{flags}", "quiet")

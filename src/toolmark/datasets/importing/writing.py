@@ -49,6 +49,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     answers: int
     fixtures: int
     tools: int
+    turns: int  # of the longest answer
 
 
 def check_places(places: Places, source: Path) -> None:
@@ -86,7 +87,7 @@ class Writer:
         self._fixture_hash = stack.enter_context(SortedHash())
         self._seen = _Seen(desk)
         self._header_size = 0
-        self._samples = self._trials = self._answers = self._fixtures = 0
+        self._samples = self._trials = self._answers = self._fixtures = self._turns = 0
 
     def add(self, entry: Imported) -> None:
         if not self._header_size:
@@ -103,6 +104,7 @@ class Writer:
         if entry.answer is not None:
             self._file(self._places.answers).write(_line(entry.answer))
             self._answers += 1
+            self._turns = max(self._turns, _turns(entry.answer))
         for fixture in self._seen.new_fixtures(entry):
             text = canonical_json(fixture).encode() + b"\n"
             self._file(self._places.fixtures_file).write(text)
@@ -129,6 +131,7 @@ class Writer:
             answers=self._answers,
             fixtures=self._fixtures,
             tools=len(specs),
+            turns=self._turns,
         )
 
     def _begin(self) -> None:
@@ -189,6 +192,10 @@ class _Seen:
                 what = f"{entry.sample_id}: {fixtures[0]['name']}"
                 self._desk.notes.add("other_result_in_trial", entry.line, what)
         return fresh
+
+
+def _turns(answer: Object) -> int:
+    return sum(message["role"] == "assistant" for message in answer.get("messages", ()))
 
 
 def _header(own: Object, pins: dict[str, str]) -> bytes:
