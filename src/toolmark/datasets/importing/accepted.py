@@ -23,11 +23,11 @@ class Alternatives:
     def choose(self, values: Json, pointer: str) -> tuple[bool, Json]:
         """(whether a value stands there, the first one); the others go to `accept`."""
         listed = values if isinstance(values, list) else [values]
-        given = [value for value in listed if value != _LEFT_OUT]
-        may_be_absent = len(given) < len(listed)
+        # A null argument is an absent one wherever calls are compared.
+        absent = [_LEFT_OUT, None] if _LEFT_OUT in listed else [None] if None in listed else []
+        given = [value for value in listed if value not in (_LEFT_OUT, None)]
         others = [spelling for value in given[1:] for spelling in self._spellings(value)]
-        if may_be_absent:
-            others += [_LEFT_OUT, None]
+        others += absent
         if others:
             self.accept[pointer] = others
         return (True, self._first(given[0], pointer)) if given else (False, None)

@@ -45,8 +45,7 @@ def container_of(path: Path) -> Container:
     try:
         value = parse_line(first)
     except NotJson:
-        # A document goes on over many lines; a broken first line of many would not be one.
-        return "document" if first.rstrip()[-1:] in (b"{", b"[", b",") or not others else "lines"
+        return "document" if _goes_on(first) or not others else "lines"
     return "lines" if others or not _is_document(value) else "document"
 
 
@@ -60,6 +59,18 @@ def records_of(path: Path, container: Container) -> Iterator[Record]:
             return _of_document(path)
         case "lines":
             return _of_lines(path)
+
+
+def _goes_on(first: bytes) -> bool:
+    """Whether a line that is no JSON is the beginning of some: what is wrong is that it ends."""
+    text = first.decode("utf-8", "replace").rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) - 1
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _is_document(value: Json) -> bool:

@@ -113,7 +113,9 @@ class Writer:
 
     def finish(self, tools: Catalogue) -> Counts:
         if not self._samples:
-            raise BadInput(f"{self._desk.source}: holds nothing that could be imported")
+            why = ", ".join(f"{one.count} {one.kind}" for one in self._desk.notes.unmapped())
+            what = f"holds nothing that could be imported{f' ({why})' if why else ''}"
+            raise BadInput(f"{self._desk.source}: {what}")
         pins: dict[str, str] = {"dataset_sha256": self._hasher.hexdigest()}
         specs = tools.specs
         if specs:
