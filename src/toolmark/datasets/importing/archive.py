@@ -74,7 +74,10 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> by
     limit = info.file_size + 1
     try:
         if info.compress_type == _ZSTANDARD:
-            return _zstandard(_raw(archive.fp, info), limit)
+            data = _zstandard(_raw(archive.fp, info), limit)
+            if len(data) == info.file_size and zlib.crc32(data) != info.CRC:
+                raise ValueError("the checksum differs")
+            return data
         if info.compress_type not in _STDLIB:
             raise BadInput(f"{where}: compression method {info.compress_type} is not known")
         with archive.open(info) as member:

@@ -127,7 +127,9 @@ def test_a_bad_file_of_answers_is_named(make, tmp_path):
 
 
 def test_alternatives_inside_objects_and_lists_are_accepted_where_they_stand():
-    accepted = {"where": [{"school": ["Blue", "Blue HS"], "year": ["", 3]}, {"school": ["Red", "R"]}]}
+    accepted = {
+        "where": [{"school": ["Blue", "Blue HS"], "year": ["", 3]}, {"school": ["Red", "R"]}]
+    }
     alternatives = Alternatives()
     call = expected_call("find", accepted, None, alternatives)
     assert call["arguments"] == {"where": {"school": "Blue", "year": 3}}

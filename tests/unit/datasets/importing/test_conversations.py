@@ -186,7 +186,10 @@ def test_one_id_twice_is_an_error_that_names_both_lines(make):
         (b'{"messages": [{"role": "user"}]}\n\xff\n', r":2: not UTF-8"),
         (b'{"messages": [{"role": "nobody"}]}\n', r":1: messages\[0\].role: must be"),
         (b"", "is empty"),
-        (b'[\n{"messages": [{"role": "user", "content": "x"}]},\n{"messages": []}]', r":3: messages"),
+        (
+            b'[\n{"messages": [{"role": "user", "content": "x"}]},\n{"messages": []}]',
+            r":3: messages",
+        ),
         (b'{"a":\n[1,\n', r":3: not JSON"),
     ],
 )
@@ -196,7 +199,7 @@ def test_bad_input_is_named_by_file_and_line(make, lines, message):
 
 
 def test_an_unknown_shape_says_what_next(make):
-    with pytest.raises(UsageError, match="looks like none of .* --format"):
+    with pytest.raises(UsageError, match=r"looks like none of .* --format"):
         make([{"text": "?"}])
 
 

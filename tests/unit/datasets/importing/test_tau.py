@@ -60,7 +60,12 @@ def message(role: str, **fields) -> dict:
 
 
 def simulation(**changes) -> dict:
-    tool_call = {"id": "t1", "name": "weather", "arguments": {"city": "Ulm"}, "requestor": "assistant"}
+    tool_call = {
+        "id": "t1",
+        "name": "weather",
+        "arguments": {"city": "Ulm"},
+        "requestor": "assistant",
+    }
     of_user = {"id": "u1", "name": "reboot", "arguments": {}, "requestor": "user"}
     return {
         "id": "sim-1",
