@@ -22,7 +22,7 @@ HEADERS = ("header.json", "_journal/start.json")
 SAMPLE = re.compile(r"samples/.+\.json")
 
 _ZSTANDARD = 93
-_STDLIB = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA})
+_STDLIB = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ENCRYPTED = 1
 
@@ -42,7 +42,7 @@ def records_of_archive(path: Path) -> Iterator[Record]:
             yield Record(1, _value(path, archive, header))
             for number, info in enumerate(samples, start=1):
                 yield Record(number, _value(path, archive, info))
-    except (zipfile.BadZipFile, struct.error, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, struct.error, OSError) as error:
         raise BadInput(f"{path}: cannot be read as an archive: {error}") from None
 
 
@@ -82,7 +82,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> by
             raise BadInput(f"{where}: compression method {info.compress_type} is not known")
         with archive.open(info) as member:
             return member.read(limit)
-    except (EOFError, ValueError, zlib.error) as error:
+    except (EOFError, ValueError, NotImplementedError, zlib.error) as error:
         raise BadInput(f"{where}: is damaged: {error}") from None
 
 

@@ -11,7 +11,6 @@ from toolmark.datasets.importing.accepted import Alternatives, expected_call
 from toolmark.datasets.importing.bfcl_types import function_spec
 from toolmark.datasets.importing.catalogue import Offer
 from toolmark.datasets.importing.desk import Desk, Imported, Object, Record
-from toolmark.datasets.schema import item_problems
 from toolmark.errors import BadInput
 from toolmark.store.jsonl import is_blank, lines_of, object_of, open_input
 from toolmark.store.problems import typed_problem
@@ -65,9 +64,6 @@ def _imported(row: _Row, truth: list[Json] | None, line: int, desk: Desk) -> Imp
         "imported_from": {"format": "bfcl", "language": row.language or "Python"},
     }
     item: Object = {"prompt": _prompt(turns[0]), "metadata": metadata}
-    problems = item_problems(item)
-    if problems:
-        raise BadInput([f"{desk.place(line)}: {problem}" for problem in problems])
     return Imported(line=line, sample_id=row.id, item=item)
 
 

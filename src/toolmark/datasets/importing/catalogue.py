@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from toolmark.calls.registry import Registry
-from toolmark.core.jsontext import Json, digest
+from toolmark.core.jsontext import Json, NotJson, canonical_json, digest, parse_json
 from toolmark.datasets.importing.notes import Notes
 from toolmark.errors import BadInput
 
@@ -94,8 +94,9 @@ class Catalogue:
                 del spec[other]
         try:
             Registry.from_specs([spec], where="tools")
-        except BadInput as error:
-            self._notes.add("bad_tool", line, error.problems[0].removeprefix("tools: tool 1: "))
+            parse_json(canonical_json([spec]))  # as deep as a file of specs may be
+        except (BadInput, NotJson) as error:
+            self._notes.add("bad_tool", line, str(error).removeprefix("tools: tool 1: "))
             return {"name": name, "description": "", "parameters": _ANYTHING}
         return spec
 

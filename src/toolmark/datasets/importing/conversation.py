@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from toolmark.calls.attempts import nested_too_deeply
+from toolmark.calls.normalise import normalise
 from toolmark.core.jsontext import Json, canonical_json
 from toolmark.core.protocols import Reply
 from toolmark.core.trace import TraceEntry
@@ -62,7 +64,7 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         named=talk.named,
         item=item,
         answer=_answer(talk, messages, bool(replies), desk),
-        fixtures=tuple(fixture_entries(calls, talk.sample_id, offer.registry)),
+        fixtures=tuple(_fixtures(calls, talk, offer, desk)),
     )
 
 
@@ -85,6 +87,21 @@ def function_call(name: Json, arguments: Json, call_id: Json) -> Object:
     text = arguments if isinstance(arguments, str) else canonical_json(arguments)
     call: Object = {"type": "function", "function": {"name": name, "arguments": text}}
     return {"id": call_id, **call} if isinstance(call_id, str) else call
+
+
+def _fixtures(
+    calls: Sequence[TraceEntry], talk: Talk, offer: Offer, desk: Desk
+) -> Iterator[tuple[str, Object]]:
+    for fixture in fixture_entries(calls, talk.sample_id, offer.registry):
+        call = normalise(fixture["name"], fixture["key"], registry=offer.registry)
+        if offer.registry.spec(fixture["name"]) is None:
+            desk.notes.add(
+                "call_of_unknown_tool", talk.line, f"{talk.sample_id}: {fixture['name']}"
+            )
+        elif call is None or nested_too_deeply([fixture["result"]]):
+            desk.notes.add("result_too_deep", talk.line, f"{talk.sample_id}: {fixture['name']}")
+        else:
+            yield f"{call.name} {call.key_json}", fixture
 
 
 def _prompt(messages: Sequence[Object]) -> Json:

@@ -23,7 +23,8 @@ class Record(NamedTuple):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample, or a further trial of one. `named`: the source itself gave the id."""
+    """One sample, or a further trial of one. `named`: the source itself gave the id. `fixtures`
+    come with the normalised call that each of them answers."""
 
     line: int
     sample_id: str
@@ -31,7 +32,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     trial: int = 0
     named: bool = True
     answer: Object | None = None
-    fixtures: tuple[Object, ...] = ()
+    fixtures: tuple[tuple[str, Object], ...] = ()
 
 
 class Desk:

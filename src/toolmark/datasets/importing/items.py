@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolmark.core.identity import sample_id_of
 from toolmark.datasets.importing.desk import Desk, Imported, Record
 from toolmark.datasets.located import header_fields
-from toolmark.datasets.schema import BadHeader, header_of, is_header, item_problems
+from toolmark.datasets.schema import HEADER_KEY, BadHeader, header_of, is_header, item_problems
 from toolmark.errors import BadInput
 from toolmark.store.problems import Problems
 
@@ -20,13 +20,18 @@ def read_items(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
             problems.add(line, "must be a JSON object")
         elif number == 0 and _takes_header(item, line, desk):
             continue
-        elif wrong := item_problems(item):
-            problems.add(line, wrong)
         else:
-            yield Imported(line=line, sample_id=sample_id_of(item), item=item)
+            wrong = item_problems(item) or _second_header(item)
+            problems.add(line, wrong)
+            if not wrong:
+                yield Imported(line=line, sample_id=sample_id_of(item), item=item)
         if problems.enough:
             break
     problems.raise_if_any()
+
+
+def _second_header(item: dict[str, object]) -> list[str]:
+    return [f"{HEADER_KEY}: stands on the first line only"] if item.get(HEADER_KEY) else []
 
 
 def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:

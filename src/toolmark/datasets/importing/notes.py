@@ -9,6 +9,7 @@ import msgspec
 Kind = Literal[
     "accepted_answer_breaks_schema",
     "bad_tool",
+    "call_of_unknown_tool",
     "call_without_result",
     "duplicate",
     "failed_trial",
@@ -20,6 +21,7 @@ Kind = Literal[
     "not_text",
     "other_prompt_in_trial",
     "other_result_in_trial",
+    "result_too_deep",
     "result_without_call",
     "said_at_the_end",
     "script_cut",
@@ -32,6 +34,7 @@ Kind = Literal[
 MEANING: dict[Kind, str] = {
     "accepted_answer_breaks_schema": "the accepted call does not pass its own tool's schema",
     "bad_tool": "the tool's spec cannot be used as it is: any arguments pass, or it is left out",
+    "call_of_unknown_tool": "the call names a tool that was not offered: no fixture",
     "call_without_result": "nothing answered the call: no fixture",
     "duplicate": "the same conversation again: left out",
     "failed_trial": "the trial failed there: an answer with status error",
@@ -43,6 +46,7 @@ MEANING: dict[Kind, str] = {
     "not_text": "content that is not text: kept in the answers, not in the script",
     "other_prompt_in_trial": "a further trial was asked something else: the first prompt stays",
     "other_result_in_trial": "a further trial got another result for a call: the first one stays",
+    "result_too_deep": "the result is nested deeper than a fixture may be: no fixture",
     "result_without_call": "a tool message that answers no structured call: no fixture",
     "said_at_the_end": "said after the model's last turn: kept in the answers only",
     "script_cut": "the user spoke out of turn: user_turns ends before that",

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from toolmark.core.jsonplaces import lines_of_entries
-from toolmark.core.jsontext import Json, NotJson
+from toolmark.core.jsontext import Json, NotJson, parse_json
 from toolmark.datasets.importing.archive import records_of_archive
 from toolmark.datasets.importing.desk import Record
-from toolmark.datasets.importing.lenient import parse_log
+from toolmark.datasets.importing.lenient import MAX_DEPTH, parse_log
 from toolmark.datasets.importing.table import records_of_table
 from toolmark.errors import BadInput
-from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
+from toolmark.store.jsonl import is_blank, lines_of, open_input
 
 Container = Literal["lines", "document", "archive", "table"]
 # Of a document that is an object, these lists are its entries.
@@ -43,7 +43,7 @@ def container_of(path: Path) -> Container:
     if first is None:
         raise BadInput(f"{path}: is empty")
     try:
-        value = parse_line(first)
+        value = parse_json(first, max_depth=MAX_DEPTH)
     except NotJson:
         return "document" if _goes_on(first) or not others else "lines"
     return "lines" if others or not _is_document(value) else "document"
@@ -86,7 +86,7 @@ def _of_lines(path: Path) -> Iterator[Record]:
             if is_blank(line.json):
                 continue
             try:
-                yield Record(line.number, parse_line(line.json))
+                yield Record(line.number, parse_json(line.json, max_depth=MAX_DEPTH))
             except NotJson as error:
                 raise BadInput(f"{path}:{line.number}: {error}") from None
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from toolmark.core.jsontext import Json, NotJson, parse_json
 from toolmark.datasets.importing.desk import Record
+from toolmark.datasets.importing.lenient import MAX_DEPTH
 from toolmark.errors import BadInput, MissingExtra
-from toolmark.store.jsonl import LINE_DEPTH
 
 # Key of the file's own metadata: the header of a table that was exported from here, whose
 # columns hold JSON texts.
@@ -53,7 +53,7 @@ def _item(row: dict[str, Json], place: str) -> Json:
 
 def _json(text: bytes | str, where: str) -> Json:
     try:
-        return parse_json(text, max_depth=LINE_DEPTH)
+        return parse_json(text, max_depth=MAX_DEPTH)
     except (NotJson, TypeError) as error:
         raise BadInput(f"{where}: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,7 +19,7 @@ Trial = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 class Message(msgspec.Struct, frozen=True):
     """Only what is needed to be sure that a message is one."""
 
-    role: str
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
 class _Action(msgspec.Struct, frozen=True):

@@ -14,10 +14,11 @@ from toolmark.core.jsontext import Json, canonical_json, digest
 from toolmark.datasets.generate.sorted_hash import SortedHash
 from toolmark.datasets.importing.catalogue import Catalogue
 from toolmark.datasets.importing.desk import Desk, Imported, Object
-from toolmark.datasets.schema import HEADER_KEY
+from toolmark.datasets.schema import HEADER_KEY, item_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.store.files import atomic_writer, check_writable
-from toolmark.store.problems import shown
+from toolmark.store.problems import MAX_PROBLEMS, shown
+from toolmark.store.recorded import BadLine, messages_of
 
 FIXTURES_FILE = "imported.jsonl"
 _NO_HASH = "0" * 64
@@ -90,6 +91,7 @@ class Writer:
         self._samples = self._trials = self._answers = self._fixtures = self._turns = 0
 
     def add(self, entry: Imported) -> None:
+        self._check(entry)
         if not self._header_size:
             self._begin()
         is_new_trial, is_new_sample = self._seen.take(entry)
@@ -110,6 +112,18 @@ class Writer:
             self._file(self._places.fixtures_file).write(text)
             self._fixture_hash.add(text)
             self._fixtures += 1
+
+    def _check(self, entry: Imported) -> None:
+        """What is written can be read again, whatever the source held."""
+        problems = item_problems(entry.item)
+        if not problems and entry.answer is not None and "messages" in entry.answer:
+            try:
+                messages_of(entry.answer, entry.line)
+            except BadLine as error:
+                problems = list(error.problems)
+        if problems:
+            place = self._desk.place(entry.line)
+            raise BadInput([f"{place}: {problem}" for problem in problems[:MAX_PROBLEMS]])
 
     def finish(self, tools: Catalogue) -> Counts:
         if not self._samples:
@@ -160,9 +174,9 @@ class _Seen:
     def take(self, entry: Imported) -> tuple[bool, bool]:
         """Whether this trial is new, and whether its sample is."""
         key = (entry.sample_id, entry.trial)
-        earlier = self._trials.setdefault(key, entry.line)
+        earlier = self._trials.get(key)
         notes = self._desk.notes
-        if earlier != entry.line:
+        if earlier is not None:
             if not entry.named:
                 notes.add("duplicate", entry.line, f"as on line {earlier}")
                 return False, False
@@ -170,9 +184,11 @@ class _Seen:
                 f"{self._desk.place(entry.line)}: sample_id: {shown(entry.sample_id)}, trial"
                 f" {entry.trial} stands on line {earlier} too"
             )
+        self._trials[key] = entry.line
         asked = digest([entry.item.get("prompt"), entry.item.get("user_turns")])
-        known = self._first.setdefault(entry.sample_id, (entry.line, asked))
-        if known[0] == entry.line:
+        known = self._first.get(entry.sample_id)
+        if known is None:
+            self._first[entry.sample_id] = (entry.line, asked)
             return True, True
         if known[1] != asked:
             notes.add("other_prompt_in_trial", entry.line, f"{entry.sample_id}: line {known[0]}")
@@ -181,8 +197,8 @@ class _Seen:
     def new_fixtures(self, entry: Imported) -> list[Object]:
         """Fixtures belong to a sample, not to a trial: the first trial that made a call decides."""
         grouped: dict[str, list[Object]] = {}
-        for fixture in entry.fixtures:
-            grouped.setdefault(digest([fixture["name"], fixture["key"]]), []).append(fixture)
+        for call, fixture in entry.fixtures:
+            grouped.setdefault(digest(call), []).append(fixture)
         known = self._results.setdefault(entry.sample_id, {})
         fresh: list[Object] = []
         for call, fixtures in grouped.items():

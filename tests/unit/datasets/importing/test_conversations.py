@@ -154,6 +154,14 @@ def test_nothing_is_lost_without_a_word(make):
     assert places["no_prompt"] == [3]
 
 
+def test_a_call_of_a_tool_that_was_not_offered_gets_no_fixture(make):
+    talk = [user("x"), call("other", "{}"), result("1"), assistant("y")]
+    made = make([{"tools": [WEATHER], "messages": talk}])
+    assert made.kinds == {"call_of_unknown_tool": 1}
+    assert made.report.counts.fixtures == 0
+    assert sorted(made.tools) == ["weather"]
+
+
 def test_a_greeting_before_the_question_belongs_to_the_prompt(make):
     made = make([[assistant("Hi! How can I help?"), user("Ulm?"), assistant("Nice town.")]])
     assert [one["role"] for one in made.items[0]["prompt"]] == ["assistant", "user"]
