@@ -13,6 +13,7 @@ from toolmark.errors import BadInput
 
 Spec = dict[str, Json]
 
+REMEMBERED = 1024  # different offers; most sources have a handful
 _OTHER_NAMES_OF_PARAMETERS = ("inputSchema", "input_schema")
 _ANYTHING: Spec = {"type": "object"}
 
@@ -51,6 +52,8 @@ class Catalogue:
         key = digest(list(tools))
         found = self._offers.get(key)
         if found is None:
+            if len(self._offers) == REMEMBERED:
+                self._offers.clear()
             found = self._offers[key] = self._offered(tools, line)
         return found
 

@@ -25,9 +25,9 @@ Kind = Literal[
     "result_without_call",
     "said_at_the_end",
     "script_cut",
+    "too_many_alternatives",
     "tool_renamed",
     "tool_without_schema",
-    "too_many_alternatives",
     "unknown_type",
     "user_call",
 ]
@@ -50,9 +50,9 @@ MEANING: dict[Kind, str] = {
     "result_without_call": "a tool message that answers no structured call: no fixture",
     "said_at_the_end": "said after the model's last turn: kept in the answers only",
     "script_cut": "the user spoke out of turn: user_turns ends before that",
+    "too_many_alternatives": "more combinations of accepted values than are kept",
     "tool_renamed": "another tool of this name was there already: it got a name of its own",
     "tool_without_schema": "the source has no spec of this tool: any arguments pass",
-    "too_many_alternatives": "more combinations of accepted values than are kept",
     "unknown_type": "a type that is not JSON Schema's: any value passes",
     "user_call": "a call that the simulated user made: left out",
 }

@@ -17,8 +17,8 @@ from toolmark.store.problems import typed_problem
 
 T = TypeVar("T")
 
-# The simulation never became an answer that could be judged.
-_FAILED = frozenset({"infrastructure_error", "unexpected_error", "user_error", "agent_error"})
+# The simulation failed, not the model: its own errors are answers like any other.
+_FAILED = frozenset({"infrastructure_error", "unexpected_error", "user_error"})
 
 
 class _Call(msgspec.Struct, frozen=True):

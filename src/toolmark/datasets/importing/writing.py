@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolmark.core.jsontext import Json, canonical_json, digest
+from toolmark.core.jsontext import Json, canonical_json
 from toolmark.datasets.generate.sorted_hash import SortedHash
 from toolmark.datasets.importing.catalogue import Catalogue
 from toolmark.datasets.importing.desk import Desk, Imported, Object
@@ -163,17 +163,17 @@ class Writer:
 
 
 class _Seen:
-    """Which samples and trials there were. Of each only hashes are kept."""
+    """Which samples and trials there were. Of each only short hashes are kept."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._first: dict[str, tuple[int, str]] = {}  # sample → line and digest of its item
-        self._trials: dict[tuple[str, int], int] = {}
-        self._results: dict[str, dict[str, str]] = {}  # sample → call → digest of its results
+        self._first: dict[bytes, tuple[int, bytes]] = {}  # sample → line, what it asks
+        self._trials: dict[bytes, int] = {}  # sample and trial → line
+        self._results: dict[bytes, bytes] = {}  # sample and call → its results
 
     def take(self, entry: Imported) -> tuple[bool, bool]:
         """Whether this trial is new, and whether its sample is."""
-        key = (entry.sample_id, entry.trial)
+        key = _mark(entry.sample_id, entry.trial)
         earlier = self._trials.get(key)
         notes = self._desk.notes
         if earlier is not None:
@@ -185,10 +185,11 @@ class _Seen:
                 f" {entry.trial} stands on line {earlier} too"
             )
         self._trials[key] = entry.line
-        asked = digest([entry.item.get("prompt"), entry.item.get("user_turns")])
-        known = self._first.get(entry.sample_id)
+        sample = _mark(entry.sample_id)
+        asked = _mark(entry.item.get("prompt"), entry.item.get("user_turns"))
+        known = self._first.get(sample)
         if known is None:
-            self._first[entry.sample_id] = (entry.line, asked)
+            self._first[sample] = (entry.line, asked)
             return True, True
         if known[1] != asked:
             notes.add("other_prompt_in_trial", entry.line, f"{entry.sample_id}: line {known[0]}")
@@ -198,18 +199,21 @@ class _Seen:
         """Fixtures belong to a sample, not to a trial: the first trial that made a call decides."""
         grouped: dict[str, list[Object]] = {}
         for call, fixture in entry.fixtures:
-            grouped.setdefault(digest(call), []).append(fixture)
-        known = self._results.setdefault(entry.sample_id, {})
+            grouped.setdefault(call, []).append(fixture)
         fresh: list[Object] = []
         for call, fixtures in grouped.items():
-            results = digest([one["result"] for one in fixtures])
-            if call not in known:
-                known[call] = results
+            key, results = _mark(entry.sample_id, call), _mark(*(one["result"] for one in fixtures))
+            if key not in self._results:
+                self._results[key] = results
                 fresh += fixtures
-            elif known[call] != results:
+            elif self._results[key] != results:
                 what = f"{entry.sample_id}: {fixtures[0]['name']}"
                 self._desk.notes.add("other_result_in_trial", entry.line, what)
         return fresh
+
+
+def _mark(*parts: Json) -> bytes:
+    return hashlib.blake2b(canonical_json(parts).encode(), digest_size=16).digest()
 
 
 def _turns(answer: Object) -> int:
