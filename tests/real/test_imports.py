@@ -245,6 +245,7 @@ def test_every_episode_is_imported(episodes):
     assert made == calls
 
 
+@pytest.mark.slow
 def test_imported_fixtures_answer_every_call_of_their_own_trial(episodes, tmp_path):
     """Without any recorded result: hit rate 1.0, the same results, and so the same scores as
     those of the recorded conversations, replayed or scored."""
@@ -271,6 +272,7 @@ def test_imported_fixtures_answer_every_call_of_their_own_trial(episodes, tmp_pa
 TRIAL = re.compile(r"(.+)-r(\d+)")
 
 
+@pytest.mark.slow
 def test_fixtures_of_the_first_trial_answer_the_others_after_suggest(
     real_data: Path, tmp_path: Path
 ):

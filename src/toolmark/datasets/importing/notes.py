@@ -8,6 +8,7 @@ import msgspec
 
 Kind = Literal[
     "accepted_answer_breaks_schema",
+    "assertion",
     "bad_tool",
     "call_of_unknown_tool",
     "call_without_result",
@@ -33,6 +34,7 @@ Kind = Literal[
 ]
 MEANING: dict[Kind, str] = {
     "accepted_answer_breaks_schema": "the accepted call does not pass its own tool's schema",
+    "assertion": "an assertion on the environment or for a judge: not checked here",
     "bad_tool": "the tool's spec cannot be used as it is: any arguments pass, or it is left out",
     "call_of_unknown_tool": "the call names a tool that was not offered: no fixture",
     "call_without_result": "nothing answered the call: no fixture",

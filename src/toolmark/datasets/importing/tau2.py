@@ -61,6 +61,8 @@ class _Action(msgspec.Struct, frozen=True):
 class _Criteria(msgspec.Struct, frozen=True):
     actions: tuple[_Action, ...] | None = None
     communicate_info: tuple[str, ...] | None = None
+    env_assertions: list[Json] | None = None
+    nl_assertions: list[Json] | None = None
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -68,10 +70,15 @@ class _Task(msgspec.Struct, frozen=True):
     evaluation_criteria: _Criteria | None = None
 
 
+class _Signature(msgspec.Struct, frozen=True):
+    doc: str | None = None
+    params: dict[str, Json] | None = None
+
+
 class _Environment(msgspec.Struct, frozen=True):
     domain_name: str | None = None
     policy: str | None = None
-    tool_defs: Json = None
+    tool_defs: dict[str, _Signature] | None = None
 
 
 class _Info(msgspec.Struct, frozen=True):
@@ -104,12 +111,15 @@ def _talk(run: _Simulation, line: int, frame: _Frame, tasks: dict[str, _Task], d
     if environment.policy and not any(one.role == "system" for one in run.messages or ()):
         policy = [{"role": "system", "content": environment.policy}]
     task = tasks.get(str(run.task_id))
+    criteria = (task and task.evaluation_criteria) or _Criteria()
+    for _ in (*(criteria.env_assertions or ()), *(criteria.nl_assertions or ())):
+        desk.notes.add("assertion", line, f"task {run.task_id}")
     return Talk(
         line=line,
         sample_id=f"task-{run.task_id}-trial-{run.trial or 0}",
         messages=[*policy, *_messages(run.messages or (), line, desk)],
         tools=_tools(environment.tool_defs),
-        expects={"cluster": f"task-{run.task_id}", **_expected(task)},
+        expects={"cluster": f"task-{run.task_id}", **_expected(criteria)},
         about={
             "format": "tau2",
             "simulation": run.id,
@@ -152,8 +162,7 @@ def _result(content: str | None, is_error: bool) -> str:
     return json.dumps({"error": text or "error"}, ensure_ascii=False) if is_error else text
 
 
-def _expected(task: _Task | None) -> Object:
-    criteria = (task and task.evaluation_criteria) or _Criteria()
+def _expected(criteria: _Criteria) -> Object:
     calls = [_call(one) for one in criteria.actions or () if one.requestor == "assistant"]
     return expected(calls, criteria.communicate_info or ())
 
@@ -169,13 +178,13 @@ def _call(action: _Action) -> Object:
     return {**call, "optional": free} if free else call
 
 
-def _tools(given: Json) -> list[Json] | None:
-    if isinstance(given, dict):
-        return [
-            {"name": name, **spec} if isinstance(spec, dict) else spec
-            for name, spec in given.items()
-        ] or None
-    return given if isinstance(given, list) and given else None
+def _tools(given: dict[str, _Signature] | None) -> list[Json] | None:
+    if given is None:
+        return None
+    return [
+        {"name": name, "description": tool.doc or "", "parameters": tool.params or {}}
+        for name, tool in given.items()
+    ]
 
 
 def _typed(value: Json, kind: type[T], place: str) -> T:

@@ -99,7 +99,11 @@ def results(*simulations: dict, **environment) -> dict:
         "compare_args": ["city"],
     }
     by_user = {"action_id": "1", "name": "reboot", "arguments": {}, "requestor": "user"}
-    criteria = {"actions": [action, by_user], "communicate_info": ["19"]}
+    criteria = {
+        "actions": [action, by_user],
+        "communicate_info": ["19"],
+        "nl_assertions": ["The agent was kind."],
+    }
     return {
         "timestamp": "2025",
         "info": {"environment_info": {"domain_name": "town", "policy": "Be kind.", **environment}},
@@ -124,13 +128,19 @@ def test_a_simulation_of_tau2(make):
     assert [(line["name"], line["result"]) for line in made.fixtures] == [
         ("weather", '{"error": "no such city"}')
     ]
-    assert made.kinds == {"tool_without_schema": 1, "user_call": 1}
+    assert made.kinds == {"assertion": 1, "tool_without_schema": 1, "user_call": 1}
 
 
 def test_tau2_may_list_its_tools(make):
-    spec = {"description": "", "parameters": {"type": "object"}}
-    made = make(results(simulation(), tool_defs={"weather": spec}), name="results.json")
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    signature = {"name": "weather", "doc": "Weather.", "params": schema, "returns": {}}
+    made = make(results(simulation(), tool_defs={"weather": signature}), name="results.json")
     assert made.items[0]["metadata"]["tools"] == ["weather"]
+    assert made.tools["weather"] == {
+        "name": "weather",
+        "description": "Weather.",
+        "parameters": schema,
+    }
     assert "tool_without_schema" not in made.kinds
 
 
