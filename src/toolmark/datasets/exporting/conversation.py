@@ -18,7 +18,12 @@ _ROLES = frozenset({"system", "user", "assistant", "tool"})
 def conversation_of(result: Result) -> list[Message]:
     """Prompt, turns, calls with their answers, what the user said. Where the order of text and
     calls is not known, all calls come first."""
-    messages = list(prompt_of(result.prompt))
+    prompt = list(prompt_of(result.prompt))
+    return [*prompt, *_with_reasoning(_answered(result), result.reasoning)]
+
+
+def _answered(result: Result) -> list[Message]:
+    messages: list[Message] = []
     entries = list(enumerate(result.tool_trace, start=1))
     if result.turns is None:
         if entries:
@@ -34,6 +39,15 @@ def conversation_of(result: Result) -> list[Message]:
             {"role": "user", "content": said.text} for said in result.said if said.turn == number
         ]
     return messages
+
+
+def _with_reasoning(messages: list[Message], reasoning: str) -> list[Message]:
+    """A result keeps the thoughts of all turns together: they stand before the first."""
+    if not reasoning or not messages:
+        return messages
+    thought = {"type": "reasoning", "reasoning": reasoning}
+    spoken = {"type": "text", "text": messages[0]["content"]}
+    return [{**messages[0], "content": [thought, spoken]}, *messages[1:]]
 
 
 def prompt_of(prompt: str | list[Message]) -> Iterator[Message]:

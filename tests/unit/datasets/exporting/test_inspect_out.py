@@ -64,6 +64,16 @@ def test_a_result_is_the_conversation_that_it_was(results, tmp_path):
     assert sample["epoch"] == 1
 
 
+def test_thoughts_are_kept_before_the_first_turn(results, tmp_path):
+    out = tmp_path / "log.json"
+    export_inspect(results(result(reasoning="I look it up.")), out)
+    [sample] = json.loads(out.read_text("utf-8"))["samples"]
+    assert sample["messages"][2]["content"] == [
+        {"type": "reasoning", "reasoning": "I look it up."},
+        {"type": "text", "text": ""},
+    ]
+
+
 def test_the_order_is_not_known_a_call_is_malformed_a_trial_failed(results, tmp_path):
     broken = entry(status="malformed", arguments=None, name=None, raw="{x", result=None)
     waiting = entry(status="unanswered", result=None)
