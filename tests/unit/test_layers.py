@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "runners": (CALLS | {"store"}, False),
     "play": (CALLS, True),
     "plugins": ({"errors"}, False),
-    "datasets": (CALLS | {"store", "resources"}, False),
+    "datasets": (CALLS | {"store", "resources", "runners", "_version"}, False),
     "running": (RUN, False),
     "verifying": (RUN, False),
     "doctor": (RUN | {"verifying"}, False),

@@ -31,6 +31,8 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     "datasets": {
         "verify": ("toolmark.cli.verify", "judge a dataset's own answers by the same gates"),
         "dataset generate": ("toolmark.cli.dataset_generate", "make one, with its fixtures"),
+        "dataset import": ("toolmark.cli.dataset_import", "from logs, benchmarks, conversations"),
+        "dataset export": ("toolmark.cli.dataset_export", "to Inspect, Parquet or plain JSONL"),
         "dataset stats": ("toolmark.cli.dataset_stats", "what it holds, which gates it decides"),
         "dataset diff": ("toolmark.cli.dataset_diff", "samples that are new, gone or changed"),
         "dataset add": ("toolmark.cli.dataset_add", "a trial of a run becomes a sample"),

@@ -119,7 +119,7 @@ def recorded_of(line: Line) -> Recorded:
     if "model_output" in value:
         return _answer(value, line.number)
     if "messages" in value:
-        return _messages(value, line.number)
+        return messages_of(value, line.number)
     raise BadLine(["model_output: is missing (a line holds model_output, or messages)"])
 
 
@@ -223,7 +223,8 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
     )
 
 
-def _messages(value: dict[str, Json], number: int) -> RecordedMessages:
+def messages_of(value: dict[str, Json], number: int) -> RecordedMessages:
+    """A conversation; BadLine says what is wrong with it."""
     problems = schema_problems(_validator("recorded_messages"), value)
     if problems:
         raise BadLine(problems)
