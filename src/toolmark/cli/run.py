@@ -12,6 +12,7 @@ from toolmark.cli.cluster import shard_of_this_process
 from toolmark.cli.compare import DECIDED, options_of
 from toolmark.cli.compare import present as present_comparison
 from toolmark.cli.options import (
+    ENGINE,
     FLAG,
     GATES,
     INPUTS,
@@ -31,8 +32,9 @@ from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
 from toolmark.errors import Incomplete
 from toolmark.reports.progress import RunProgress
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
+from toolmark.shards.run import run_anywhere
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
@@ -57,6 +59,7 @@ GROUPS: dict[str, Group] = {
     "a served model (openai_http)": SERVED,
     "a local model (hf_local)": LOCAL,
     "only a part": PART,
+    "many processes": ENGINE,
     "scoring": SCORING,
     "gates and exit code": GATES,
     "against an earlier run": BASELINE,
@@ -105,7 +108,7 @@ def main(arguments: list[str]) -> int:
 
 def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress)
+        outcome = run_anywhere(config, progress=progress)
     places = Places(
         results=config.out,
         report=config.report,

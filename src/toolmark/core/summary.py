@@ -14,9 +14,9 @@ from toolmark.core.chance import ChanceSample, CrossScore, chance_measures
 from toolmark.core.failing import failing_of
 from toolmark.core.gate_rules import PERF_BUDGET, is_satisfied, rules_on_answers
 from toolmark.core.gates import JudgeContext, VerdictContext, gates_ok_of, judge, verdict_of
-from toolmark.core.inputs import Inputs
+from toolmark.core.inputs import Inputs, PackedInputs
 from toolmark.core.jsontext import Json
-from toolmark.core.listing import Listing
+from toolmark.core.listing import Listing, PackedListing
 from toolmark.core.metrics import Measure, Subset
 from toolmark.core.repeats import PASSING_F1, repeat_of
 from toolmark.core.report import (
@@ -34,7 +34,7 @@ from toolmark.core.result_lines import ResultReader
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind
 from toolmark.core.stats import Observed
-from toolmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
+from toolmark.core.trials import KIND_CODE, KINDS, PackedTrials, Place, Samples, Trials
 from toolmark.errors import UsageError
 
 DEFAULT_SEED = 42
@@ -91,6 +91,17 @@ class _Judged(NamedTuple):
     reason: str
 
 
+class PackedSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a summariser knows, so that another can go on with it."""
+
+    trials: PackedTrials
+    chance: tuple[Result, ...]
+    listing: PackedListing
+    inputs: PackedInputs
+    answer: str | None
+    answers_differ: bool
+
+
 class Summariser:
     """Takes results one by one, in any order, and keeps only their numbers. `cross_score` gives
     the lax F1 of one result's answer against another's trace; without it the chance level is
@@ -121,6 +132,29 @@ class Summariser:
             self._answers_differ = result.model_output != self._answer
         if scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
+
+    def packed(self) -> PackedSummary:
+        return PackedSummary(
+            trials=self._trials.packed(),
+            chance=self._chance.kept(),
+            listing=self._listing.packed(),
+            inputs=self._inputs.packed(),
+            answer=self._answer,
+            answers_differ=self._answers_differ,
+        )
+
+    def absorb(self, packed: PackedSummary) -> None:
+        """As if every result that another took had been added here. Before any report is made."""
+        self._trials.absorb(packed.trials)
+        self._listing.absorb(packed.listing)
+        self._inputs.absorb(packed.inputs)
+        for result in packed.chance:
+            self._chance.add(result)
+        if self._answer is None:
+            self._answer = packed.answer
+        elif packed.answer is not None and packed.answer != self._answer:
+            self._answers_differ = True
+        self._answers_differ |= packed.answers_differ
 
     def report(
         self,
