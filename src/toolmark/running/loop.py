@@ -17,7 +17,8 @@ from toolmark.play import Played, PlaySettings, TrialInput, failed, play_alone, 
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import MAY_GROW, resume_key
-from toolmark.store.journal import DoneTrials, Journal, Mode, WrongTrials, open_journal
+from toolmark.store.done_trials import DoneTrials
+from toolmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
 

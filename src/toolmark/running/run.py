@@ -227,7 +227,9 @@ def prepared(
     with ExitStack() as stack:
         try:
             dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
-            setup = _opened(config, dataset, stack, open_runner or find_runner(config.runner), asked)
+            setup = _opened(
+                config, dataset, stack, open_runner or find_runner(config.runner), asked
+            )
         except UsageError as error:
             raise placed(config, error) from None
         yield setup

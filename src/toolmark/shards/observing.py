@@ -25,9 +25,7 @@ def _united(seen: Sequence[dict[str, Json]]) -> dict[str, Json]:
             known = found.setdefault(name, value)
             if isinstance(known, list) and isinstance(value, list):
                 found[name] = [*known, *(entry for entry in value if entry not in known)]
-    return {
-        name: sorted(value) if _is_texts(value) else value for name, value in found.items()
-    }
+    return {name: sorted(value) if _is_texts(value) else value for name, value in found.items()}
 
 
 def _added(seen: Sequence[dict[str, Json]]) -> dict[str, Json]:

@@ -17,7 +17,8 @@ from toolmark.running.loop import TrialLoop
 from toolmark.running.run import Setup, prepared_part
 from toolmark.shards.messages import Ended, Lines, Message, Plan, Task, decode_plan
 from toolmark.shards.places import places_of
-from toolmark.store.journal import DoneTrials, not_of_this_run
+from toolmark.store.done_trials import DoneTrials
+from toolmark.store.journal import not_of_this_run
 from toolmark.store.key_index import KeyIndex
 from toolmark.store.lines import encode_record
 

@@ -22,6 +22,7 @@ import msgspec
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
 from toolmark.core.results import Result
 from toolmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
+from toolmark.store.done_trials import DoneTrials
 from toolmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
 from toolmark.store.journal_head import MAGIC, VERSION, compare_heads, head_line
 from toolmark.store.jsonl import Line, lines_of
@@ -53,34 +54,6 @@ class _Record(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Record).decode
-
-
-class DoneTrial(msgspec.Struct, frozen=True):
-    """Where a finished trial stands in the journal, and where its sample in the dataset."""
-
-    line: int
-    index: int
-
-
-class DoneTrials:
-    """The trials that need not be run again; errors are no part of it."""
-
-    def __init__(self, index: KeyIndex) -> None:
-        self._index = index
-        self._count = sum(mark & 1 for mark in index.latest())
-
-    def packed(self) -> bytes:
-        return self._index.packed()
-
-    def find(self, sample_id: str, trial: int) -> DoneTrial | None:
-        found = self._index.find(trial_key(sample_id, trial))
-        return DoneTrial(found[0], found[1] >> 1) if found and found[1] & 1 else None
-
-    def __contains__(self, key: tuple[str, int]) -> bool:
-        return self.find(*key) is not None
-
-    def __len__(self) -> int:
-        return self._count
 
 
 def journal_path(out: Path) -> Path:
