@@ -140,6 +140,27 @@ def compare(
     return found
 
 
+def merge(
+    paths: Sequence[Path | str],
+    *,
+    out: Path | str | None = None,
+    report: Path | str | None = None,
+    dataset: Path | str | None = None,
+) -> dict[str, Json]:
+    """What `toolmark merge` does: the report of the whole run from the results files of its
+    shards, or from folders of them. Files are written where `out` and `report` say."""
+    from toolmark.shards.merge import merge_shards
+
+    outcome = merge_shards(
+        [Path(path) for path in paths],
+        out=None if out is None else Path(out),
+        report=None if report is None else Path(report),
+        dataset=None if dataset is None else Path(dataset),
+    )
+    found: dict[str, Json] = plain(outcome.report)
+    return found
+
+
 def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:
     """Each scripted follow-up is sent after the next assistant turn that makes no call."""
     calling = {entry.turn for entry in entries}

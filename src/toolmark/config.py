@@ -109,9 +109,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def errors_allowed(self, trials: int) -> int:
         """How many of so many trials may fail for reasons of infrastructure."""
-        if isinstance(self.max_errors, str):
-            return int(trials * float(self.max_errors.removesuffix("%")) / 100)
-        return self.max_errors
+        return errors_allowed(self.max_errors, trials)
+
+
+def errors_allowed(max_errors: int | str, trials: int) -> int:
+    if isinstance(max_errors, str):
+        return int(trials * float(max_errors.removesuffix("%")) / 100)
+    return max_errors
 
 
 # What a dataset's header may say; its gates are a layer of their own.

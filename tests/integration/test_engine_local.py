@@ -166,7 +166,7 @@ def test_a_sample_that_kills_every_worker_ends_the_run_with_what_is_finished(slo
 
 def test_what_the_user_must_mend_is_told_once_and_leaves_nothing_behind(slow, monkeypatch):
     monkeypatch.setenv("SLOW_REFUSES", "1")
-    with pytest.raises(UsageError, match="^slow: no such model; name another one$"):
+    with pytest.raises(UsageError, match=r"^slow: no such model; name another one$"):
         local(slow, 3, runner="slow")
     assert not Path(f"{slow.out}.journal").exists()
 

@@ -27,6 +27,7 @@ from toolmark.core.report import (
     Number,
     Report,
     ReportHeader,
+    Shard,
     Timing,
     Verdict,
 )
@@ -165,6 +166,7 @@ class Summariser:
         timing: Timing | None = None,
         provenance: Mapping[str, Json] | None = None,
         warnings: Sequence[str] = (),
+        shard: Shard | None = None,
     ) -> Report:
         scope = scope or Scope()
         rules = rules_on_answers(rules)
@@ -203,8 +205,9 @@ class Summariser:
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),
-            warnings=(*warnings, *self._inputs.warnings(), *_warnings(rules, counts)),
+            warnings=(*warnings, *self._inputs.warnings(), *counted_warnings(rules, counts)),
             provenance=dict(provenance or {}),
+            shard=shard,
             timing=judged.timing,
         )
 
@@ -373,7 +376,8 @@ def _histogram(samples: Samples) -> dict[str, int]:
     return {str(int(spans)): n for spans, n in sorted(by_count.items())}
 
 
-def _warnings(rules: Sequence[GateRule], counts: Counts) -> list[str]:
+def counted_warnings(rules: Iterable[GateRule], counts: Counts) -> list[str]:
+    """Those that follow from the numbers; in a report they come last."""
     found = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
     if counts.trials_error:
         found.append(f"{counts.trials_error} trials ended in an error and were not scored")

@@ -16,7 +16,7 @@ from toolmark.errors import BadInput, Incomplete, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
-from toolmark.running.fingerprints import MAY_GROW, resume_key
+from toolmark.running.fingerprints import MAY_GROW
 from toolmark.store.done_trials import DoneTrials
 from toolmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from toolmark.store.key_index import KeyIndex, trial_key
@@ -63,6 +63,7 @@ class TrialLoop:
         self._errors = 0
         self._lost_in_a_row = 0
         self._misses = 0
+        self.results_sha256: str | None = None  # of --out, once it is written
 
     def to_the_end(self) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place."""
@@ -85,7 +86,7 @@ class TrialLoop:
             if self._errors <= setup.config.errors_allowed(setup.trials):
                 self._interrupts.silence()
                 try:
-                    journal.finish(out, trials=setup.trials)
+                    self.results_sha256 = journal.finish(out, trials=setup.trials)
                 except WrongTrials as error:
                     raise self._not_ours(journal, str(error)) from None
 
@@ -232,7 +233,4 @@ class TrialLoop:
 def _journal_of(setup: Setup, out: Path) -> Journal:
     config = setup.config
     mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
-    key = resume_key(
-        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
-    )
-    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)
+    return open_journal(out, setup.resume_key, mode=mode, may_grow=MAY_GROW)

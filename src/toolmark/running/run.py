@@ -17,7 +17,7 @@ from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
 from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Observed, Progress, Runner, ToolSource
-from toolmark.core.report import GateRule, Report, ReportHeader, Timing
+from toolmark.core.report import GateRule, Report, ReportHeader, Shard, Timing
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
@@ -32,7 +32,9 @@ from toolmark.running.fingerprints import (
     compare_pinned,
     provenance,
     refuse_other_pins,
+    resume_key,
     runner_fingerprint,
+    shard_settings,
 )
 from toolmark.running.loop import TrialLoop
 from toolmark.running.offers import (
@@ -109,6 +111,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     def trials(self) -> int:
         return self.selection.count * self.config.repeat
 
+    @property
+    def resume_key(self) -> dict[str, Json]:
+        return resume_key(
+            self.config, self.fingerprints, self.decoding, self.offers.allowed, self.selection.only
+        )
+
 
 def run(
     config: RunConfig | Mapping[str, Json],
@@ -138,7 +146,7 @@ def run(
             scoring_sec=evaluator.seconds,
             more=observed.measured,
         )
-        report = report_of(setup, summariser, timing, observed)
+        report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
         return concluded(setup.config, report, ending)
 
 
@@ -306,7 +314,25 @@ def _opened(
     )
 
 
-def report_of(setup: Setup, summariser: Summariser, timing: Timing, observed: Observed) -> Report:
+def shard_written(setup: Setup, loop: TrialLoop) -> Shard | None:
+    """None: no results were written, so there is nothing to merge."""
+    if loop.results_sha256 is None:
+        return None
+    return Shard(
+        results_lines=setup.trials,
+        results_sha256=loop.results_sha256,
+        selected_samples=setup.selection.before_shards,
+        settings=shard_settings(setup.config, setup.resume_key),
+    )
+
+
+def report_of(
+    setup: Setup,
+    summariser: Summariser,
+    timing: Timing,
+    observed: Observed,
+    shard: Shard | None,
+) -> Report:
     config = setup.config
     header = ReportHeader(
         dataset_version=setup.dataset.header.dataset_version,
@@ -336,6 +362,7 @@ def report_of(setup: Setup, summariser: Summariser, timing: Timing, observed: Ob
         timing=timing,
         provenance={**provenance(setup.pinned), **observed.provenance},
         warnings=(*setup.warnings, *observed.warnings),
+        shard=shard,
     )
 
 

@@ -22,7 +22,8 @@ RESULTS = "results.jsonl"
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """`count` samples are chosen; `partial` if the dataset has more, shards not counted."""
+    """`count` samples are chosen of the `before_shards` that all shards have together; `partial`
+    if the dataset has more than these."""
 
     only: frozenset[str] | None
     slices: frozenset[str]
@@ -30,6 +31,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     num_shards: int
     shard_index: int
     count: int = 0
+    before_shards: int = 0
     partial: bool = False
 
     def chosen(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -63,6 +65,7 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
         num_shards=config.num_shards,
         shard_index=config.shard_index,
         count=size,
+        before_shards=size,
     )
     limited = config.limit is not None and config.limit < size
     if selection.only is None and not selection.slices and not limited and config.num_shards == 1:
@@ -75,7 +78,12 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
         here += config.num_shards == 1 or selection.is_here(sample)
         missing.discard(sample.sample_id)
     _check(config, dataset, before_shards, missing)
-    return msgspec.structs.replace(selection, count=here, partial=before_shards < size)
+    return msgspec.structs.replace(
+        selection,
+        count=here,
+        before_shards=before_shards,
+        partial=before_shards < size,
+    )
 
 
 def has_failed(result: Result) -> bool:

@@ -1,1 +1,2 @@
-"""One run in many processes: shards played elsewhere, journalled and summed up here."""
+"""One run in many processes: engines that play its shards, merging what shards wrote, and proof
+that nothing changed."""

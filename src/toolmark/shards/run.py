@@ -6,7 +6,7 @@ up. So a run may be resumed with another number of shards, by another engine or 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -30,7 +30,9 @@ from toolmark.running.run import (
     prepared,
     report_of,
     run,
+    shard_written,
 )
+from toolmark.shards.agreement import agreed, summed
 from toolmark.shards.engine import Engine
 from toolmark.shards.messages import (
     Ended,
@@ -44,7 +46,6 @@ from toolmark.shards.messages import (
     observed_of,
     summary_of,
 )
-from toolmark.shards.observing import put_together
 from toolmark.shards.places import Places
 from toolmark.store.journal import Journal, journal_path
 from toolmark.store.lines import decode_result
@@ -103,14 +104,27 @@ def run_on(engine: Engine, config: RunConfig, *, progress: Progress | None = Non
             loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
             ending = ending_of(loop)
         interrupts.silence()
-        observed = put_together(loop.observed)
+        observed = put_together(loop.observed, deterministic=config.determinism_mode)
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
             scoring_sec=loop.scoring_sec,
             more=observed.measured,
         )
-        report = report_of(setup, loop.summariser, timing, observed)
+        report = report_of(setup, loop.summariser, timing, observed, shard_written(setup, loop))
         return concluded(setup.config, report, ending)
+
+
+def put_together(seen: Sequence[Observed], *, deterministic: bool) -> Observed:
+    """What the runners of all shards saw, told as one would."""
+    if not seen:
+        return Observed()
+    provenance, differing = agreed([one.provenance for one in seen], deterministic=deterministic)
+    warnings = dict.fromkeys(text for one in seen for text in one.warnings)
+    return Observed(
+        provenance=provenance,
+        measured=summed([one.measured for one in seen]),
+        warnings=(*warnings, *differing),
+    )
 
 
 class _Shard:

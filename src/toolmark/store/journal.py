@@ -7,6 +7,7 @@ they were finished. Killed at any moment, at most the last line is torn."""
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import os
 import struct
@@ -160,9 +161,10 @@ class Journal:
                     return line.number
         return None
 
-    def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> None:
+    def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> str:
         """Writes `out` in the order of the dataset, at once and whole; then the journal goes,
-        unless it is to be kept for another `--resume`. `trials`: so many lines it must be."""
+        unless it is to be kept for another `--resume`. `trials`: so many lines it must be.
+        Returns the SHA-256 of what was written."""
         self._sync()
         advice = (
             f"Every finished trial is in {self.path}. "
@@ -170,14 +172,17 @@ class Journal:
         )
         with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
             lines = 0
+            written = hashlib.sha256()
             for line in _lines_in_order(source, self.path):
                 stream.write(line)
+                written.update(line)
                 lines += 1
             if trials is not None and lines != trials:
                 raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
         if not keep:
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
+        return written.hexdigest()
 
     def remove_if_empty(self) -> None:
         """A run that could not begin leaves nothing that would have to be resumed."""
