@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ def slow(large_project, tmp_path, monkeypatch):
     # Ray looks for an address that others can reach; these tests stay on the loopback.
     monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     monkeypatch.setattr(ray._private.ray_constants, "ENABLE_RAY_CLUSTER", False)
-    monkeypatch.setenv("RAY_TMPDIR", "/tmp/ray-toolmark-tests")  # socket names must be short
     return large_project
 
 
@@ -61,7 +59,7 @@ def test_a_lost_node_costs_only_its_unfinished_samples(cluster, slow, tmp_path, 
     times = {name: answered.count(name) for name in set(answered)}
     twice = {name for name, count in times.items() if count > 1}
     assert not twice & {f"{sample} {trial}" for sample, trial in seen_before}
-    assert 0 < len(answered) - 60 < 20
+    assert 60 <= len(answered) < 80
     monkeypatch.setenv("SLOW_SECONDS", "0")
     expected = whole(slow, runner="slow")
     assert slow.out.read_bytes() == expected
