@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 FIXTURES ?= eval/tool_broker/fixtures
 DATASET ?= data/contextual_final.s0.jsonl
+MODEL ?= src/toolmark/data/demo/answers.jsonl
+RUNNER ?= replay
+SHARDS ?= 4
 PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity build clean
+.PHONY: help venv demo test test-real test-slow lint format bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +101,9 @@ ci-teacher-heavy: $(READY) ## slice teacher_heavy: F1 >= 0.90, warns above the s
 
 ci-parity: $(READY) ## served and local macro F1 differ by at most 0.03 (A=served.jsonl B=local.jsonl)
 	@$(BIN)/python -m prove.parity $(A) $(B)
+
+validate-sharding: $(READY) ## do shards change anything? (DATASET=... MODEL=... RUNNER=... SHARDS=...)
+	@$(BIN)/python -m scripts.validate_sharding_determinism --dataset "$(DATASET)" --model "$(MODEL)" --runner "$(RUNNER)" --num-shards "$(SHARDS)" --fixtures "$(FIXTURES)"
 
 build: $(READY) ## build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel

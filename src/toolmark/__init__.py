@@ -25,6 +25,7 @@ _PUBLIC: dict[str, str] = {
     "summarize_results": "toolmark.api",
     "tool_use_fidelity": "toolmark.probe.given",
     "validate_arguments": "toolmark.calls.registry",
+    "validate_sharding": "toolmark.api",
     "verify_dataset": "toolmark.verifying.verify",
 }
 

@@ -161,6 +161,15 @@ def merge(
     return found
 
 
+def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
+    """What `toolmark validate-sharding` does, with its options as keys: `dataset`, `model`,
+    `runner`, `num_shards`, `fixtures`, `prompt_wrapper`, `config`, `seed`, `atol`, `rtol`,
+    `output`, `temp_dir`. Returns what it wrote to `output`."""
+    from toolmark.shards.validate import validate_plainly
+
+    return validate_plainly(config)
+
+
 def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:
     """Each scripted follow-up is sent after the next assistant turn that makes no call."""
     calling = {entry.turn for entry in entries}

@@ -79,7 +79,7 @@ def in_order(shown: list[str], printed: str) -> str | None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_environment):
     """A `make` target would install again; that two of them exist is another test."""
-    for name in ("eval", "data", "src"):
+    for name in ("eval", "data", "scripts", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
     commands = tmp_path / "bin"
     commands.mkdir()

@@ -92,7 +92,7 @@ def test_the_public_names_are_these():
         "ToolBroker", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
         "merge", "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
         "score_item", "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
-        "verify_dataset",
+        "validate_sharding", "verify_dataset",
     ]  # fmt: skip
     assert all(
         callable(getattr(toolmark, name)) for name in toolmark.__all__ if name != "__version__"

@@ -20,6 +20,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "scale": {
         "merge": ("toolmark.cli.merge", "the shards of a run become the whole"),
+        "validate-sharding": ("toolmark.cli.validate_sharding", "do shards change anything?"),
     },
     "compare": {
         "probe": ("toolmark.cli.probe", "what did a fine-tune do to the tool calls?"),

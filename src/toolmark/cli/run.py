@@ -34,7 +34,7 @@ from toolmark.errors import Incomplete
 from toolmark.reports.progress import RunProgress
 from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
-from toolmark.shards.files import report_beside, shard_names
+from toolmark.shards.files import report_beside, shard_results
 from toolmark.shards.run import run_anywhere
 
 REPORT = "report.json"
@@ -146,11 +146,15 @@ def config_of(options: argparse.Namespace) -> RunConfig:
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
     file: Path | None = getattr(options, "config", None)
     config = load_config(file, flags)
-    sharded = config.num_shards > 1 and config.engine is None
-    out = config.out or (shard_names(config.shard_index)[0] if sharded else RESULTS)
-    # Shards in one folder must not write over each other's reports.
-    beside = report_beside(Path(out)) if sharded else Path(out).with_name(REPORT)
-    return msgspec.structs.replace(config, out=out, report=config.report or str(beside))
+    out = config.out or RESULTS
+    report = config.report or str(Path(out).with_name(REPORT))
+    if config.num_shards > 1 and config.engine is None:
+        # One settings file serves all shards: they must not write over each other.
+        if config.source_of("out") != "flag":
+            out = str(shard_results(Path(out), config.shard_index))
+        if config.source_of("report") != "flag":
+            report = str(report_beside(Path(out)))
+    return msgspec.structs.replace(config, out=out, report=report)
 
 
 def _print_json(value: DryRun | ShownPrompt) -> int:

@@ -52,8 +52,11 @@ class ChanceSample:
             self._kept[key] = result
 
     def kept(self) -> tuple[Result, ...]:
-        """Given to another sample's `add`, they are to it what all that came here are."""
         return tuple(self._kept.values())
+
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """(index, trial) of what is kept."""
+        return tuple(sorted((result.index, result.trial) for result in self._kept.values()))
 
     def pairs(self, cross_score: CrossScore) -> list[Pair]:
         """Each answer with the trace of the next sample of its group, cyclic. A group is the

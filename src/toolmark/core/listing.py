@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
 from typing import Generic, TypeVar
-
-import msgspec
 
 from toolmark.core.report import (
     ERRORS_CAP,
@@ -21,24 +18,9 @@ from toolmark.core.report import (
 )
 from toolmark.core.results import Result
 from toolmark.core.scores import Scores
+from toolmark.core.summary_state import ListedMiss, ListingState
 
 Entry = TypeVar("Entry")
-
-
-class Placed(msgspec.Struct, Generic[Entry], frozen=True):
-    index: int
-    trial: int
-    position: int
-    entry: Entry
-
-
-class PackedListing(msgspec.Struct, frozen=True, kw_only=True):
-    misses: tuple[Placed[MissedCall], ...]
-    errors: tuple[Placed[ErrorTrial], ...]
-    error_count: int
-    echoed: int
-    invented_urls: int
-    counters: dict[str, dict[str, int]]
 
 
 class Firsts(Generic[Entry]):
@@ -60,17 +42,17 @@ class Firsts(Generic[Entry]):
         else:
             heapq.heappushpop(self._heap, item)
 
-    def packed(self) -> tuple[Placed[Entry], ...]:
-        return tuple(Placed(-item[0], -item[1], -item[2], item[4]) for item in self._heap)
-
-    def absorb(self, packed: Iterable[Placed[Entry]]) -> None:
-        for one in packed:
-            self.add(one.index, one.trial, one.position, one.entry)
-
     def listed(self) -> tuple[Entry, ...]:
-        return tuple(
-            item[-1] for item in sorted(self._heap, key=lambda item: item[:4], reverse=True)
-        )
+        return tuple(entry for *_, entry in self.placed())
+
+    def placed(self) -> list[tuple[int, int, int, Entry]]:
+        """The same with their places: index, trial, position."""
+        return [
+            (-index, -trial, -position, entry)
+            for index, trial, position, _, entry in sorted(
+                self._heap, key=lambda item: item[:4], reverse=True
+            )
+        ]
 
 
 class Listing:
@@ -84,8 +66,7 @@ class Listing:
         self._stops: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
         self._severities: Counter[str] = Counter()
-        self._echoed = 0
-        self._invented_urls = 0
+        self._privacy: Counter[str] = Counter()
         self._spans: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
 
@@ -107,24 +88,18 @@ class Listing:
         self._spans["strict"] += scores.strict.grounded
         self._values.update(scores.values)
 
-    def packed(self) -> PackedListing:
-        return PackedListing(
-            misses=self._misses.packed(),
-            errors=self._errors.packed(),
-            error_count=self._error_count,
-            echoed=self._echoed,
-            invented_urls=self._invented_urls,
-            counters={name: dict(counter) for name, counter in self._counters().items()},
+    def state(self) -> ListingState:
+        return ListingState(
+            misses=tuple(ListedMiss(*place) for place in self._misses.placed()),
+            counts={name: dict(counter) for name, counter in self._counters().items()},
         )
 
-    def absorb(self, packed: PackedListing) -> None:
-        self._misses.absorb(packed.misses)
-        self._errors.absorb(packed.errors)
-        self._error_count += packed.error_count
-        self._echoed += packed.echoed
-        self._invented_urls += packed.invented_urls
+    def extend(self, state: ListingState) -> None:
+        for miss in state.misses:
+            if self._misses.wants(miss.index):
+                self._misses.add(miss.index, miss.trial, miss.position, miss.call)
         for name, counter in self._counters().items():
-            counter.update(packed.counters[name])
+            counter.update(state.counts[name])
 
     def _counters(self) -> dict[str, Counter[str]]:
         return {
@@ -132,6 +107,7 @@ class Listing:
             "stops": self._stops,
             "kinds": self._kinds,
             "severities": self._severities,
+            "privacy": self._privacy,
             "spans": self._spans,
             "values": self._values,
         }
@@ -150,8 +126,8 @@ class Listing:
         return PrivacyCounts(
             dict(sorted(self._kinds.items())),
             dict(sorted(self._severities.items())),
-            self._echoed,
-            self._invented_urls,
+            self._privacy["echoed"],
+            self._privacy["invented_urls"],
         )
 
     def grounding(self) -> GroundingCounts:
@@ -176,5 +152,5 @@ class Listing:
         for finding in scores.privacy.findings:
             self._kinds[finding.kind] += 1
             self._severities[finding.severity] += 1
-            self._echoed += finding.echoed
-        self._invented_urls += len(scores.privacy.invented_urls)
+            self._privacy["echoed"] += finding.echoed
+        self._privacy["invented_urls"] += len(scores.privacy.invented_urls)

@@ -14,9 +14,9 @@ from toolmark.core.chance import ChanceSample, CrossScore, chance_measures
 from toolmark.core.failing import failing_of
 from toolmark.core.gate_rules import PERF_BUDGET, is_satisfied, rules_on_answers
 from toolmark.core.gates import JudgeContext, VerdictContext, gates_ok_of, judge, verdict_of
-from toolmark.core.inputs import Inputs, PackedInputs
+from toolmark.core.inputs import Inputs
 from toolmark.core.jsontext import Json
-from toolmark.core.listing import Listing, PackedListing
+from toolmark.core.listing import Listing
 from toolmark.core.metrics import Measure, Subset
 from toolmark.core.repeats import PASSING_F1, repeat_of
 from toolmark.core.report import (
@@ -35,7 +35,8 @@ from toolmark.core.result_lines import ResultReader
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind
 from toolmark.core.stats import Observed
-from toolmark.core.trials import KIND_CODE, KINDS, PackedTrials, Place, Samples, Trials
+from toolmark.core.summary_state import SummaryState
+from toolmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
 from toolmark.errors import UsageError
 
 DEFAULT_SEED = 42
@@ -92,17 +93,6 @@ class _Judged(NamedTuple):
     reason: str
 
 
-class PackedSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a summariser knows, so that another can go on with it."""
-
-    trials: PackedTrials
-    chance: tuple[Result, ...]
-    listing: PackedListing
-    inputs: PackedInputs
-    answer: str | None
-    answers_differ: bool
-
-
 class Summariser:
     """Takes results one by one, in any order, and keeps only their numbers. `cross_score` gives
     the lax F1 of one result's answer against another's trace; without it the chance level is
@@ -134,28 +124,33 @@ class Summariser:
         if scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
 
-    def packed(self) -> PackedSummary:
-        return PackedSummary(
-            trials=self._trials.packed(),
-            chance=self._chance.kept(),
-            listing=self._listing.packed(),
-            inputs=self._inputs.packed(),
+    def state(self) -> SummaryState | None:
+        """What was added so far. None if a trial was lost: of those more is told than is kept."""
+        if self._trials.lost:
+            return None
+        return SummaryState(
+            trials=self._trials.state(),
+            listing=self._listing.state(),
             answer=self._answer,
             answers_differ=self._answers_differ,
+            chance=self._chance.places(),
         )
 
-    def absorb(self, packed: PackedSummary) -> None:
-        """As if every result that another took had been added here. Before any report is made."""
-        self._trials.absorb(packed.trials)
-        self._listing.absorb(packed.listing)
-        self._inputs.absorb(packed.inputs)
-        for result in packed.chance:
-            self._chance.add(result)
+    def extend(self, state: SummaryState) -> None:
+        """All results of another summariser at once, but for those that the level of chance needs:
+        these are still to be given to `add_to_chance`."""
+        self._trials.extend(state.trials)
+        self._listing.extend(state.listing)
         if self._answer is None:
-            self._answer = packed.answer
-        elif packed.answer is not None and packed.answer != self._answer:
-            self._answers_differ = True
-        self._answers_differ |= packed.answers_differ
+            self._answer = state.answer
+        differ = state.answer is not None and state.answer != self._answer
+        self._answers_differ = self._answers_differ or state.answers_differ or differ
+
+    def kept_for_chance(self) -> tuple[Result, ...]:
+        return self._chance.kept()
+
+    def add_to_chance(self, result: Result) -> None:
+        self._chance.add(result)
 
     def report(
         self,

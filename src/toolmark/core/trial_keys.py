@@ -8,10 +8,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-import msgspec
-
-from toolmark.core.columns import Growing, taken, unpacked
+from toolmark.core.columns import Growing, taken
 from toolmark.core.results import Result
+from toolmark.core.summary_state import Packed, TrialsState
 from toolmark.errors import BadInput
 
 NO_CLUSTER = 0
@@ -27,17 +26,6 @@ class ConflictingResults(BadInput):
         self.sample_ids = sample_ids
         self.index = index
         self.trial = trial
-
-
-class PackedKeys(msgspec.Struct, frozen=True):
-    """Keys as bytes; numbers that grow come with their type."""
-
-    index: bytes
-    trial: tuple[str, bytes]
-    cluster: tuple[str, bytes]
-    ids: bytes
-    id_ends: tuple[str, bytes]
-    arrival: bytes | None
 
 
 class TrialKeys:
@@ -61,32 +49,6 @@ class TrialKeys:
         self._ids += raw
         self._id_ends.append(2 * len(self._ids) + is_hex)
 
-    def packed(self) -> PackedKeys:
-        return PackedKeys(
-            self._index.tobytes(),
-            _packed(self._trial),
-            _packed(self._cluster),
-            bytes(self._ids),
-            _packed(self._id_ends),
-            None if self._arrival is None else self._arrival.tobytes(),
-        )
-
-    def absorb(self, packed: PackedKeys) -> None:
-        """The keys of another, after these."""
-        before, shift = len(self), 2 * len(self._ids)
-        index = unpacked("I", packed.index)
-        if self._arrival is None and packed.arrival is not None:
-            self._arrival = array("I", range(before))
-        if self._arrival is not None:
-            theirs = range(len(index))
-            order = theirs if packed.arrival is None else unpacked("I", packed.arrival)
-            self._arrival.extend(before + at for at in order)
-        self._index.extend(index)
-        self._trial.extend(unpacked(*packed.trial))
-        self._cluster.extend(unpacked(*packed.cluster))
-        self._ids += packed.ids
-        self._id_ends.extend(end + shift for end in unpacked(*packed.id_ends))
-
     def __len__(self) -> int:
         return len(self._index)
 
@@ -109,6 +71,28 @@ class TrialKeys:
         start = ends[at - 1] >> 1 if at else 0
         raw = self._ids[start : ends[at] >> 1]
         return raw.hex() if ends[at] & 1 else raw.decode("utf-8", "surrogatepass")
+
+    def extend(self, state: TrialsState) -> None:
+        """The trials of another summary. Nothing may have been put into order yet."""
+        base = 2 * len(self._ids)
+        width = "I" if base + 2 * len(state.ids) + 1 < 1 << 32 else "Q"
+        self._index.extend(state.index.numbers())
+        self._trial.extend(state.trial.numbers())
+        self._cluster.extend(state.cluster.numbers())
+        self._ids += state.ids
+        ends = state.id_ends.numbers()
+        self._id_ends.extend(array(width, map(base.__add__, ends)))
+
+    def packed_ids(self) -> tuple[bytes, Packed]:
+        """The ids in the order of the rows, and where each ends."""
+        if self._arrival is None:
+            return bytes(self._ids), Packed.of(self._id_ends.numbers)
+        ids, ends = bytearray(), Growing("I")
+        for row in range(len(self)):
+            raw, is_hex = _packed_id(self.id_at(row))
+            ids += raw
+            ends.append(2 * len(ids) + is_hex)
+        return bytes(ids), Packed.of(ends.numbers)
 
     def rows_of(self, index: int) -> range:
         """The trials of one sample; the rows must be in order."""
@@ -159,10 +143,6 @@ class TrialKeys:
         if is_twice:
             what = f"sample {mine!r}, trial {trial}: occurs twice; each trial must be given once"
             raise ConflictingResults(what, (mine, mine), index, trial)
-
-
-def _packed(numbers: Growing) -> tuple[str, bytes]:
-    return numbers.numbers.typecode, numbers.numbers.tobytes()
 
 
 def _label(text: str) -> int:

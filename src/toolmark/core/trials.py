@@ -13,11 +13,12 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from toolmark.core.columns import REMEMBERED, Column, PackedRows, Rows, taken
+from toolmark.core.columns import REMEMBERED, Column, Rows, taken
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind, expectation_of
 from toolmark.core.scores import Scores
-from toolmark.core.trial_keys import ConflictingResults, PackedKeys, TrialKeys
+from toolmark.core.summary_state import Packed, PlaceState, TrialsState
+from toolmark.core.trial_keys import ConflictingResults, TrialKeys
 from toolmark.errors import BadInput
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -81,14 +82,6 @@ class Place(msgspec.Struct, frozen=True):
         return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
 
 
-class PackedTrials(msgspec.Struct, frozen=True):
-    keys: PackedKeys
-    rows: PackedRows
-    lost: PackedKeys
-    lost_rows: PackedRows
-    places: tuple[Place, ...]
-
-
 class Samples:
     """One row per scored sample, in the order of the dataset, trials averaged."""
 
@@ -146,27 +139,6 @@ class Trials:
             what = "metadata: cannot be read; see the schema of a dataset item"
             raise _unreadable(result, what) from None
 
-    def packed(self) -> PackedTrials:
-        return PackedTrials(
-            self._keys.packed(),
-            self._rows.packed(),
-            self._lost.packed(),
-            self._lost_rows.packed(),
-            tuple(self._places),
-        )
-
-    def absorb(self, packed: PackedTrials) -> None:
-        """The trials of another. They must not be in order yet."""
-        places = [self._places.setdefault(place, len(self._places)) for place in packed.places]
-
-        def placed_here(row: tuple[float, ...]) -> tuple[float, ...]:
-            return (*row[:-1], places[int(row[-1])])
-
-        self._keys.absorb(packed.keys)
-        self._rows.absorb(packed.rows, placed_here)
-        self._lost.absorb(packed.lost)
-        self._lost_rows.absorb(packed.lost_rows, placed_here)
-
     def _add(self, result: Result, expectation: Expectation) -> None:
         scores = result.scores
         if scores is None or result.status == "error":
@@ -177,6 +149,34 @@ class Trials:
         place = self._place_of(expectation, result, scores.kind)
         self._keys.add(result, expectation.cluster)
         self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
+
+    def state(self) -> TrialsState:
+        """The scored trials, in the order of the dataset."""
+        self._sort()
+        ids, id_ends = self._keys.packed_ids()
+        return TrialsState(
+            index=Packed.of(self._keys.index),
+            trial=Packed.of(self._keys.trial),
+            cluster=Packed.of(self._keys.cluster),
+            ids=ids,
+            id_ends=id_ends,
+            codes=Packed.of(self._rows.codes),
+            rows=self._rows.packed(),
+            places=tuple(PlaceState(*msgspec.structs.astuple(place)) for place in self._places),
+        )
+
+    def extend(self, state: TrialsState) -> None:
+        """The scored trials of another summary, before anything was asked of this one."""
+        places = [
+            self._places.setdefault(Place(*msgspec.structs.astuple(place)), len(self._places))
+            for place in state.places
+        ]
+        self._keys.extend(state)
+        columns = (state.rows[name].numbers() for name in _COLUMNS)
+        rows = zip(*columns, strict=True)
+        self._rows.extend(
+            state.codes.numbers(), ((*row[:-1], places[int(row[-1])]) for row in rows)
+        )
 
     @property
     def scored(self) -> int:

@@ -11,7 +11,6 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,8 @@ import msgspec
 
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, digest
-from toolmark.core.samples import Header, Kind, Sample, expectation_of, sample_of
+from toolmark.core.samples import Header, Sample, sample_of
+from toolmark.datasets.facts import Facts, Tally
 from toolmark.datasets.located import located_items
 from toolmark.datasets.schema import (
     BadHeader,
@@ -34,24 +34,6 @@ from toolmark.errors import BadInput, OutputFailed
 from toolmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
 from toolmark.store.key_index import KeyIndex
 from toolmark.store.problems import Problems, shown
-
-
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the dataset holds, known before anything is run. Numbers of samples throughout."""
-
-    samples: int
-    kinds: dict[Kind, int]
-    expecting_calls: int
-    multi_call: int
-    retry: int
-    with_facts: int
-    locale_probes: dict[str, int]  # by locale; "" where the sample names none
-    locales: dict[str, int]
-    slices: dict[str, int]
-    clusters: bool
-    tools: dict[str, int]  # by expected tool
-    offered: dict[str, int]  # by tool that samples name in `metadata.tools`
-    offered_line: dict[str, int]  # where such a tool is named first
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +68,18 @@ class Dataset:
         self.checked = checked
         self._source = source
 
-    def samples(self) -> Iterator[Sample]:
-        """The second reading. A file that is not the one that was checked ends it."""
+    def samples(self, is_wanted: Callable[[str], bool] | None = None) -> Iterator[Sample]:
+        """The second reading. A file that is not the one that was checked ends it. `is_wanted` is
+        asked by id, before anything is made of an item."""
+        for index, sample_id, item in self._items():
+            if is_wanted is None or is_wanted(sample_id):
+                yield sample_of(item, index=index, sample_id=sample_id, item_sha256=digest(item))
+
+    def ids(self) -> Iterator[str]:
+        """Of all samples, in their order."""
+        return (sample_id for _, sample_id, _ in self._items())
+
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
         with self._source.open() as stream:
             self._check_unchanged(stream)
             stream.seek(0)
@@ -104,7 +96,7 @@ class Dataset:
             items = islice(located_items(stream, self.name), sample.index, None)
             return next(line.number for line, _ in items)
 
-    def _second_reading(self, stream: BinaryIO) -> Iterator[Sample]:
+    def _second_reading(self, stream: BinaryIO) -> Iterator[tuple[int, str, dict[str, Json]]]:
         hasher = hashlib.sha256()
         index = 0
         header_due = self.has_header
@@ -119,7 +111,7 @@ class Dataset:
                 item = object_of(line.json)
             except NotJson:
                 raise self._changed() from None
-            yield _sample_at(index, item)
+            yield index, sample_id_of(item), item
             index += 1
         if hasher.hexdigest() != self.sha256:
             raise self._changed()
@@ -150,7 +142,7 @@ class PartOfDataset(Dataset):
         self._offset = offset
         self.count = len(index)
 
-    def samples(self) -> Iterator[Sample]:
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
         with self._source.open() as stream:
             self._check_unchanged(stream)
             for index, offset in zip(self._index, self._offset, strict=True):
@@ -159,7 +151,7 @@ class PartOfDataset(Dataset):
                     item = object_of(Line(0, offset, stream.readline()).json)
                 except NotJson:
                     raise self._changed() from None
-                yield _sample_at(index, item)
+                yield index, sample_id_of(item), item
             # Somebody may have written to it while it was read.
             self._check_unchanged(stream)
 
@@ -180,10 +172,6 @@ def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dat
         raise
 
 
-def _sample_at(index: int, item: dict[str, Json]) -> Sample:
-    return sample_of(item, index=index, sample_id=sample_id_of(item), item_sha256=digest(item))
-
-
 def dataset_sha256(path: str | Path) -> str:
     """SHA-256 over the file's bytes after the header line; over all bytes if there is none."""
     with open_input(Path(path)) as stream:
@@ -196,7 +184,7 @@ class _FirstReading:
         self.slips: dict[str, str] = {}
         self.header_line = 1
         self.hasher = hashlib.sha256()
-        self.tally = _Tally()
+        self.tally = Tally()
         self.stamp = _stamp(stream)
         self._name = name
         self._stream = stream
@@ -265,59 +253,6 @@ class _FirstReading:
         if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
             return f"sample_id: none is given, and the item is the same as on line {earlier}"
         return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
-
-
-class _Tally:
-    """Counts for `Facts`, one item at a time."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-        self._kinds: Counter[Kind] = Counter()
-        self._numbers: Counter[str] = Counter()
-        self._probes: Counter[str] = Counter()
-        self._locales: Counter[str] = Counter()
-        self._slices: Counter[str] = Counter()
-        self._tools: Counter[str] = Counter()
-        self._offered: Counter[str] = Counter()
-        self._offered_line: dict[str, int] = {}
-
-    def count(self, item: dict[str, Json], line: int) -> None:
-        expectation = expectation_of(item.get("metadata") or {})
-        calls = expectation.calls
-        self.samples += 1
-        self._kinds[expectation.kind] += 1
-        self._numbers["expecting_calls"] += bool(calls)
-        self._numbers["multi_call"] += len(calls) > 1
-        self._numbers["retry"] += expectation.retry
-        self._numbers["with_facts"] += bool(expectation.required_facts)
-        self._numbers["clusters"] += expectation.cluster is not None
-        if expectation.locale_probe:
-            self._probes[expectation.locale or ""] += 1
-        if expectation.locale:
-            self._locales[expectation.locale] += 1
-        self._slices.update(expectation.slices)
-        self._tools.update({call.name for call in calls})
-        for tool in set(expectation.tools or ()):
-            self._offered[tool] += 1
-            self._offered_line.setdefault(tool, line)
-
-    def facts(self) -> Facts:
-        numbers = self._numbers
-        return Facts(
-            samples=self.samples,
-            kinds=dict(sorted(self._kinds.items())),
-            expecting_calls=numbers["expecting_calls"],
-            multi_call=numbers["multi_call"],
-            retry=numbers["retry"],
-            with_facts=numbers["with_facts"],
-            locale_probes=dict(sorted(self._probes.items())),
-            locales=dict(sorted(self._locales.items())),
-            slices=dict(sorted(self._slices.items())),
-            clusters=bool(numbers["clusters"]),
-            tools=dict(sorted(self._tools.items())),
-            offered=dict(sorted(self._offered.items())),
-            offered_line=dict(sorted(self._offered_line.items())),
-        )
 
 
 class _Source:

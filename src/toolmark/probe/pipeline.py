@@ -75,7 +75,7 @@ def open_dataset_probe(
 def dataset_probe(setup: Setup, spec: FidelitySpec) -> Probe:
     """A case for each eligible sample that expects a single call, asked as a run would ask it:
     with all the tools that the sample is offered."""
-    chosen = setup.selection.chosen(setup.dataset.samples())
+    chosen = setup.selection.chosen(setup.dataset)
     made = [case for sample in chosen if (case := _case(setup, sample)) is not None]
     cases = tuple(case for case, _ in made)
     return Probe(

@@ -35,7 +35,7 @@ class Finished(Protocol):
 
     def done(self) -> DoneTrials: ...
 
-    def append(self, lines: bytes, count: int = 1) -> None: ...
+    def append(self, lines: bytes, count: int = 1) -> object: ...
 
     def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
 
@@ -194,7 +194,7 @@ class TrialLoop:
     def _waiting(self, kept: Finished | None) -> Iterator[TrialInput]:
         setup = self._setup
         done = None if kept is None else kept.done()
-        for sample in setup.selection.chosen(setup.dataset.samples()):
+        for sample in setup.selection.chosen(setup.dataset):
             offer = setup.offers.to(sample)
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
@@ -210,7 +210,7 @@ class TrialLoop:
     def _not_ours(self, journal: Journal, what: str) -> BadInput:
         """The same with its line: only now everything that was asked for is listed."""
         asked = KeyIndex()
-        for sample in self._setup.selection.chosen(self._setup.dataset.samples()):
+        for sample in self._setup.selection.chosen(self._setup.dataset):
             for trial in range(self._setup.config.repeat):
                 asked.add(trial_key(sample.sample_id, trial), 0, sample.index)
         return journal.not_ours(what, journal.line_not_asked(asked))

@@ -78,7 +78,7 @@ def check_prompts(
     if prompts.sha256 is None:
         return []
     problems = Problems(dataset.name)
-    for sample in selection.chosen(dataset.samples()):
+    for sample in selection.chosen(dataset):
         try:
             prompts.opening(sample, offers.to(sample).tools)
         except UsageError as error:

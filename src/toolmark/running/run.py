@@ -25,6 +25,7 @@ from toolmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_data
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerFactory
+from toolmark.running.decoding import decoding_of
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
@@ -46,13 +47,11 @@ from toolmark.running.offers import (
 )
 from toolmark.running.prompts import Prompts, check_prompts, open_prompts
 from toolmark.running.selection import Selection, everything, select
+from toolmark.running.shard_summary import write_summary
 from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 
-DEFAULT_MAX_TURNS = 8
-# Runners whose trials end by themselves: without --max-turns nothing cuts them short.
-OWN_LENGTH = frozenset({"replay"})
 INTERRUPTED = 130
 
 
@@ -147,7 +146,10 @@ def run(
             more=observed.measured,
         )
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
-        return concluded(setup.config, report, ending)
+        outcome = concluded(setup.config, report, ending)
+        if setup.config.out is not None and setup.config.num_shards > 1:
+            write_summary(Path(setup.config.out), report, summariser)
+        return outcome
 
 
 def concluded(config: RunConfig, report: Report, ending: Ending) -> RunOutcome:
@@ -375,19 +377,6 @@ def _dataset_of(config: RunConfig) -> Path | Literal["-"]:
     if config.dataset is None:
         raise UsageError("--in: which dataset? Name a JSONL file, or - for standard input")
     return "-" if config.dataset == "-" else Path(config.dataset)
-
-
-def decoding_of(config: RunConfig) -> Decoding:
-    own_length = config.runner in OWN_LENGTH
-    fixed = config.determinism_mode
-    return Decoding(
-        temperature=0.0 if fixed else config.temperature,
-        top_p=1.0 if fixed else config.top_p,
-        max_tokens=config.max_tokens,
-        seed=config.seed,
-        max_turns=config.max_turns or (None if own_length else DEFAULT_MAX_TURNS),
-        tool_choice=config.tool_choice,
-    )
 
 
 def rules_of(config: RunConfig) -> tuple[GateRule, ...]:

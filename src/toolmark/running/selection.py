@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -34,19 +34,23 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     before_shards: int = 0
     partial: bool = False
 
-    def chosen(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        limit = None if self.limit is None else min(self.limit, sys.maxsize)
-        for sample in islice(filter(self._passes_filters, samples), limit):
-            if self.num_shards == 1 or self.is_here(sample):
-                yield sample
+    def chosen(self, dataset: Dataset) -> Iterator[Sample]:
+        if self.limit is None:
+            # Nothing is made of the samples of other shards: they are most of the dataset.
+            is_wanted = None if self.num_shards == 1 else self.is_here
+            return filter(self._passes_filters, dataset.samples(is_wanted))
+        first = islice(
+            filter(self._passes_filters, dataset.samples()), min(self.limit, sys.maxsize)
+        )
+        return (sample for sample in first if self.is_here(sample.sample_id))
 
     def _passes_filters(self, sample: Sample) -> bool:
         if self.only is not None and sample.sample_id not in self.only:
             return False
         return not self.slices or not self.slices.isdisjoint(sample.expectation.slices)
 
-    def is_here(self, sample: Sample) -> bool:
-        return shard_of(sample.sample_id, self.num_shards) == self.shard_index
+    def is_here(self, sample_id: str) -> bool:
+        return self.num_shards == 1 or shard_of(sample_id, self.num_shards) == self.shard_index
 
 
 def everything(count: int) -> Selection:
@@ -68,14 +72,17 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
         before_shards=size,
     )
     limited = config.limit is not None and config.limit < size
-    if selection.only is None and not selection.slices and not limited and config.num_shards == 1:
+    if selection.only is None and not selection.slices and not limited:
+        if config.num_shards > 1:
+            here = sum(map(selection.is_here, dataset.ids()))
+            return msgspec.structs.replace(selection, count=here)
         return selection
     unsharded = msgspec.structs.replace(selection, num_shards=1)
     here = before_shards = 0
     missing = set(config.only)
-    for sample in unsharded.chosen(dataset.samples()):
+    for sample in unsharded.chosen(dataset):
         before_shards += 1
-        here += config.num_shards == 1 or selection.is_here(sample)
+        here += selection.is_here(sample.sample_id)
         missing.discard(sample.sample_id)
     _check(config, dataset, before_shards, missing)
     return msgspec.structs.replace(

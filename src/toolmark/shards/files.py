@@ -37,6 +37,11 @@ def shard_names(shard_index: int) -> tuple[str, str]:
     return f"{RESULTS}{_SHARD}{shard_index}.jsonl", f"{REPORT}{_SHARD}{shard_index}.json"
 
 
+def shard_results(results: Path, shard_index: int) -> Path:
+    """Where a shard writes whose run would write to `results`."""
+    return results.with_name(f"{results.name.removesuffix('.jsonl')}{_SHARD}{shard_index}.jsonl")
+
+
 def report_beside(results: Path) -> Path:
     """`results.X.jsonl` has `report.X.json`; any other `NAME.jsonl` has `NAME.report.json`."""
     stem = results.name.removesuffix(".jsonl")
@@ -84,15 +89,19 @@ def _report_of(results: Path) -> Path:
     raise BadInput(f"{results}: its report {beside.name} is not beside it: name it with --reports")
 
 
-def _opened(results: Path, path: Path) -> ShardFile:
+def read_report(path: Path) -> Report:
     with open_input(path) as stream:
         data = stream.read()
     try:
-        report = msgspec.json.decode(data, type=Report)
+        return msgspec.json.decode(data, type=Report)
     except msgspec.ValidationError as error:
         raise BadInput(f"{path}: is no report of a run: {typed_problem(error)}") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise BadInput(f"{path}: is no report: it is not JSON") from None
+
+
+def _opened(results: Path, path: Path) -> ShardFile:
+    report = read_report(path)
     header, counts = report.header, report.counts
     who = f"{results}: shard {header.shard_index} of {header.num_shards}"
     if not report.complete:

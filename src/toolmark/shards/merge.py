@@ -23,10 +23,12 @@ from toolmark.core.protocols import Progress, Standing
 from toolmark.core.report import Report, Shard, Timing
 from toolmark.core.results import Fingerprints, Result
 from toolmark.core.summary import Scope, Summariser
+from toolmark.core.summary_state import SummaryState
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
 from toolmark.running.evaluate import cross_scorer
 from toolmark.running.run import RunOutcome, write_report
+from toolmark.running.shard_summary import read_summary
 from toolmark.shards.agreement import (
     joined_provenance,
     joined_warnings,
@@ -38,8 +40,9 @@ from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.jsonl import lines_of, open_input
 from toolmark.store.lines import decode_result
 
-# index, trial, shard, the line, the result: in the order of a results file
-_Line = tuple[int, int, int, bytes, Result]
+# index, trial, shard, the line, and its result unless the shard's summary has told of it: in the
+# order of a results file
+_Line = tuple[int, int, int, bytes, Result | None]
 _AGAIN = "copy it again, or run the shard again"
 
 
@@ -59,18 +62,21 @@ def merge_shards(
     files = one_run(open_shards(paths, reports))
     _check_places(files, out, report)
     with ExitStack() as stack:
-        lines = _merged(files, stack)
-        if dataset is not None:
+        summariser = Summariser(cross_scorer(Registry(())))  # lax grounding needs no tool spec
+        if dataset is None:
+            lines = _merged(files, [_known_or_read(file, summariser, stack) for file in files])
+        else:
+            lines = _merged(files, [_lines_of(file, stack) for file in files])
             lines = _of_dataset(lines, files, stack.enter_context(open_dataset(dataset)))
         stream = None if out is None else stack.enter_context(atomic_writer(out))
-        summariser = Summariser(cross_scorer(Registry(())))  # lax grounding needs no tool spec
         written = hashlib.sha256()
         done, total = 0, sum(file.facts.results_lines for file in files)
         for _, _, _, data, result in lines:
             if stream is not None:
                 stream.write(data)
             written.update(data)
-            summariser.add(result)
+            if result is not None:
+                summariser.add(result)
             done += 1
             if progress is not None:
                 progress(Standing(done, total))
@@ -94,16 +100,16 @@ def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | N
         check_writable(path)
 
 
-def _merged(files: Sequence[ShardFile], stack: ExitStack) -> Iterator[_Line]:
+def _merged(files: Sequence[ShardFile], shards: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
     """All lines in the order of the dataset; without a gap, if the whole dataset was run."""
     has_all = not files[0].report.partial
     before, gap = (-1, 0), None
-    for line in heapq.merge(*(_lines_of(file, stack) for file in files)):
-        index, trial, shard, _, result = line
+    for line in heapq.merge(*shards):
+        index, trial, shard, _, _ = line
         if (index, trial) == before:
             raise BadInput(
-                f"{files[shard]}: sample {result.sample_id!r}, trial {trial}: another shard has a"
-                f" sample at the same place of the dataset ({index}): they read different datasets"
+                f"{files[shard]}: another shard has a sample at the same place of the dataset"
+                f" ({index}, trial {trial}): they read different datasets"
             )
         if gap is None and index > before[0] + 1:
             gap = before[0] + 1
@@ -114,6 +120,36 @@ def _merged(files: Sequence[ShardFile], stack: ExitStack) -> Iterator[_Line]:
             f"merge: no shard has the sample at place {gap} of the dataset (from 0);"
             " --in DATASET says which one that is"
         )
+
+
+def _known_or_read(file: ShardFile, summariser: Summariser, stack: ExitStack) -> Iterator[_Line]:
+    """With the summary that a shard wrote beside its results no line has to be read as JSON."""
+    state = read_summary(file.results, file.facts.results_sha256)
+    if state is None:
+        return _lines_of(file, stack)
+    summariser.extend(state)
+    return _known_lines(file, state, summariser, stack)
+
+
+def _known_lines(
+    file: ShardFile, state: SummaryState, summariser: Summariser, stack: ExitStack
+) -> Iterator[_Line]:
+    """The lines of a shard whose places are known: they are what the run wrote if their hash is."""
+    stream = stack.enter_context(open_input(file.results))
+    hasher = hashlib.sha256()
+    wanted = set(state.chance)
+    shard, lines = file.index, 0
+    for index, trial, data in zip(
+        state.trials.index.numbers(), state.trials.trial.numbers(), stream, strict=False
+    ):
+        hasher.update(data)
+        lines += 1
+        if (index, trial) in wanted:
+            summariser.add_to_chance(_result_of(file, lines, data))
+        yield index, trial, shard, data, None
+    if lines != file.facts.results_lines or hasher.hexdigest() != file.facts.results_sha256:
+        for _ in _lines_of(file, stack):  # which ends by saying what is wrong, and with which line
+            pass
 
 
 def _lines_of(file: ShardFile, stack: ExitStack) -> Iterator[_Line]:
@@ -192,9 +228,10 @@ def _of_dataset(
                 break
             if has_all and sample.index < index:
                 raise _missing(sample.sample_id, files, dataset)
-        if sample is None or sample.sample_id != result.sample_id:
+        if sample is None or result is None or sample.sample_id != result.sample_id:
+            name = None if result is None else result.sample_id
             raise BadInput(
-                f"{files[shard]}: sample {result.sample_id!r}, trial {trial}:"
+                f"{files[shard]}: sample {name!r}, trial {trial}:"
                 f" is no sample of {dataset.name} at place {index}; {_AGAIN}"
             )
         yield line

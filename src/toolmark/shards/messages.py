@@ -7,7 +7,7 @@ import msgspec
 from toolmark.config import RunConfig
 from toolmark.core.protocols import Observed
 from toolmark.core.results import Fingerprints
-from toolmark.core.summary import PackedSummary
+from toolmark.core.summary_state import SummaryState
 from toolmark.datasets.reader import Checked
 from toolmark.errors import FingerprintMismatch, Incomplete, ToolmarkError, UsageError
 from toolmark.shards.places import PackedPlaces
@@ -48,7 +48,8 @@ class Lines(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """Nothing more will come. `summary` is about all trials whose lines were sent."""
+    """Nothing more will come. `summary` is about all trials whose lines were sent; `chance`, those
+    lines that the level of chance needs. Without a summary the lines must be read."""
 
     finished: int
     misses: int
@@ -56,7 +57,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     skipped: int
     scoring_sec: float
     observed: bytes
-    summary: bytes
+    summary: bytes | None
+    chance: bytes
     incomplete: str | None = None  # why infrastructure ended it early
 
 
@@ -109,8 +111,8 @@ def decode_plan(data: bytes) -> Plan:
     return decode_record(data, Plan)
 
 
-def summary_of(ended: Ended) -> PackedSummary:
-    return decode_record(ended.summary, PackedSummary)
+def summary_of(ended: Ended) -> SummaryState | None:
+    return None if ended.summary is None else decode_record(ended.summary, SummaryState)
 
 
 def observed_of(ended: Ended) -> Observed:

@@ -20,7 +20,7 @@ from toolmark.shards.places import places_of
 from toolmark.store.done_trials import DoneTrials
 from toolmark.store.journal import not_of_this_run
 from toolmark.store.key_index import KeyIndex
-from toolmark.store.lines import encode_record
+from toolmark.store.lines import encode_record, encode_result
 
 HELD_BYTES = 1 << 20
 HELD_SECONDS = 0.1
@@ -119,6 +119,7 @@ def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> E
         observed = setup.runner.observed()
     interrupts.silence()
     standing = outbox.standing
+    state = summariser.state()
     return Ended(
         finished=standing.finished,
         misses=standing.misses,
@@ -126,7 +127,8 @@ def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> E
         skipped=loop.skipped,
         scoring_sec=evaluator.seconds,
         observed=encode_record(observed),
-        summary=encode_record(summariser.packed()),
+        summary=None if state is None else encode_record(state),
+        chance=b"".join(map(encode_result, summariser.kept_for_chance())),
         incomplete=incomplete,
     )
 

@@ -6,7 +6,7 @@ up. So a run may be resumed with another number of shards, by another engine or 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -15,6 +15,7 @@ from toolmark.config import RunConfig
 from toolmark.core.jsontext import Json, plain
 from toolmark.core.protocols import Observed, Progress, Standing
 from toolmark.core.report import Timing
+from toolmark.core.results import Result
 from toolmark.core.summary import Summariser
 from toolmark.errors import Incomplete, UsageError
 from toolmark.running.driving import Interrupts, drive_at_once
@@ -99,7 +100,7 @@ def run_on(engine: Engine, config: RunConfig, *, progress: Progress | None = Non
     with Interrupts() as interrupts:
         with prepared(config, note=places.add, asked=lambda _: False) as setup:
             if setup.selection.partial:
-                chosen = setup.selection.chosen(setup.dataset.samples())
+                chosen = setup.selection.chosen(setup.dataset)
                 places.keep_only({sample.index for sample in chosen})
             loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
             ending = ending_of(loop)
@@ -204,7 +205,7 @@ class ShardedLoop(TrialLoop):
             case Lines():
                 self._keep(shard, event, journal)
             case Ended():
-                self._add_up(number, event)
+                self._add_up(number, event, journal)
                 if event.incomplete is not None:
                     raise Incomplete(event.incomplete)
             case Failed():
@@ -220,19 +221,26 @@ class ShardedLoop(TrialLoop):
                 assert_never(event)
 
     def _keep(self, shard: _Shard, lines: Lines, journal: Journal) -> None:
-        shard.chunks.append((journal.size, len(lines.data)))
-        journal.append(lines.data, lines.count)
+        offset = journal.append(lines.data, lines.count)
+        shard.chunks.append((offset, len(lines.data)))
         shard.finished += lines.count
         shard.misses, shard.errors = lines.misses, lines.errors
         shard.died = 0
         self._tell()
 
-    def _add_up(self, number: int, ended: Ended) -> None:
-        del self._playing[number]
-        self.summariser.absorb(summary_of(ended))
+    def _add_up(self, number: int, ended: Ended, journal: Journal) -> None:
+        shard = self._playing.pop(number)
         self.observed.append(observed_of(ended))
         self.scoring_sec += ended.scoring_sec
         self.skipped += ended.skipped
+        state = summary_of(ended)
+        if state is None:
+            for result in _results_in(shard.chunks, journal):
+                self._count(result)
+            return
+        self.summariser.extend(state)
+        for line in ended.chance.splitlines(keepends=True):
+            self.summariser.add_to_chance(decode_result(line))
         self._finished += ended.finished
         self._misses += ended.misses
         self._errors += ended.errors
@@ -242,12 +250,10 @@ class ShardedLoop(TrialLoop):
         """Whoever played them cannot sum them up any more, and nobody needs to play them again."""
         chunks = shard.chunks
         shard.begin()
-        for offset, size in chunks:
-            for line in journal.read(offset, size).splitlines(keepends=True):
-                result = decode_result(line)
-                self._count(result)
-                journal.note_done(result)
-                self.skipped -= 1  # whoever goes on will skip it, but it is of this run
+        for result in _results_in(chunks, journal):
+            self._count(result)
+            journal.note_done(result)
+            self.skipped -= 1  # whoever goes on will skip it, but it is of this run
 
     def _let_all_end(self, journal: Journal) -> None:
         """The run is over; what is finished is still counted."""
@@ -260,7 +266,7 @@ class ShardedLoop(TrialLoop):
                     case Lines():
                         self._keep(self._playing[number], event, journal)
                     case Ended():
-                        self._add_up(number, event)
+                        self._add_up(number, event, journal)
                     case Failed() | Lost():
                         self._count_lines_of(self._playing.pop(number), journal)
         for shard in self._playing.values():
@@ -282,3 +288,9 @@ class ShardedLoop(TrialLoop):
             f" before it finished a trial, the last time because {why};"
             " what is finished is kept: run the same command with --resume when that is mended"
         )
+
+
+def _results_in(chunks: Sequence[tuple[int, int]], journal: Journal) -> Iterator[Result]:
+    """The trials whose lines stand there."""
+    for offset, size in chunks:
+        yield from map(decode_result, journal.read(offset, size).splitlines(keepends=True))

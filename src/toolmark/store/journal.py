@@ -131,18 +131,17 @@ class Journal:
         """What this run appended there."""
         return os.pread(self._open_fd(), size, offset)
 
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def append(self, lines: bytes, count: int = 1) -> None:
-        """Hands encoded results to the system at once, and to the disk once a second."""
+    def append(self, lines: bytes, count: int = 1) -> int:
+        """Hands encoded results to the system at once, and to the disk once a second. Where they
+        begin."""
+        offset = self._size
         self._write(lines)
         self._finished += count
         now = time.monotonic()
         if now - self._synced >= _SYNC_SECONDS:
             self._sync()
             self._synced = now
+        return offset
 
     def not_ours(self, what: str, line: int | None = None) -> BadInput:
         """It holds something that this run could not have written."""
