@@ -106,7 +106,7 @@ def run(config: Mapping[str, Json]) -> dict[str, Json]:
     what would be run). Results and report are written where `out` and `report` say."""
     if config.get("baseline") is not None:
         raise UsageError("baseline: compare afterwards: toolmark.compare(baseline, out)")
-    from toolmark.running.run import run_plainly  # needs far more than the rest of this module
+    from toolmark.shards.run import run_plainly  # needs far more than the rest of this module
 
     return run_plainly(config)
 

@@ -25,6 +25,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 _Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 _Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -88,6 +89,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     margin: _Margin
     num_shards: _Positive
     shard_index: _Count
+    engine: Literal["local", "ray"] | None = None
+    num_cpus: _Amount | None = None
+    num_gpus: _Amount | None = None
     limit: _Positive | None = None
     only: tuple[str, ...] = ()
     slice: tuple[str, ...] = ()
@@ -293,6 +297,11 @@ def _checked(config: RunConfig) -> RunConfig:
             f"--shard-index: {config.shard_index} is out of range:"
             f" with --num-shards {config.num_shards} it is 0 to {config.num_shards - 1}"
         )
+    if config.engine is not None and config.source_of("shard_index") != "default":
+        raise UsageError("--shard-index: an engine runs every shard: leave it out, or --engine")
+    for name in ("num_cpus", "num_gpus"):
+        if getattr(config, name) is not None and config.engine != "ray":
+            raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
     if config.resume and config.restart:
         raise UsageError("--resume: does not go with restart: give one of them")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):

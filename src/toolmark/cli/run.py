@@ -14,6 +14,7 @@ from toolmark.cli.compare import DECIDED, options_of
 from toolmark.cli.compare import present as present_comparison
 from toolmark.cli.forms import add_form_options, append_step_summary, forms_of
 from toolmark.cli.options import (
+    ENGINE,
     FLAG,
     GATES,
     INPUTS,
@@ -38,9 +39,10 @@ from toolmark.reports.finished import Finished
 from toolmark.reports.forms import Wanted, write_forms
 from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
 from toolmark.shards.files import report_beside, shard_results
+from toolmark.shards.run import run_anywhere
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
@@ -71,6 +73,7 @@ GROUPS: dict[str, Group] = {
     "a served model (openai_http)": SERVED,
     "a local model (hf_local)": LOCAL,
     "only a part": PART,
+    "many processes": ENGINE,
     "scoring": SCORING,
     "gates and exit code": GATES,
     "against an earlier run": BASELINE,
@@ -126,7 +129,7 @@ def run_and_present(
         publish_report(report, results, config, forms)
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress, unfinished=publish)
+        outcome = run_anywhere(config, progress=progress, unfinished=publish)
     is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
     publish(outcome.report, Path(str(config.out)) if is_whole else None)
     places = Places(
@@ -174,7 +177,7 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     config = load_config(file, flags)
     out = config.out or RESULTS
     report = config.report or str(Path(out).with_name(REPORT))
-    if config.num_shards > 1:
+    if config.num_shards > 1 and config.engine is None:
         # One settings file serves all shards: they must not write over each other.
         if config.source_of("out") != "flag":
             out = str(shard_results(Path(out), config.shard_index))

@@ -51,6 +51,9 @@ class ChanceSample:
             del self._kept[-heapq.heappushpop(self._largest, -key)]
             self._kept[key] = result
 
+    def kept(self) -> tuple[Result, ...]:
+        return tuple(self._kept.values())
+
     def places(self) -> tuple[tuple[int, int], ...]:
         """(index, trial) of what is kept."""
         return tuple(sorted((result.index, result.trial) for result in self._kept.values()))

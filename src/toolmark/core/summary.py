@@ -146,6 +146,9 @@ class Summariser:
         differ = state.answer is not None and state.answer != self._answer
         self._answers_differ = self._answers_differ or state.answers_differ or differ
 
+    def kept_for_chance(self) -> tuple[Result, ...]:
+        return self._chance.kept()
+
     def add_to_chance(self, result: Result) -> None:
         self._chance.add(result)
 

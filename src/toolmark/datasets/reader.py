@@ -11,8 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -21,7 +20,8 @@ import msgspec
 
 from toolmark.core.identity import sample_id_of
 from toolmark.core.jsontext import Json, NotJson, digest
-from toolmark.core.samples import Header, Kind, Sample, expectation_of, sample_of
+from toolmark.core.samples import Header, Sample, sample_of
+from toolmark.datasets.facts import Facts, Tally
 from toolmark.datasets.located import located_items
 from toolmark.datasets.schema import (
     BadHeader,
@@ -36,37 +36,37 @@ from toolmark.store.key_index import KeyIndex
 from toolmark.store.problems import Problems, shown
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the dataset holds, known before anything is run. Numbers of samples throughout."""
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first reading found out: with it another process needs no first reading."""
 
-    samples: int
-    kinds: dict[Kind, int]
-    expecting_calls: int
-    multi_call: int
-    retry: int
-    with_facts: int
-    locale_probes: dict[str, int]  # by locale; "" where the sample names none
-    locales: dict[str, int]
-    slices: dict[str, int]
-    clusters: bool
-    tools: dict[str, int]  # by expected tool
-    offered: dict[str, int]  # by tool that samples name in `metadata.tools`
-    offered_line: dict[str, int]  # where such a tool is named first
+    name: str
+    path: str
+    header: Header
+    header_place: str
+    has_header: bool
+    sha256: str
+    facts: Facts
+    warnings: tuple[str, ...]
+    stamp: tuple[int, int, int, int]
+
+
+# Called for every item of the first reading with its id and the offset of its line.
+NoteItem = Callable[[str, int], None]
 
 
 class Dataset:
     """A dataset that passed its first reading. Leaving the context removes a spooled copy."""
 
-    def __init__(self, source: _Source, first: _FirstReading) -> None:
-        self.name = source.name
-        self.header = first.header or Header()
-        self.has_header = first.header is not None
-        self.header_place = f"{source.name}:{first.header_line}"
-        self.sha256 = first.hasher.hexdigest()
-        self.facts = first.tally.facts()
-        self.warnings = _warnings_of(self.name, first)
+    def __init__(self, source: _Source, checked: Checked) -> None:
+        self.name = checked.name
+        self.header = checked.header
+        self.has_header = checked.has_header
+        self.header_place = checked.header_place
+        self.sha256 = checked.sha256
+        self.facts = checked.facts
+        self.warnings = checked.warnings
+        self.checked = checked
         self._source = source
-        self._stamp = first.stamp
 
     def samples(self, is_wanted: Callable[[str], bool] | None = None) -> Iterator[Sample]:
         """The second reading. A file that is not the one that was checked ends it. `is_wanted` is
@@ -81,10 +81,14 @@ class Dataset:
 
     def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
         with self._source.open() as stream:
-            if _stamp(stream) != self._stamp and _sha256_of(stream, self.name) != self.sha256:
-                raise self._changed()
+            self._check_unchanged(stream)
             stream.seek(0)
             yield from self._second_reading(stream)
+
+    def _check_unchanged(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        if _stamp(stream) != self.checked.stamp and _sha256_of(stream, self.name) != self.sha256:
+            raise self._changed()
 
     def line_of(self, sample: Sample) -> int:
         """Where a sample stands. Read again to find out: of a million no place is kept."""
@@ -128,17 +132,41 @@ class Dataset:
         self.close()
 
 
+class PartOfDataset(Dataset):
+    """Some samples of a dataset that was checked elsewhere, read without reading the others."""
+
+    def __init__(self, checked: Checked, index: Sequence[int], offset: Sequence[int]) -> None:
+        """`index` and `offset` of each of them."""
+        super().__init__(_Source(checked.name, Path(checked.path)), checked)
+        self._index = index
+        self._offset = offset
+        self.count = len(index)
+
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
+        with self._source.open() as stream:
+            self._check_unchanged(stream)
+            for index, offset in zip(self._index, self._offset, strict=True):
+                stream.seek(offset)
+                try:
+                    item = object_of(Line(0, offset, stream.readline()).json)
+                except NotJson:
+                    raise self._changed() from None
+                yield index, sample_id_of(item), item
+            # Somebody may have written to it while it was read.
+            self._check_unchanged(stream)
+
+
 _NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
 
 
-def open_dataset(path: Path | Literal["-"]) -> Dataset:
+def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dataset:
     """Reads and checks a whole dataset; `-` is standard input. Up to 20 problems are named."""
     source = _source_of(path)
     try:
         with source.open() as stream:
-            first = _FirstReading(source.name, stream)
+            first = _FirstReading(source.name, stream, note)
             first.run()
-        return Dataset(source, first)
+        return Dataset(source, first.checked(source.path))
     except BaseException:
         source.close()
         raise
@@ -151,17 +179,31 @@ def dataset_sha256(path: str | Path) -> str:
 
 
 class _FirstReading:
-    def __init__(self, name: str, stream: BinaryIO) -> None:
+    def __init__(self, name: str, stream: BinaryIO, note: NoteItem | None) -> None:
         self.header: Header | None = None
         self.slips: dict[str, str] = {}
         self.header_line = 1
         self.hasher = hashlib.sha256()
-        self.tally = _Tally()
+        self.tally = Tally()
         self.stamp = _stamp(stream)
         self._name = name
         self._stream = stream
         self._ids = KeyIndex()
         self._problems = Problems(name)
+        self._note = note
+
+    def checked(self, path: Path) -> Checked:
+        return Checked(
+            name=self._name,
+            path=str(path),
+            header=self.header or Header(),
+            header_place=f"{self._name}:{self.header_line}",
+            has_header=self.header is not None,
+            sha256=self.hasher.hexdigest(),
+            facts=self.tally.facts(),
+            warnings=_warnings_of(self._name, self),
+            stamp=self.stamp,
+        )
 
     def run(self) -> None:
         first = True
@@ -198,7 +240,10 @@ class _FirstReading:
         if problems:
             self._problems.add(line.number, problems)
             return
-        self._ids.add(sample_id_of(item), line.number, line.offset)
+        sample_id = sample_id_of(item)
+        self._ids.add(sample_id, line.number, line.offset)
+        if self._note is not None:
+            self._note(sample_id, line.offset)
         self.tally.count(item, line.number)
 
     def _clash(self, offset: int, earlier: int) -> str:
@@ -210,73 +255,20 @@ class _FirstReading:
         return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
 
 
-class _Tally:
-    """Counts for `Facts`, one item at a time."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-        self._kinds: Counter[Kind] = Counter()
-        self._numbers: Counter[str] = Counter()
-        self._probes: Counter[str] = Counter()
-        self._locales: Counter[str] = Counter()
-        self._slices: Counter[str] = Counter()
-        self._tools: Counter[str] = Counter()
-        self._offered: Counter[str] = Counter()
-        self._offered_line: dict[str, int] = {}
-
-    def count(self, item: dict[str, Json], line: int) -> None:
-        expectation = expectation_of(item.get("metadata") or {})
-        calls = expectation.calls
-        self.samples += 1
-        self._kinds[expectation.kind] += 1
-        self._numbers["expecting_calls"] += bool(calls)
-        self._numbers["multi_call"] += len(calls) > 1
-        self._numbers["retry"] += expectation.retry
-        self._numbers["with_facts"] += bool(expectation.required_facts)
-        self._numbers["clusters"] += expectation.cluster is not None
-        if expectation.locale_probe:
-            self._probes[expectation.locale or ""] += 1
-        if expectation.locale:
-            self._locales[expectation.locale] += 1
-        self._slices.update(expectation.slices)
-        self._tools.update({call.name for call in calls})
-        for tool in set(expectation.tools or ()):
-            self._offered[tool] += 1
-            self._offered_line.setdefault(tool, line)
-
-    def facts(self) -> Facts:
-        numbers = self._numbers
-        return Facts(
-            samples=self.samples,
-            kinds=dict(sorted(self._kinds.items())),
-            expecting_calls=numbers["expecting_calls"],
-            multi_call=numbers["multi_call"],
-            retry=numbers["retry"],
-            with_facts=numbers["with_facts"],
-            locale_probes=dict(sorted(self._probes.items())),
-            locales=dict(sorted(self._locales.items())),
-            slices=dict(sorted(self._slices.items())),
-            clusters=bool(numbers["clusters"]),
-            tools=dict(sorted(self._tools.items())),
-            offered=dict(sorted(self._offered.items())),
-            offered_line=dict(sorted(self._offered_line.items())),
-        )
-
-
 class _Source:
     """A file that can be opened twice: the user's own, or a copy of what came once only."""
 
     def __init__(self, name: str, path: Path, *, spooled: bool = False) -> None:
         self.name = name
-        self._path = path
+        self.path = path
         self._spooled = spooled
 
     def open(self) -> BinaryIO:
-        return open_input(self._path)
+        return open_input(self.path)
 
     def close(self) -> None:
         if self._spooled:
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
 
 def _source_of(path: Path | Literal["-"]) -> _Source:

@@ -18,10 +18,10 @@ from toolmark.errors import Incomplete, ToolmarkError, UsageError
 from toolmark.grounding.ground import ground
 from toolmark.play import Played, PlaySettings, TrialInput, play, play_in_step
 from toolmark.plugins import find_runner
+from toolmark.running.decoding import decoding_of
 from toolmark.running.driving import Drive, driver
 from toolmark.running.offers import Offers, open_offers
 from toolmark.running.prompts import Prompts, open_prompts
-from toolmark.running.run import decoding_of
 from toolmark.running.wiring import runner_options
 
 Verdict = Literal["ok", "note", "wrong", "unchecked"]

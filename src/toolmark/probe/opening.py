@@ -14,8 +14,8 @@ from toolmark.probe.served_views import ServedViews
 from toolmark.probe.spec import Models, ModelSpec
 from toolmark.probe.views import Tool, Views
 from toolmark.runners.options import RunnerOptions
+from toolmark.running.decoding import decoding_of
 from toolmark.running.offers import open_offers
-from toolmark.running.run import decoding_of
 from toolmark.running.wiring import runner_options
 
 RUNNERS = {"hf": "hf_local", "openai": "openai_http"}

@@ -15,16 +15,17 @@ from toolmark.calls.formats import FORMATS, Format
 from toolmark.config import RunConfig, load_config, placed, with_header
 from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
-from toolmark.core.jsontext import Json, plain
+from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Observed, Progress, Runner, ToolSource
 from toolmark.core.report import GateRule, Report, ReportHeader, Shard, Timing
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
-from toolmark.datasets.reader import Dataset, open_dataset
+from toolmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_dataset
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerFactory
+from toolmark.running.decoding import decoding_of
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
@@ -45,16 +46,17 @@ from toolmark.running.offers import (
     open_source,
 )
 from toolmark.running.prompts import Prompts, check_prompts, open_prompts
-from toolmark.running.selection import Selection, select
+from toolmark.running.selection import Selection, everything, select
 from toolmark.running.shard_summary import write_summary
 from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 
-DEFAULT_MAX_TURNS = 8
-# Runners whose trials end by themselves: without --max-turns nothing cuts them short.
-OWN_LENGTH = frozenset({"replay"})
 INTERRUPTED = 130
+
+
+Ending = KeyboardInterrupt | Incomplete | None
+Unfinished = Callable[[Report], None]  # is told of a run that infrastructure ended
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -121,12 +123,15 @@ def run(
     *,
     progress: Progress | None = None,
     open_runner: RunnerFactory | None = None,
-    unfinished: Callable[[Report], None] | None = None,
+    unfinished: Unfinished | None = None,
 ) -> RunOutcome:
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
     is finished and exit code 130. `open_runner` None: by the name that the config says.
     `unfinished` is given the report of a run that infrastructure ended, before that is raised."""
     started = time.perf_counter()
+    config = completed(config)
+    if config.engine is not None:
+        raise UsageError("--engine: this way to run knows no engine: use `toolmark.run`")
     with Interrupts() as interrupts:
         with prepared(config, open_runner) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
@@ -134,7 +139,7 @@ def run(
             with driver(setup.runner) as drive:
                 drive(setup.runner.ready())
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
-                ending = _ending_of(loop)
+                ending = ending_of(loop)
             observed = setup.runner.observed()
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
@@ -143,27 +148,35 @@ def run(
             scoring_sec=evaluator.seconds,
             more=observed.measured,
         )
-        report = _report(setup, summariser, timing, observed, _shard_of(setup, loop))
-        if isinstance(ending, Incomplete):
-            # An older report must not speak for this run; if it cannot be written either, the
-            # first failure is the one to tell.
-            with suppress(OutputFailed):
-                _write_wanted(setup.config, report)
-                if unfinished is not None:
-                    unfinished(report)
-            raise ending
-        _write_wanted(setup.config, report)
+        report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
+        outcome = concluded(setup.config, report, ending, unfinished)
         if setup.config.out is not None and setup.config.num_shards > 1:
             write_summary(Path(setup.config.out), report, summariser)
+        return outcome
+
+
+def concluded(
+    config: RunConfig, report: Report, ending: Ending, unfinished: Unfinished | None = None
+) -> RunOutcome:
+    """The report in its place, and how the run ended."""
+    if isinstance(ending, Incomplete):
+        # An older report must not speak for this run; if it cannot be written either, the
+        # first failure is the one to tell.
+        with suppress(OutputFailed):
+            _write_wanted(config, report)
+            if unfinished is not None:
+                unfinished(report)
+        raise ending
+    _write_wanted(config, report)
     code = exit_code(
         report,
-        fail_on_gate_failure=setup.config.fail_on_gate_failure,
-        fail_on_inconclusive=setup.config.fail_on_inconclusive,
+        fail_on_gate_failure=config.fail_on_gate_failure,
+        fail_on_inconclusive=config.fail_on_inconclusive,
     )
     return RunOutcome(report, code if ending is None else INTERRUPTED)
 
 
-def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | Incomplete | None:
+def ending_of(loop: TrialLoop) -> Ending:
     """None: every trial is finished. What else ends a run still leaves a report."""
     try:
         loop.to_the_end()
@@ -175,13 +188,6 @@ def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | Incomplete | None:
 def _write_wanted(config: RunConfig, report: Report) -> None:
     if config.report is not None:
         write_report(Path(config.report), report)
-
-
-def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
-    """`run` for those who want plain JSON values: the report, or what a dry run found out."""
-    config = _complete(config)
-    found: dict[str, Json] = plain(dry_run(config) if config.dry_run else run(config).report)
-    return found
 
 
 def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
@@ -221,33 +227,60 @@ def write_report(path: Path, report: Report) -> None:
 
 @contextmanager
 def prepared(
-    config: RunConfig | Mapping[str, Json], open_runner: RunnerFactory | None = None
+    config: RunConfig | Mapping[str, Json],
+    open_runner: RunnerFactory | None = None,
+    *,
+    note: NoteItem | None = None,
+    asked: Callable[[str], bool] | None = None,
 ) -> Iterator[Setup]:
-    """Open, check and fingerprint everything; nothing has been generated yet."""
-    config = _complete(config)
+    """Open, check and fingerprint everything; nothing has been generated yet. `note` is told of
+    every item, `asked` which samples the runner will be asked about."""
+    config = completed(config)
+    if config.engine is not None:  # its shards are its own affair: this is about all of them
+        config = msgspec.structs.replace(config, num_shards=1)
     for written in (config.out, config.report):
         if written is not None and not config.dry_run:
             check_writable(Path(written))
     with ExitStack() as stack:
         try:
-            setup = _opened(config, stack, open_runner)
+            dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
+            setup = _opened(
+                config, dataset, stack, open_runner or find_runner(config.runner), asked
+            )
         except UsageError as error:
             raise placed(config, error) from None
         yield setup
 
 
-def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | None) -> Setup:
-    dataset = stack.enter_context(open_dataset(_dataset_of(config)))
+@contextmanager
+def prepared_part(
+    config: RunConfig, dataset: PartOfDataset, asked: Callable[[str], bool]
+) -> Iterator[Setup]:
+    """The same for some samples of a run that somebody else has prepared and checked."""
+    with ExitStack() as stack:
+        stack.enter_context(dataset)
+        yield _opened(config, dataset, stack, find_runner(config.runner), asked)
+
+
+def _opened(
+    config: RunConfig,
+    dataset: Dataset,
+    stack: ExitStack,
+    open_runner: RunnerFactory,
+    asked: Callable[[str], bool] | None,
+) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
     offers = open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
     prompts = open_prompts(config.prompt_wrapper, config.system)
-    selection = select(config, dataset)
-    warnings += check_prompts(prompts, dataset, selection, offers)
+    if isinstance(dataset, PartOfDataset):
+        selection = everything(dataset.count)
+    else:
+        selection = select(config, dataset)
+        warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(config.fixtures, offers.registry)
     decoding = decoding_of(config)
-    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
-    open_runner = open_runner or find_runner(config.runner)
+    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
     computed = Fingerprints(
@@ -290,7 +323,7 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
     )
 
 
-def _shard_of(setup: Setup, loop: TrialLoop) -> Shard | None:
+def shard_written(setup: Setup, loop: TrialLoop) -> Shard | None:
     """None: no results were written, so there is nothing to merge."""
     if loop.results_sha256 is None:
         return None
@@ -302,7 +335,7 @@ def _shard_of(setup: Setup, loop: TrialLoop) -> Shard | None:
     )
 
 
-def _report(
+def report_of(
     setup: Setup,
     summariser: Summariser,
     timing: Timing,
@@ -342,7 +375,7 @@ def _report(
     )
 
 
-def _complete(config: RunConfig | Mapping[str, Json]) -> RunConfig:
+def completed(config: RunConfig | Mapping[str, Json]) -> RunConfig:
     # What a caller gives is all there is: no file of the current folder is read.
     return config if isinstance(config, RunConfig) else load_config(Path(os.devnull), config)
 
@@ -351,19 +384,6 @@ def _dataset_of(config: RunConfig) -> Path | Literal["-"]:
     if config.dataset is None:
         raise UsageError("--in: which dataset? Name a JSONL file, or - for standard input")
     return "-" if config.dataset == "-" else Path(config.dataset)
-
-
-def decoding_of(config: RunConfig) -> Decoding:
-    own_length = config.runner in OWN_LENGTH
-    fixed = config.determinism_mode
-    return Decoding(
-        temperature=0.0 if fixed else config.temperature,
-        top_p=1.0 if fixed else config.top_p,
-        max_tokens=config.max_tokens,
-        seed=config.seed,
-        max_turns=config.max_turns or (None if own_length else DEFAULT_MAX_TURNS),
-        tool_choice=config.tool_choice,
-    )
 
 
 def rules_of(config: RunConfig) -> tuple[GateRule, ...]:

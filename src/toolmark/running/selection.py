@@ -53,19 +53,25 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return self.num_shards == 1 or shard_of(sample_id, self.num_shards) == self.shard_index
 
 
+def everything(count: int) -> Selection:
+    return Selection(
+        only=None, slices=frozenset(), limit=None, num_shards=1, shard_index=0, count=count
+    )
+
+
 def select(config: RunConfig, dataset: Dataset) -> Selection:
     """Work out what is chosen. Reads the dataset once more only if not everything is."""
-    everything = dataset.facts.samples
+    size = dataset.facts.samples
     selection = Selection(
         only=_wanted_ids(config),
         slices=frozenset(config.slice),
         limit=config.limit,
         num_shards=config.num_shards,
         shard_index=config.shard_index,
-        count=everything,
-        before_shards=everything,
+        count=size,
+        before_shards=size,
     )
-    limited = config.limit is not None and config.limit < everything
+    limited = config.limit is not None and config.limit < size
     if selection.only is None and not selection.slices and not limited:
         if config.num_shards > 1:
             here = sum(map(selection.is_here, dataset.ids()))
@@ -83,7 +89,7 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
         selection,
         count=here,
         before_shards=before_shards,
-        partial=before_shards < everything,
+        partial=before_shards < size,
     )
 
 

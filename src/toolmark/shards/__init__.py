@@ -1,1 +1,2 @@
-"""One run in many processes: merging what its shards wrote, and proving that nothing changed."""
+"""One run in many processes: engines that play its shards, merging what shards wrote, and proof
+that nothing changed."""

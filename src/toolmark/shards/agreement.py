@@ -92,11 +92,22 @@ def joined_provenance(files: Sequence[ShardFile]) -> tuple[dict[str, Json], list
     nothing that it could tell of."""
     telling = [file.report for file in files if file.report.counts.trials]
     reports: Sequence[Report] = telling or [files[0].report]
+    settings = files[0].facts.settings
+    return agreed(
+        [report.provenance for report in reports],
+        deterministic=bool(settings.get("determinism_mode")),
+    )
+
+
+def agreed(
+    provenances: Sequence[dict[str, Json]], *, deterministic: bool
+) -> tuple[dict[str, Json], list[str]]:
+    """One provenance from those of all shards, and warnings of what they do not agree in."""
     differing: list[str] = []
-    joined = _joined([report.provenance for report in reports], "", differing)
+    joined = _joined(provenances, "", differing)
     warnings = [f"the shards do not agree in {path}" for path in differing]
-    if warnings and files[0].facts.settings.get("determinism_mode"):
-        raise FingerprintMismatch(f"merge: {warnings[0]}; in determinism mode they must")
+    if warnings and deterministic:
+        raise FingerprintMismatch(f"{warnings[0]}; in determinism mode they must")
     return joined, warnings
 
 
@@ -123,9 +134,13 @@ def _joined(values: Sequence[Json], path: str, differing: list[str]) -> Json:
 
 
 def summed_measures(files: Sequence[ShardFile]) -> dict[str, Json]:
+    return summed([file.report.timing.more for file in files])
+
+
+def summed(measured: Sequence[dict[str, Json]]) -> dict[str, Json]:
     """What the runners counted: whole numbers and seconds add up, a highest stays the highest."""
     totals: dict[str, Json] = {}
-    for name, value in _measured(files):
+    for name, value in _adding_up(measured):
         if name.startswith("highest"):
             totals[name] = max(value, totals.get(name, value))
         else:
@@ -133,9 +148,9 @@ def summed_measures(files: Sequence[ShardFile]) -> dict[str, Json]:
     return totals
 
 
-def _measured(files: Sequence[ShardFile]) -> Iterator[tuple[str, int | float]]:
-    for file in files:
-        for name, value in file.report.timing.more.items():
+def _adding_up(measured: Sequence[dict[str, Json]]) -> Iterator[tuple[str, int | float]]:
+    for one in measured:
+        for name, value in one.items():
             adds_up = isinstance(value, int) or (isinstance(value, float) and name.endswith("_sec"))
             if adds_up and not isinstance(value, bool):
                 yield name, value
