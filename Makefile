@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("toolmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up $(VENV) (once, some minutes: torch is large) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf,mcp]'
 	@touch $@
 
 demo: $(READY) ## evaluate the model that ships, for real
