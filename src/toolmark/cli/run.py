@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,12 +26,20 @@ from toolmark.cli.options import (
     flags_given,
 )
 from toolmark.cli.parser import CommandParser
+from toolmark.cli.recording import KEPT, LIVE, keeping, live_options, refuse_options
 from toolmark.cli.reporting import Places, present
 from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
-from toolmark.errors import Incomplete
+from toolmark.errors import Incomplete, UsageError
+from toolmark.recording.folder import check_folder
+from toolmark.recording.opening import open_live
+from toolmark.recording.record import recording
+from toolmark.recording.recorder import MODES
+from toolmark.recording.source import refuse_in_ci
+from toolmark.reports.neutral import neutralise
 from toolmark.reports.progress import RunProgress
+from toolmark.running.offers import GivenTools
 from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
 from toolmark.running.selection import RESULTS
 
@@ -50,6 +59,15 @@ BASELINE: Group = {
         "help": "then compare with this earlier run; comparison.json beside the report",
     },
     **DECIDED,
+}
+RECORD: Group = {
+    "--record": {
+        "nargs": "?",
+        "const": "new",
+        "choices": MODES[1:],
+        "help": "call live tools for what --fixtures does not answer (new), and keep the answers"
+        " there; once: only into an empty folder, all: everything anew; never in CI",
+    },
 }
 GROUPS: dict[str, Group] = {
     "what is run": INPUTS,
@@ -80,7 +98,7 @@ def build_parser() -> CommandParser:
         toolmark run --resume
         """,
     )
-    add_groups(parser, GROUPS)
+    add_groups(parser, {**GROUPS, "recording live tools": {**RECORD, **LIVE, **KEPT}})
     parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
     parser.add_argument("--quiet", action="store_true", help="print only the verdict")
     return parser
@@ -93,6 +111,9 @@ def main(arguments: list[str]) -> int:
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
         return _print_json(dry_run(config))
+    if hasattr(options, "record"):
+        return record_and_present(options, config)
+    refuse_options(options, (*LIVE, *KEPT), "are for --record; add it, or leave them out")
     if config.baseline is None:
         return run_and_present(config, quiet=options.quiet)
     results_of(Path(config.baseline))  # a missing one is said before hours of running
@@ -103,9 +124,15 @@ def main(arguments: list[str]) -> int:
     return min(code, compare_with_baseline(config, quiet=options.quiet), key=BY_URGENCY.index)
 
 
-def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
+def run_and_present(
+    config: RunConfig,
+    *,
+    quiet: bool,
+    more: tuple[str, ...] = (),
+    tools: GivenTools | None = None,
+) -> int:
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress)
+        outcome = run(config, progress=progress, tools=tools)
     places = Places(
         results=config.out,
         report=config.report,
@@ -115,6 +142,30 @@ def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = (
     )
     present(outcome.report, places, quiet=quiet, more=more)
     return outcome.exit_code
+
+
+def record_and_present(options: argparse.Namespace, config: RunConfig) -> int:
+    """A run on live tools; what they answered becomes fixtures, however the run ends."""
+    refuse_in_ci()
+    if config.fixtures is None or config.dataset in (None, "-"):
+        raise UsageError("--record: needs --fixtures, the folder to record into, and --in, a file")
+    for name in ("registry", "allowlist", "baseline"):
+        if getattr(config, name) is not None:
+            raise UsageError(
+                f"--{name}: not with --record, which offers the live tools; leave it out"
+            )
+    kept = keeping(options, Path(config.fixtures), Path(str(config.dataset)), None)
+    check_folder(kept.folder)
+    with (
+        open_live(live_options(options)) as live,
+        recording(live, kept, options.record, _say_kept) as tools,
+    ):
+        return run_and_present(config, quiet=options.quiet, tools=tools)
+
+
+def _say_kept(written: int, remarks: Sequence[str]) -> None:
+    for text in (f"{written} answers of live tools were written", *remarks):
+        print(neutralise(text), file=sys.stderr)
 
 
 def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:

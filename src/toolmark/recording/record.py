@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from toolmark.broker.broker import ToolBroker
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json
 from toolmark.core.mcp_result import is_mcp_result, text_of
+from toolmark.core.protocols import Observed
 from toolmark.errors import BadInput
 from toolmark.recording.calls import PlannedCall
 from toolmark.recording.dataset_copy import items_for_copy, with_surrogates, write_copy
@@ -33,10 +35,15 @@ from toolmark.recording.live import LiveTools, Lost
 from toolmark.recording.pins import Pin, Pins
 from toolmark.recording.recorder import AsWritten, Called, Mode, NotCalled, Recorder, Replayed
 from toolmark.recording.secrets import SecretFilter
+from toolmark.recording.source import LiveSource
 from toolmark.recording.surrogates import Surrogates
+from toolmark.running.offers import GivenTools, Offers
 
 # Texts of servers that report a failure as if it were none.
 LOOKS_FAILED = re.compile(r"\s*(?:\w+ )?(?:error|exception|failed|failure)\b", re.IGNORECASE)
+
+
+WITHOUT_COPY = "a dataset that holds them needs --out-dataset, or --pii keep"
 
 
 class Keeping(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +95,27 @@ def opened(keeping: Keeping, live: LiveTools | None) -> Opened:
     specs = list({**known, **listed}.values())
     registry = Registry.from_specs(specs, where=str(path) if live is None else live.origin)
     return Opened(registry, specs, open_fixtures(keeping.folder, registry), warnings)
+
+
+@contextmanager
+def recording(
+    live: LiveTools, keeping: Keeping, mode: Mode, done: Callable[[int, Sequence[str]], None]
+) -> Iterator[GivenTools]:
+    """Live tools for a run. What they answered is written when the block ends, however it does;
+    `done` is told how much that was, and what else there is to say."""
+    begun = opened(keeping, live)
+    recorder = Recorder(live, begun.registry, begun.broker, mode, as_written=as_written(keeping))
+    source = LiveSource(recorder, live)
+    offers = Offers(begun.registry, frozenset(begun.registry.names))
+
+    def observed() -> Observed:
+        seen = source.observed()
+        return msgspec.structs.replace(seen, warnings=(*seen.warnings, *begun.warnings))
+
+    try:
+        yield GivenTools(offers, source, observed)
+    finally:
+        done(*keep(recorder, begun, keeping))
 
 
 def record(
@@ -216,8 +244,8 @@ def _remarks(
     if secrets.removed:
         yield f"{secrets.removed} secrets were removed; a call that needs one finds no fixture"
     if surrogates.replaced:
-        where = f"; {keeping.out_dataset} has the same" if keeping.out_dataset else ""
-        yield f"{surrogates.replaced} personal values were replaced by surrogates{where}"
+        copy = f"{keeping.out_dataset} has the same" if keeping.out_dataset else WITHOUT_COPY
+        yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)

@@ -20,9 +20,10 @@ MODES: tuple[Mode, ...] = ("none", "once", "new", "all")
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """A fixture, or an earlier call of this recording, had the answer."""
+    """A fixture (`hit`), or an earlier call of this recording, had the answer."""
 
     result: Json
+    hit: Hit | None = None
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -133,7 +134,7 @@ class RecordingSession:
         if self._known is not None:
             found = self._known.answer(name, self._recorder.as_written(arguments))
             if isinstance(found, Hit):
-                return Replayed(found.result)
+                return Replayed(found.result, found)
         call = normalise(name, arguments, registry=self._recorder.registry)
         if call is None:
             return NotCalled(name, None)

@@ -36,6 +36,7 @@ from toolmark.running.fingerprints import (
 )
 from toolmark.running.loop import TrialLoop
 from toolmark.running.offers import (
+    GivenTools,
     Offers,
     check_allowed,
     check_tools,
@@ -112,19 +113,21 @@ def run(
     *,
     progress: Progress | None = None,
     open_runner: RunnerFactory | None = None,
+    tools: GivenTools | None = None,
 ) -> RunOutcome:
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
-    is finished and exit code 130. `open_runner` None: by the name that the config says."""
+    is finished and exit code 130. `open_runner` None: by the name that the config says; `tools`
+    None: registry and fixtures of the config."""
     started = time.perf_counter()
     with Interrupts() as interrupts:
-        with prepared(config, open_runner) as setup:
+        with prepared(config, open_runner, tools) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
                 drive(setup.runner.ready())
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
                 ending = _ending_of(loop)
-            observed = setup.runner.observed()
+            observed = _observed(setup.runner, tools)
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
         timing = Timing(
@@ -206,7 +209,9 @@ def write_report(path: Path, report: Report) -> None:
 
 @contextmanager
 def prepared(
-    config: RunConfig | Mapping[str, Json], open_runner: RunnerFactory | None = None
+    config: RunConfig | Mapping[str, Json],
+    open_runner: RunnerFactory | None = None,
+    tools: GivenTools | None = None,
 ) -> Iterator[Setup]:
     """Open, check and fingerprint everything; nothing has been generated yet."""
     config = _complete(config)
@@ -215,21 +220,26 @@ def prepared(
             check_writable(Path(written))
     with ExitStack() as stack:
         try:
-            setup = _opened(config, stack, open_runner)
+            setup = _opened(config, stack, open_runner, tools)
         except UsageError as error:
             raise placed(config, error) from None
         yield setup
 
 
-def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | None) -> Setup:
+def _opened(
+    config: RunConfig,
+    stack: ExitStack,
+    open_runner: RunnerFactory | None,
+    tools: GivenTools | None,
+) -> Setup:
     dataset = stack.enter_context(open_dataset(_dataset_of(config)))
     config = with_header(config, dataset.header, dataset.header_place)
-    offers = open_offers(config.registry, config.allowlist)
+    offers = tools.offers if tools else open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
     prompts = open_prompts(config.prompt_wrapper, config.system)
     selection = select(config, dataset)
     warnings += check_prompts(prompts, dataset, selection, offers)
-    source = open_source(config.fixtures, offers.registry)
+    source = open_source(None if tools else config.fixtures, offers.registry)
     decoding = decoding_of(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
     open_runner = open_runner or find_runner(config.runner)
@@ -260,7 +270,7 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
         selection=selection,
         offers=offers,
         prompts=prompts,
-        source=source,
+        source=tools.source if tools else source,
         runner=runner,
         formats=formats,
         decoding=decoding,
@@ -272,6 +282,19 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
         pinned=pinned,
         rules=rules_of(config),
         warnings=tuple(warnings),
+    )
+
+
+def _observed(runner: Runner, tools: GivenTools | None) -> Observed:
+    """What was seen of the model, and of tools that a caller brought along."""
+    seen = runner.observed()
+    if tools is None:
+        return seen
+    more = tools.observed()
+    return Observed(
+        provenance={**seen.provenance, **more.provenance},
+        measured=seen.measured,
+        warnings=(*seen.warnings, *more.warnings),
     )
 
 

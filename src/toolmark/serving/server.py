@@ -42,7 +42,7 @@ def serve_stdio(sessions: Sessions, sample_id: str | None, trace: TraceFile | No
     async def serve() -> None:
         from mcp.server.stdio import stdio_server
 
-        server = _server(sessions, lambda _: session)
+        server = fixture_server(sessions, lambda _: session)
         async with anyio.create_task_group() as group:
             group.start_soon(_until_signal, group.cancel_scope.cancel)
             async with stdio_server() as (read, write):
@@ -76,7 +76,7 @@ def serve_http(
     async def serve() -> None:
         import uvicorn
 
-        app = _server(sessions, session_of).streamable_http_app(
+        app = fixture_server(sessions, session_of).streamable_http_app(
             streamable_http_path=PATH,
             transport_security=_security(http, port),
             host=http.host,
@@ -106,7 +106,8 @@ def serve_http(
             trace.write(sessions)
 
 
-def _server(sessions: Sessions, session_of: Callable[[Any], Session]) -> Server[Any]:
+def fixture_server(sessions: Sessions, session_of: Callable[[Any], Session]) -> Server[Any]:
+    """The server itself. `session_of` is given the HTTP request, or None over pipes."""
     from mcp import MCPError
     from mcp.server import Server
     from mcp_types import CallToolResult, ListToolsResult, Tool
