@@ -7,11 +7,12 @@ import anyio
 from mcp import Client, MCPError
 
 
-def call_all(target, calls):
-    """Tools and answers, as the official client sees them; an MCPError is an answer too."""
+def call_all(target, calls, mode="auto"):
+    """Tools and answers, as the official client sees them; an MCPError is an answer too. `mode`
+    "legacy" speaks the protocol of 2025-11-25, which the servers of today do."""
 
     async def ask():
-        async with Client(target) as client:
+        async with Client(target, mode=mode) as client:
             tools = (await client.list_tools()).tools
             return tools, [await _called(client, name, arguments) for name, arguments in calls]
 

@@ -52,7 +52,7 @@ def _structured(value: dict) -> types.CallToolResult:
     return _text(json.dumps(value, indent=2), structured_content=value)
 
 
-async def _answer(name: str, arguments: dict) -> types.CallToolResult:
+async def _answer(name: str, arguments: dict) -> types.CallToolResult:  # noqa: C901
     match name:
         case "find_order" if arguments.get("order_id") == "W100":
             return _structured({"order_id": "W100", "total": 81.25, "items": ["lamp", "cable"]})
@@ -82,7 +82,7 @@ async def _answer(name: str, arguments: dict) -> types.CallToolResult:
         case "slow":
             await anyio.sleep(600)
         case "dies":
-            print("out of memory", file=sys.stderr, flush=True)
+            os.write(2, b"out of memory\n")
             os._exit(3)
     raise ValueError(f"{name} broke")
 
