@@ -35,8 +35,8 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call attempt: what the model wrote, what we made of it, and what it was answered.
 
     `turn` counts assistant turns from 1 (None: not recorded). `raw` is the attempt as written.
-    `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded`, or None where
-    nothing was served. `schema_errors` None: not checked."""
+    `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded`, `live`, or None
+    where nothing was served. `schema_errors` None: not checked."""
 
     name: str | None
     arguments: Json
