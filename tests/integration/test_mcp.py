@@ -231,6 +231,8 @@ def test_an_agent_runs_over_http_unchanged_and_its_trace_is_scored(recorded, tmp
     scored = score(tmp_path, recorded, trace, said)
     assert [line["scores"]["lax"]["f1"] for line in scored] == [1.0, 0.0]
     assert [line["scores"]["call_f1"] for line in scored] == [1.0, 1.0]
+    looked_up = [line["scores"]["calls"] for line in scored]
+    assert [(calls["hits"], calls["misses"]) for calls in looked_up] == [(1, 0), (0, 1)]
     capsys.readouterr()
 
 

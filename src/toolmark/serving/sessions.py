@@ -8,8 +8,9 @@ import msgspec
 
 from toolmark.broker.broker import BrokerSession, ToolBroker
 from toolmark.broker.nearest import explain_miss, printable
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, digest
 from toolmark.core.protocols import Hit, Miss
+from toolmark.core.results import Fingerprints
 from toolmark.core.trace import EntryStatus, TraceEntry, answered
 from toolmark.recording.wire import ProtocolError, result_to_wire
 
@@ -36,11 +37,18 @@ class Session:
 
     def as_line(self, trial: int) -> dict[str, Json]:
         """A results line; what the agent said is not known here."""
+        registry_sha256 = None if self._broker.registry is None else self._broker.registry.sha256
+        fingerprints = Fingerprints(
+            tool_registry_sha256=registry_sha256, fixtures_sha256=self._broker.fixtures_sha256
+        )
         return {
             "sample_id": self.sample_id or NO_SAMPLE,
             "trial": trial,
             "model_output": "",
             "tool_trace": msgspec.to_builtins(self.entries),
+            "used_fixtures_sha256": digest(list(self._tools.used)),
+            "offered_tools_sha256": registry_sha256,
+            "fingerprints": msgspec.to_builtins(fingerprints),
         }
 
     def _settled(self, name: str, arguments: dict[str, Json]) -> tuple[TraceEntry, Answer]:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.core.jsontext import Json
 from toolmark.errors import BadInput
-from toolmark.serving.sessions import Session
-from toolmark.store.files import atomic_writer, check_writable, output_failed
+from toolmark.serving.sessions import NO_SAMPLE, Session
+from toolmark.store.files import atomic_writer, check_writable, make_folder, output_failed
 from toolmark.store.jsonl import is_blank, lines_of, open_input
 from toolmark.store.recorded import recorded_of
 
@@ -26,8 +25,9 @@ class TraceFile:
     sample, may share one file."""
 
     def __init__(self, path: Path) -> None:
-        check_writable(path)
         self.path = path
+        with self._locked():
+            check_writable(path)
         self._mine: dict[int, int] = {}  # id of a session -> the trial that it was given
         self._written: set[tuple[str, int]] = set()
 
@@ -46,9 +46,8 @@ class TraceFile:
         """The trial that the client named, else the next one of its sample."""
         if session.trial is not None:
             return session.trial
-        sample: Json = session.as_line(0)["sample_id"]
         if id(session) not in self._mine:
-            self._mine[id(session)] = taken[sample]
+            self._mine[id(session)] = taken[session.sample_id or NO_SAMPLE]
         return self._mine[id(session)]
 
     def _lines(self) -> Iterator[tuple[bytes, tuple[str, int]]]:
@@ -68,9 +67,10 @@ class TraceFile:
     def _locked(self) -> Iterator[None]:
         lock = self.path.with_name(f".{self.path.name}.lock")
         try:
+            make_folder(lock.parent)
             fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise output_failed(lock, error, _NEXT) from None
+            raise output_failed(self.path, error, _NEXT) from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield
