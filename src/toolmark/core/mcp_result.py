@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from toolmark.core.jsontext import Json, canonical_json
 
-BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+# What each kind of block must hold.
+BLOCKS: dict[str, dict[str, type]] = {
+    "text": {"text": str},
+    "image": {"data": str, "mimeType": str},
+    "audio": {"data": str, "mimeType": str},
+    "resource": {"resource": dict},
+    "resource_link": {"name": str, "uri": str},
+}
 FIELDS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 
 
@@ -15,8 +22,15 @@ def is_mcp_result(result: Json) -> bool:
     content = result.get("content")
     if not isinstance(content, list):
         return False
-    blocks = all(isinstance(block, dict) and block.get("type") in BLOCKS for block in content)
-    return blocks and (bool(content) or len(result) > 1)
+    return all(map(_is_block, content)) and (bool(content) or len(result) > 1)
+
+
+def _is_block(block: Json) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    needed = BLOCKS.get(kind) if isinstance(kind, str) else None
+    return needed is not None and all(
+        isinstance(block.get(name), wanted) for name, wanted in needed.items()
+    )
 
 
 def text_of(result: dict[str, Json]) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from toolmark.core.jsontext import Json
+from toolmark.core.jsontext import Json, canonical_json, parse_json
 from toolmark.errors import Incomplete, MissingExtra, UsageError
 from toolmark.recording.live import Answered, Lost
 from toolmark.recording.wire import error_from_wire, result_from_wire, spec_from_wire
@@ -111,7 +111,7 @@ class McpTools:
             return Lost(f"{self.origin}: {_first(error)}{self._complaints()}", gone=True)
         if raw.get("resultType") not in (None, "complete"):
             return Lost(f"{name}: the server asks back ({raw['resultType']}) instead of answering")
-        return Answered(result_from_wire(raw))
+        return _as_json(name, result_from_wire(raw))
 
     def _connected(self, stack: ExitStack) -> Client:
         from mcp import Client
@@ -169,6 +169,15 @@ class McpTools:
             text = text.replace(secret, "[secret]") if secret else text
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return f" (it said: {' | '.join(lines[-5:])})" if lines else ""
+
+
+def _as_json(name: str, result: dict[str, Json]) -> Answered | Lost:
+    """What a fixture file could not hold is no answer: NaN, or a depth that nobody can read."""
+    try:
+        parse_json(canonical_json({"result": result}))
+    except (ValueError, RecursionError) as error:
+        return Lost(f"{name}: the answer cannot be kept: {error}")
+    return Answered(result)
 
 
 def _words(command: str) -> list[str]:

@@ -14,6 +14,8 @@ from toolmark.recording.mcp_live import McpTarget, McpTools
 from toolmark.recording.python_live import PythonTools
 from toolmark.running.wiring import resolved
 
+LONG_WORD = 8  # of a header's value: no name of a scheme, so perhaps a secret
+
 
 class LiveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`env` are names of variables that an MCP command is given; `headers` are `Name: value` for
@@ -29,7 +31,8 @@ class LiveOptions(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> tuple[str, ...]:
         """Values that must not reach any file."""
         found: list[str] = []
-        resolved(list(self.headers), "header", found)
+        for text in resolved(list(self.headers), "header", found):
+            found += [word for word in _header(text)[1].split() if len(word) >= LONG_WORD]
         return (*_variables(self.env).values(), *found)
 
 

@@ -106,7 +106,7 @@ def recording(
     begun = opened(keeping, live)
     recorder = Recorder(live, begun.registry, begun.broker, mode, as_written=as_written(keeping))
     source = LiveSource(recorder, live)
-    offers = Offers(begun.registry, frozenset(begun.registry.names))
+    offers = Offers(begun.registry, frozenset(spec["name"] for spec in live.specs))
 
     def observed() -> Observed:
         seen = source.observed()
@@ -214,13 +214,15 @@ def keep(recorder: Recorder, begun: Opened, keeping: Keeping) -> tuple[int, tupl
             for entry in entries
         ]
         items = [with_surrogates(item, surrogates) for item in items]
+    entries, elsewhere = _without_others(entries, begun.broker, keeping.folder)
     written = write_entries(keeping.folder, entries, begun.registry)
     write_specs(keeping.registry_file, begun.specs)
     if surrogates.replaced:
         write_surrogates(keeping.folder, surrogates.made)
     if copied is not None:
         write_copy(copied, keeping.dataset, items)
-    return written, tuple(_remarks(entries, pins, secrets, surrogates, keeping))
+    remarks = _remarks(entries, pins, secrets, surrogates, keeping)
+    return written, (*elsewhere, *remarks)
 
 
 def _settled(entry: Entry, pins: Pins, secrets: SecretFilter, keeping: Keeping) -> Entry:
@@ -261,14 +263,40 @@ def _looks_failed(result: Json) -> bool:
 def _refuse_other_files(planned: Sequence[PlannedCall], broker: ToolBroker, folder: Path) -> None:
     """What is recorded anew must take the place of the old answer, which only the file of its
     tool allows: another file is somebody's own."""
-    problems: dict[str, None] = {}
-    for call in planned:
-        normalised = broker.normalised(call.name, call.arguments)
-        found = None if normalised is None else broker.index.find(normalised, call.sample_id)
-        for step in found.steps if found else ():
-            mine = file_of(folder, step.name)
-            if step.match == "exact" and Path(step.file).absolute() != mine.absolute():
-                what = f"answers {call.name} already; move it to {mine}, or use --mode new"
-                problems.setdefault(f"{step.place}: {what}")
+    found = (
+        _in_other_file(one.name, one.arguments, one.sample_id, broker, folder) for one in planned
+    )
+    problems = dict.fromkeys(filter(None, found))
     if problems:
         raise BadInput(list(problems)[:20])
+
+
+def _without_others(
+    entries: Sequence[Entry], broker: ToolBroker | None, folder: Path
+) -> tuple[list[Entry], list[str]]:
+    """The entries that can be written, and why others cannot."""
+    kept: list[Entry] = []
+    problems: dict[str, None] = {}
+    for entry in entries:
+        problem = None
+        if broker is not None:
+            problem = _in_other_file(entry.name, entry.key, entry.sample_id, broker, folder)
+        if problem is None:
+            kept.append(entry)
+        else:
+            problems.setdefault(f"not written: {problem}")
+    return kept, list(problems)
+
+
+def _in_other_file(
+    name: str, key: dict[str, Json], sample_id: str | None, broker: ToolBroker, folder: Path
+) -> str | None:
+    call = broker.normalised(name, key)
+    found = None if call is None else broker.index.find(call, sample_id)
+    for step in found.steps if found else ():
+        mine = file_of(folder, step.name)
+        is_mine = step.match != "exact" or Path(step.file).absolute() == mine.absolute()
+        if not is_mine and step.sample_id == sample_id:
+            what = f"answers {name} already; move it to {mine}, or use --mode new"
+            return f"{step.place}: {what}"
+    return None

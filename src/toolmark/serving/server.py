@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolmark._version import __version__
-from toolmark.errors import MissingExtra, UsageError
+from toolmark.core.jsontext import canonical_json
+from toolmark.errors import MissingExtra, ToolmarkError, UsageError
 from toolmark.recording.wire import ProtocolError
 from toolmark.serving.sessions import Session, Sessions
 from toolmark.serving.tools import listed
@@ -49,11 +50,7 @@ def serve_stdio(sessions: Sessions, sample_id: str | None, trace: TraceFile | No
                 await server.run(read, write, server.create_initialization_options())
             group.cancel_scope.cancel()
 
-    try:
-        anyio.run(serve)
-    finally:
-        if trace is not None:
-            trace.write(sessions)
+    _run(serve, sessions, trace)
 
 
 def serve_http(
@@ -98,10 +95,20 @@ def serve_http(
             await server.serve(sockets=[listening])
             group.cancel_scope.cancel()
 
+    with listening:
+        _run(serve, sessions, trace)
+
+
+def _run(serve: Callable[[], Awaitable[None]], sessions: Sessions, trace: TraceFile | None) -> None:
+    """Serve to the end, and leave the trace whole. A failure of ours is told as one sentence."""
     try:
-        anyio.run(serve)
+        _anyio().run(serve)
+    except BaseExceptionGroup as failures:
+        ours: BaseException | None = failures.subgroup(ToolmarkError)
+        while isinstance(ours, BaseExceptionGroup):
+            ours = ours.exceptions[0]
+        raise ours or failures from None
     finally:
-        listening.close()
         if trace is not None:
             trace.write(sessions)
 
@@ -111,6 +118,7 @@ def fixture_server(sessions: Sessions, session_of: Callable[[Any], Session]) -> 
     from mcp import MCPError
     from mcp.server import Server
     from mcp_types import CallToolResult, ListToolsResult, Tool
+    from pydantic import ValidationError
 
     tools = [Tool.model_validate(tool, by_name=False) for tool in listed(sessions.broker)]
 
@@ -122,7 +130,11 @@ def fixture_server(sessions: Sessions, session_of: Callable[[Any], Session]) -> 
         answer = session_of(context.request).call(params.name, params.arguments or {})
         if isinstance(answer, ProtocolError):
             raise MCPError(answer.code, answer.message, answer.data)
-        return CallToolResult.model_validate(answer, by_name=False)
+        try:
+            return CallToolResult.model_validate(answer, by_name=False)
+        except ValidationError:  # written by hand, and not quite MCP: still an answer
+            plain = {"content": [{"type": "text", "text": canonical_json(answer)}]}
+            return CallToolResult.model_validate(plain, by_name=False)
 
     return Server(NAME, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 

@@ -12,6 +12,7 @@ from toolmark.core.jsontext import Json, digest
 from toolmark.core.protocols import Hit, Miss
 from toolmark.core.results import Fingerprints
 from toolmark.core.trace import EntryStatus, TraceEntry, answered
+from toolmark.errors import BadInput
 from toolmark.recording.wire import ProtocolError, result_to_wire
 
 UNKNOWN_TOOL = -32602  # JSON-RPC's "invalid params", which MCP servers answer with
@@ -69,7 +70,11 @@ class Session:
             return refused, ProtocolError(UNKNOWN_TOOL, what, None)
         errors = registry.validate(tool, arguments)
         entry = msgspec.structs.replace(entry, schema_errors=errors)
-        match self._tools.answer(tool, arguments):
+        try:
+            found = self._tools.answer(tool, arguments)
+        except BadInput as error:  # two patterns that fit equally: whoever wrote them must choose
+            return msgspec.structs.replace(entry, reason=str(error)), _failure(str(error))
+        match found:
             case Hit(result=result, served_by=served_by):
                 return answered(entry, result, served_by), result_to_wire(result)
             case Miss() if errors:

@@ -29,7 +29,8 @@ def test_what_is_an_mcp_result(result):
     [
         None, "text", [TEXT], {}, {"content": "a page"}, {"content": []},
         {"content": [TEXT], "title": "a page"}, {"content": [{"type": "paragraph", "text": "x"}]},
-        {"content": ["a", "b"]}, {"content": [{"text": "x"}]},
+        {"content": ["a", "b"]}, {"content": [{"text": "x"}]}, {"content": [{"type": "text"}]},
+        {"content": [{"type": ["text"], "text": "x"}]},
     ],
 )  # fmt: skip
 def test_what_is_none(result):

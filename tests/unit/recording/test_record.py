@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from toolmark.broker.broker import ToolBroker
-from toolmark.errors import BadInput
+from toolmark.core.protocols import Miss
+from toolmark.errors import BadInput, Incomplete
 from toolmark.recording.calls import PlannedCall, calls_of_file
 from toolmark.recording.live import Answered, Lost
 from toolmark.recording.pins import read_pin
-from toolmark.recording.record import Keeping, record
+from toolmark.recording.record import Keeping, record, recording
 from toolmark.running.offers import open_registry
 
 EMAIL = "ada@acme.com"
@@ -229,3 +230,29 @@ def test_a_file_of_calls_is_read_strictly(tmp_path, line, what):
     path.write_text(f'{{"name": "ok"}}\n{line}\n')
     with pytest.raises(BadInput, match=f"calls.jsonl:2: {what}"):
         list(calls_of_file(path))
+
+
+def test_what_another_file_answers_is_not_written_a_second_time(kept):
+    """Else the folder would contradict itself. A run learns only at its end what was asked."""
+    kept.folder.mkdir()
+    (kept.folder / "mine.jsonl").write_text('{"name": "count", "key": {}, "result": 1}\n')
+    live, said = Counting(), []
+    with recording(live, kept, "all", lambda written, remarks: said.extend(remarks)) as tools:
+        session = tools.source.session("s")
+        assert session.answer("count", {}).served_by == "live"
+        assert session.answer("echo", {"a": 1}).result == {"said": {"a": 1}}
+        assert isinstance(session.answer("echo", "no object"), Miss)
+        with pytest.raises(Incomplete, match="the server is gone"):
+            session.answer("gone", {})
+    assert [text for text in said if "mine.jsonl:1: answers count already" in text]
+    ToolBroker(kept.folder, open_registry(str(kept.registry_file)))
+    assert len(lines(kept, "echo")) == 1
+
+
+def test_only_tools_that_live_are_offered(kept):
+    kept.folder.mkdir()
+    old = {"tools": [{"name": "old", "parameters": {"type": "object"}}]}
+    kept.registry_file.write_text(json.dumps(old))
+    with recording(Counting(), kept, "new", lambda *_: None) as tools:
+        assert tools.offers.allowed == {"count", "echo", "gone"}
+    assert "old" in open_registry(str(kept.registry_file)).names

@@ -29,6 +29,7 @@ def test_keys_and_tokens_are_removed_by_their_form(text):
         (f"Authorization: Bearer {TOKEN}", f"Authorization: Bearer {SECRET}"),
         ("postgres://ada:pa55word@db/x", f"postgres://ada:{SECRET}@db/x"),
         ('{"password": "hunter22"}', f'{{"password": "{SECRET}"}}'),
+        (r"{\"password\": \"hunter22\"}", f'{{\\"password\\": \\"{SECRET}\\"}}'),
         ("api_key=abcd1234&page=2", f"api_key={SECRET}&page=2"),
     ],
 )
