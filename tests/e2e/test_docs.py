@@ -84,7 +84,9 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, call in (("python", sys.executable), ("toolmark", f"{sys.executable} -m toolmark")):
-        (commands / name).write_text(f'#!/bin/sh\nexec {call} "$@"\n')
+        # An MCP client starts a command with few variables: the path to us is none of them.
+        home = f"PYTHONPATH={ROOT / 'src'}"
+        (commands / name).write_text(f'#!/bin/sh\n{home} exec {call} "$@"\n')
         (commands / name).chmod(0o755)
     path = f"{commands}:{child_environment['PATH']}"
     for step in script_of(document):

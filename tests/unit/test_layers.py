@@ -20,7 +20,7 @@ GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
 RUN = PIPE | {"plugins", "datasets", "running", "_version"}
-WORK = RUN | {"verifying", "doctor", "comparing", "probe", "shards"}
+WORK = RUN | {"verifying", "doctor", "comparing", "probe", "shards", "recording", "serving"}
 
 # layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
@@ -44,6 +44,8 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "comparing": (RUN, False),
     "probe": (RUN | {"comparing"}, False),
     "shards": (RUN, False),
+    "recording": (RUN, False),
+    "serving": (RUN | {"recording"}, False),
     "reports": (CORE | {"store", "_version"}, False),
     "cli": (WORK | {"reports", "api"}, False),
     "api": (WORK, False),

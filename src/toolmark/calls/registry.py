@@ -24,13 +24,15 @@ MAX_PROBLEMS = 20
 
 class XToolmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`x-toolmark` of a spec: argument keys that do not count, keys compared without case,
-    defaults (null: none), other names of the tool, and keys of its results that are strict."""
+    defaults (null: none), other names of the tool, and keys of its results that are strict. `mcp`
+    is what an MCP server says of the tool beside its input schema."""
 
     ignore: tuple[str, ...] = ()
     casefold: tuple[str, ...] = ()
     default: dict[str, Json] = {}
     aliases: tuple[str, ...] = ()
     strict_keys: tuple[str, ...] | None = None
+    mcp: dict[str, Json] = {}
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,6 +39,11 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "dataset seal": ("toolmark.cli.dataset_seal", "pin items, tools and fixtures by hash"),
     },
     "fixtures": {
+        "fixtures record": (
+            "toolmark.cli.fixtures_record",
+            "ask live tools once, keep the answers",
+        ),
+        "fixtures serve": ("toolmark.cli.fixtures_serve", "the recorded answers as an MCP server"),
         "fixtures check": ("toolmark.cli.fixtures_check", "do the recorded tool answers answer?"),
         "fixtures suggest": ("toolmark.cli.fixtures_suggest", "turn a run's misses into lines"),
     },

@@ -29,6 +29,7 @@ from toolmark.cli.options import (
 )
 from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
+from toolmark.cli.run_recording import RECORDING, live_tools
 from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
@@ -39,6 +40,7 @@ from toolmark.reports.finished import Finished
 from toolmark.reports.forms import Wanted, write_forms
 from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
+from toolmark.running.offers import GivenTools
 from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
 from toolmark.shards.files import report_beside, shard_results
@@ -97,7 +99,7 @@ def build_parser() -> CommandParser:
         toolmark run --resume
         """,
     )
-    add_groups(parser, GROUPS)
+    add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)
     parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
     parser.add_argument("--quiet", action="store_true", help="print only the verdict")
@@ -112,10 +114,12 @@ def main(arguments: list[str]) -> int:
     if config.dry_run:
         return _print_json(dry_run(config))
     forms = forms_of(options)
+    if config.baseline is not None:
+        results_of(Path(config.baseline))  # a missing one is said before hours of running
+    with live_tools(options, config) as tools:
+        code = run_and_present(config, forms, quiet=options.quiet, tools=tools)
     if config.baseline is None:
-        return run_and_present(config, forms, quiet=options.quiet)
-    results_of(Path(config.baseline))  # a missing one is said before hours of running
-    code = run_and_present(config, forms, quiet=options.quiet)
+        return code
     if code in (INTERRUPTED, Incomplete.exit_code):
         print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
         return code
@@ -123,13 +127,18 @@ def main(arguments: list[str]) -> int:
 
 
 def run_and_present(
-    config: RunConfig, forms: Sequence[Wanted] = (), *, quiet: bool, more: Sequence[str] = ()
+    config: RunConfig,
+    forms: Sequence[Wanted] = (),
+    *,
+    quiet: bool,
+    more: Sequence[str] = (),
+    tools: GivenTools | None = None,
 ) -> int:
     def publish(report: Report, results: Path | None = None) -> None:
         publish_report(report, results, config, forms)
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run_anywhere(config, progress=progress, unfinished=publish)
+        outcome = run_anywhere(config, progress=progress, unfinished=publish, tools=tools)
     is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
     publish(outcome.report, Path(str(config.out)) if is_whole else None)
     places = Places(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,6 +20,7 @@ from toolmark.reports.finished import Finished
 from toolmark.reports.forms import write_forms
 from toolmark.reports.progress import RunProgress
 from toolmark.running.rescore import score_file
+from toolmark.serving.joining import join_answers
 
 READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
@@ -44,6 +48,12 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="results or conversations, JSONL")
+    parser.add_argument(
+        "--answers",
+        type=Path,
+        metavar="ANSWERS",
+        help="FILE is a trace of `fixtures serve`; what the agent said stands here, by sample_id",
+    )
     add_groups(parser, GROUPS)
     add_form_options(parser)
     parser.add_argument("--quiet", action="store_true", help="print only the verdict")
@@ -54,8 +64,11 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
-    with RunProgress(sys.stderr, silent=options.quiet) as progress:
-        outcome = score_file(options.file, config, progress=progress)
+    with (
+        RunProgress(sys.stderr, silent=options.quiet) as progress,
+        _with_answers(options.file, options.answers) as file,
+    ):
+        outcome = score_file(file, config, progress=progress)
     finished = Finished(
         report=outcome.report,
         results=None if config.out is None else Path(config.out),
@@ -64,6 +77,19 @@ def main(arguments: list[str]) -> int:
     write_forms(finished, forms)
     present(outcome.report, Places(results=config.out, report=config.report), quiet=options.quiet)
     return outcome.exit_code
+
+
+@contextmanager
+def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
+    """The file that is scored: a trace and the answers that belong to it become one."""
+    if answers is None:
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        joined = Path(folder) / file.name
+        with joined.open("wb") as stream:
+            join_answers(file, answers, stream)
+        yield joined
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:

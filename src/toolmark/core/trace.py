@@ -38,7 +38,7 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `turn` counts assistant turns from 1 (None: not recorded). `raw` is the attempt as written.
     `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded` (a miss can be
-    recorded too), or None where nothing was served. `schema_errors` None: not checked."""
+    recorded too), `live`, or None where nothing was served. `schema_errors` None: not checked."""
 
     name: str | None
     arguments: Json

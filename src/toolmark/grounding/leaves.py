@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from toolmark.core.jsontext import Json
+from toolmark.core.mcp_result import is_mcp_result
 from toolmark.core.trace import json_inside
+from toolmark.grounding.mcp_parts import parts_of
 from toolmark.grounding.numbers import SCALE, of_json
 from toolmark.grounding.text import fold
 from toolmark.grounding.value import Value
@@ -101,7 +103,16 @@ class Walk:
         self._echo_texts: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
         self._note_arguments(served.arguments, "", 0)
-        self._visit(served.result, served.root, "", False, 0)
+        if is_mcp_result(served.result):
+            self._visit_mcp(served.result)
+        else:
+            self._visit(served.result, served.root, "", False, 0)
+
+    def _visit_mcp(self, result: dict[str, Json]) -> None:
+        """All that an MCP tool says is its content, structured or not."""
+        strict = "content" in self._served.strict_keys
+        for path, key, value in parts_of(result):
+            self._visit(value, f"{self._served.root}{path}", key, strict, 0)
 
     def _note_arguments(self, value: Json, key: str, depth: int) -> None:
         if depth > MAX_DEPTH or value is None or isinstance(value, bool):

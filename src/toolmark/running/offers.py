@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from toolmark.broker.broker import ToolBroker
 from toolmark.calls.normalise import normalise
 from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, digest, parse_json
-from toolmark.core.protocols import Hit, Miss
+from toolmark.core.protocols import Hit, Miss, Observed, ToolSource
 from toolmark.core.samples import Sample
 from toolmark.datasets.reader import Dataset
 from toolmark.errors import BadInput
@@ -119,6 +119,15 @@ class NoFixtures:
         call = normalise(name, arguments, registry=self._registry)
         key = None if call is None else parse_json(call.key_json, max_depth=LINE_DEPTH)
         return Miss(name, arguments, key)
+
+
+class GivenTools(msgspec.Struct, frozen=True):
+    """Tools that a caller brings along, in the place of registry and fixtures. `observed` says at
+    the end what a report has to know of them."""
+
+    offers: Offers
+    source: ToolSource
+    observed: Callable[[], Observed]
 
 
 def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixtures:

@@ -39,6 +39,7 @@ from toolmark.running.fingerprints import (
 )
 from toolmark.running.loop import TrialLoop
 from toolmark.running.offers import (
+    GivenTools,
     Offers,
     check_allowed,
     check_tools,
@@ -124,23 +125,25 @@ def run(
     progress: Progress | None = None,
     open_runner: RunnerFactory | None = None,
     unfinished: Unfinished | None = None,
+    tools: GivenTools | None = None,
 ) -> RunOutcome:
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
-    is finished and exit code 130. `open_runner` None: by the name that the config says.
-    `unfinished` is given the report of a run that infrastructure ended, before that is raised."""
+    is finished and exit code 130. `open_runner` None: by the name that the config says; `tools`
+    None: registry and fixtures of the config. `unfinished` is given the report of a run that
+    infrastructure ended, before that is raised."""
     started = time.perf_counter()
     config = completed(config)
     if config.engine is not None:
         raise UsageError("--engine: this way to run knows no engine: use `toolmark.run`")
     with Interrupts() as interrupts:
-        with prepared(config, open_runner) as setup:
+        with prepared(config, open_runner, tools) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
                 drive(setup.runner.ready())
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
                 ending = ending_of(loop)
-            observed = setup.runner.observed()
+            observed = _observed(setup.runner, tools)
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
         timing = Timing(
@@ -229,6 +232,7 @@ def write_report(path: Path, report: Report) -> None:
 def prepared(
     config: RunConfig | Mapping[str, Json],
     open_runner: RunnerFactory | None = None,
+    tools: GivenTools | None = None,
     *,
     note: NoteItem | None = None,
     asked: Callable[[str], bool] | None = None,
@@ -244,9 +248,8 @@ def prepared(
     with ExitStack() as stack:
         try:
             dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
-            setup = _opened(
-                config, dataset, stack, open_runner or find_runner(config.runner), asked
-            )
+            open_runner = open_runner or find_runner(config.runner)
+            setup = _opened(config, dataset, stack, open_runner, asked, tools)
         except UsageError as error:
             raise placed(config, error) from None
         yield setup
@@ -268,9 +271,10 @@ def _opened(
     stack: ExitStack,
     open_runner: RunnerFactory,
     asked: Callable[[str], bool] | None,
+    tools: GivenTools | None = None,
 ) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
-    offers = open_offers(config.registry, config.allowlist)
+    offers = tools.offers if tools else open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
     prompts = open_prompts(config.prompt_wrapper, config.system)
     if isinstance(dataset, PartOfDataset):
@@ -278,7 +282,7 @@ def _opened(
     else:
         selection = select(config, dataset)
         warnings += check_prompts(prompts, dataset, selection, offers)
-    source = open_source(config.fixtures, offers.registry)
+    source = open_source(None if tools else config.fixtures, offers.registry)
     decoding = decoding_of(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
@@ -308,7 +312,7 @@ def _opened(
         selection=selection,
         offers=offers,
         prompts=prompts,
-        source=source,
+        source=tools.source if tools else source,
         runner=runner,
         formats=formats,
         decoding=decoding,
@@ -320,6 +324,19 @@ def _opened(
         pinned=pinned,
         rules=rules_of(config),
         warnings=tuple(warnings),
+    )
+
+
+def _observed(runner: Runner, tools: GivenTools | None) -> Observed:
+    """What was seen of the model, and of tools that a caller brought along."""
+    seen = runner.observed()
+    if tools is None:
+        return seen
+    more = tools.observed()
+    return Observed(
+        provenance={**seen.provenance, **more.provenance},
+        measured=seen.measured,
+        warnings=(*seen.warnings, *more.warnings),
     )
 
 

@@ -21,6 +21,7 @@ from toolmark.errors import Incomplete, UsageError
 from toolmark.running.driving import Interrupts, drive_at_once
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.loop import TrialLoop
+from toolmark.running.offers import GivenTools
 from toolmark.running.run import (
     RunOutcome,
     Setup,
@@ -62,11 +63,13 @@ def run_anywhere(
     *,
     progress: Progress | None = None,
     unfinished: Unfinished | None = None,
+    tools: GivenTools | None = None,
 ) -> RunOutcome:
-    """In this process, or by the engine that the config names; see `toolmark.running.run.run`."""
+    """In this process, or by the engine that the config names; see `toolmark.running.run.run`.
+    Tools that a caller brings along stay in this process."""
     config = completed(config)
-    if config.engine is None:
-        return run(config, progress=progress, unfinished=unfinished)
+    if config.engine is None or tools is not None:
+        return run(config, progress=progress, unfinished=unfinished, tools=tools)
     with open_engine(config) as engine:
         return run_on(engine, config, progress=progress, unfinished=unfinished)
 

@@ -42,7 +42,7 @@ def test_version(capsys):
     ("words", "message"),
     [
         (["rnu"], "Did you mean `toolmark run`?"),
-        (["fixtures"], "needs one of: fixtures check, fixtures suggest"),
+        (["fixtures"], "needs one of: fixtures record, fixtures serve, fixtures check"),
         (["fixtures", "chekc"], "needs one of"),
         (["run", "--no-such-flag"], "unrecognized arguments: --no-such-flag"),
         (["run", "--seed", "x"], "--seed: invalid int value: 'x'"),

@@ -1,0 +1,1 @@
+"""Calling live tools once, so that nobody has to call them again."""

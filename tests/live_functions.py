@@ -1,0 +1,30 @@
+"""Python functions that the tests record as live tools."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+
+def add(a: int, b: int = 2) -> dict[str, int]:
+    """Add two numbers.
+
+    The sum is in `sum`."""
+    return {"sum": a + b}
+
+
+async def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
+    """Words on the weather."""
+    return f"{city}: 21 {unit}"
+
+
+def breaks(reason: str) -> None:
+    raise LookupError(reason)
+
+
+def sleeps() -> None:
+    time.sleep(60)
+
+
+def odd() -> object:
+    return object()
