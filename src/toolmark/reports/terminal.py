@@ -143,12 +143,12 @@ def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
         Cell(bound_text(outcome.op, outcome.bound) + low),
         Cell(str(outcome.n)),
         Cell(interval(metric), "quiet"),
-        Cell(_policy(outcome), "quiet"),
+        Cell(policy_text(outcome), "quiet"),
         Cell(outcome.source + (" LOOSENED" if outcome.loosened else ""), _source_style(outcome)),
     )
 
 
-def _policy(outcome: GateOutcome) -> str:
+def policy_text(outcome: GateOutcome) -> str:
     if outcome.misses is None or outcome.allowed is None:
         return outcome.policy
     return f"{outcome.policy} {outcome.misses}/{outcome.allowed}"
