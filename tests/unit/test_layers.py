@@ -43,7 +43,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "doctor": (RUN | {"verifying"}, False),
     "comparing": (RUN, False),
     "probe": (RUN | {"comparing"}, False),
-    "reports": (CORE | {"store", "_version"}, False),
+    "reports": (CORE | {"store", "resources", "_version"}, False),
     "cli": (WORK | {"reports", "api"}, False),
     "api": (WORK, False),
     "__init__": ({"api", "_version", "errors"}, False),

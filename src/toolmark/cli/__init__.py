@@ -17,6 +17,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("toolmark.cli.run", "run a dataset, score the answers, judge the gates"),
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
+        "report": ("toolmark.cli.report", "a run as a page to look at, every sample in it"),
     },
     "compare": {
         "probe": ("toolmark.cli.probe", "what did a fine-tune do to the tool calls?"),
