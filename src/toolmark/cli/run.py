@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -20,19 +21,31 @@ from toolmark.cli.options import (
     RUNNER,
     SCORING,
     SERVED,
+    SWITCH,
     Group,
     add_groups,
     flags_given,
 )
+from toolmark.cli.pages import page_path, write_page_of_run
 from toolmark.cli.parser import CommandParser
 from toolmark.cli.reporting import Places, present
 from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
-from toolmark.errors import Incomplete
+from toolmark.errors import BadInput, Incomplete, OutputFailed
 from toolmark.reports.progress import RunProgress
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.reported import read_whole_report
+from toolmark.running.run import (
+    INTERRUPTED,
+    DryRun,
+    RunOutcome,
+    ShownPrompt,
+    dry_run,
+    run,
+    show_prompt,
+)
 from toolmark.running.selection import RESULTS
+from toolmark.store.files import check_writable
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
@@ -40,6 +53,7 @@ BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one coun
 OUTPUT: Group = {
     "--out": {"metavar": "FILE", "help": "results, one line per trial (results.jsonl)"},
     "--report": {"metavar": "FILE", "help": "the report (report.json beside --out)"},
+    "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
@@ -104,17 +118,32 @@ def main(arguments: list[str]) -> int:
 
 
 def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
+    page = page_path(config)
+    if page is not None:
+        check_writable(page)
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress)
+        outcome = _run_to_report(config, progress)
+    page = write_page_of_run(config, outcome.report)
     places = Places(
         results=config.out,
         report=config.report,
+        page=None if page is None else str(page),
         fixtures=config.fixtures,
         registry=config.registry,
         redact_pii=config.redact_pii,
     )
     present(outcome.report, places, quiet=quiet, more=more)
     return outcome.exit_code
+
+
+def _run_to_report(config: RunConfig, progress: RunProgress) -> RunOutcome:
+    """An older page must not speak for a run that broke off: it is written as its report is."""
+    try:
+        return run(config, progress=progress)
+    except Incomplete:
+        with suppress(BadInput, OutputFailed):
+            write_page_of_run(config, read_whole_report(Path(str(config.report))))
+        raise
 
 
 def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:

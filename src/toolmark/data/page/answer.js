@@ -15,10 +15,13 @@ function legend() {
       make("li", {}, make("span", { class: `value ${name}` }, `${sign} ${name.replace("_", "-")}`), ` ${text.split(": ")[1]}`)));
 }
 
-// Turns lights on and off: `trees` maps a call to the results that it was answered with.
+// Turns lights on and off: `trees` maps a call to the results that it was answered with, and
+// `peek` shows what is lit to a reader whose result is out of sight.
 class Lights {
-  constructor(trees) {
+  constructor(trees, names) {
     this.trees = trees;
+    this.names = names;
+    this.peek = make("aside", { class: "peek", hidden: true, "aria-label": "Evidence of what is marked" });
     this.lit = [];
     this.kept = null;
   }
@@ -31,20 +34,33 @@ class Lights {
     return null;
   }
 
-  show(element, evidence, keep) {
+  show(element, about, keep) {
     this.off();
     element.classList.add("active");
     this.lit.push(element);
-    let first = null;
-    for (const { match, words } of evidence) {
+    const rows = [make("p", {}, about.said)];
+    for (const { match, words } of about.evidence) {
       const place = this.element(match);
       if (!place) continue;
       lightLeaf(place, words);
       this.lit.push(place);
-      first ??= place;
+      const name = match.call < 0 ? "" : this.names[match.call] ?? "";
+      rows.push(make("p", { class: "found" }, make("b", {}, `${whereOf(match)} `), make("span", { class: "quiet" }, name),
+        make("code", {}, excerptOf(place))));
     }
-    if (keep) this.kept = { element, evidence };
-    if (keep && first) first.scrollIntoView({ block: "nearest" });
+    this.peek.replaceChildren(...rows);
+    this.peek.hidden = false;
+    this.place(element);
+    if (keep) this.kept = { element, about };
+  }
+
+  // In the other half of the window, so that it never hides what it is about.
+  place(element) {
+    const column = this.peek.parentElement.getBoundingClientRect();
+    const low = element.getBoundingClientRect().top > innerHeight / 2;
+    Object.assign(this.peek.style, {
+      left: `${column.left}px`, width: `${column.width}px`, top: low ? "64px" : "auto", bottom: low ? "auto" : "16px",
+    });
   }
 
   off() {
@@ -53,24 +69,40 @@ class Lights {
       unlightLeaf(element);
     }
     this.lit = [];
+    this.peek.hidden = true;
   }
 
   // After a glance at another one, what has the focus is lit again.
   back() {
     this.off();
-    if (this.kept) this.show(this.kept.element, this.kept.evidence, false);
+    if (this.kept) this.show(this.kept.element, this.kept.about, false);
   }
 
-  bind(element, evidence) {
-    element.addEventListener("mouseenter", () => this.show(element, evidence, false));
+  bind(element, about) {
+    element.addEventListener("mouseenter", () => this.show(element, about, false));
     element.addEventListener("mouseleave", () => this.back());
-    element.addEventListener("focus", () => this.show(element, evidence, true));
+    element.addEventListener("focus", () => this.show(element, about, true));
     element.addEventListener("blur", () => {
       this.kept = null;
       this.off();
     });
-    return element;
+    return pressed(element, () => {
+      this.show(element, about, true);
+      this.lit[1]?.scrollIntoView({ block: "center" });
+    });
   }
+}
+
+// A lit leaf in short, around the words that were taken from it.
+function excerptOf(place) {
+  const exact = place.querySelector(".exact");
+  if (!exact) {
+    const text = place.whole ?? place.textContent;
+    return text.length > 240 ? `${text.slice(0, 240)}…` : text;
+  }
+  const [before, after] = [exact.previousSibling?.textContent ?? "", exact.nextSibling?.textContent ?? ""];
+  return [before.length > 100 ? "…" : "", before.slice(-100), make("b", { class: "exact" }, exact.textContent),
+    after.slice(0, 100), after.length > 100 ? "…" : ""];
 }
 
 function whereOf(match) {
@@ -109,10 +141,10 @@ class MarkedAnswer {
     const state = !span.scored ? "unscored" : span.good ? "grounded" : "ungrounded";
     const how = span.strict ? "lax and strict" : span.lax ? "lax only" : "not grounded";
     const said = span.scored ? `span ${span.number}: ${state}, ${how}` : `span ${span.number}: beyond the cap, not scored`;
-    const evidence = span.matches.map((match) => this.evidence(match));
+    const about = { said, evidence: span.matches.map((match) => this.evidence(match)) };
     const tag = make("span", { class: "tag", role: "button", tabindex: "0", "aria-label": said, title: said },
       `${span.scored ? (span.good ? "✓" : "✗") : "–"}${span.number}`);
-    const box = make("span", { class: `span ${state}` }, this.lights.bind(tag, evidence));
+    const box = make("span", { class: `span ${state}` }, this.lights.bind(tag, about));
     let place = low;
     for (const atom of this.atoms(span)) {
       if (atom.start < place || atom.end > high) continue;
@@ -156,7 +188,8 @@ class MarkedAnswer {
       class: `value ${atom.label}`, role: "button", tabindex: "0", title: visible(said).slice(0, 300),
       "aria-label": visible(said).slice(0, 300), "data-sign": sign,
     }, clipped(text, 2000));
-    return this.lights.bind(mark, atom.matches.map((match) => this.evidence(match)));
+    const about = { said: `${cut(text)}: ${meaning}`, evidence: atom.matches.map((match) => this.evidence(match)) };
+    return this.lights.bind(mark, about);
   }
 
   // The same as a table: what stands in the answer, and where it comes from.
@@ -175,7 +208,6 @@ class MarkedAnswer {
 
   row(span, atom, match) {
     const quoted = this.bytes.slice(atom.start, atom.end);
-    const cut = (text) => (text.length > 120 ? text.slice(0, 119) + "…" : text);
     const is = make("span", { class: `value ${atom.label}` }, `${LABELS[atom.label][0]} ${atom.label.replace("_", "-")}`);
     const cells = match === null ? ["", "", "", ""] : [
       match.call < 0 ? "prompt" : match.call, match.path || "/",
@@ -184,6 +216,10 @@ class MarkedAnswer {
     const texts = [span.number, cut(quoted), is, ...cells];
     return make("tr", {}, texts.map((cell) => make("td", {}, cell)));
   }
+}
+
+function cut(text) {
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }
 
 function labelOf(match) {

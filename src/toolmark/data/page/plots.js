@@ -1,7 +1,7 @@
 // A plot is a table that is also drawn. Who cannot see the drawing reads the table.
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 440;
+const WIDTH = 350;
 const BAR = 13;
 
 function shape(name, attributes, text) {
@@ -11,9 +11,9 @@ function shape(name, attributes, text) {
   return element;
 }
 
-function shownNumber(value) {
+function shownNumber(value, plot) {
   if (value === null) return "no data";
-  return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(3);
+  return Number.isInteger(value) && plot.top === null ? value.toLocaleString("en") : value.toFixed(3);
 }
 
 function plotFigure(plot, pick) {
@@ -40,7 +40,7 @@ function plotTable(plot, pick) {
   const heads = [plot.label, ...plot.series].map((name) => make("th", { scope: "col" }, name));
   const rows = plot.bars.map((bar) => {
     const label = bar.pick ? button(bar.label, () => pick(bar.pick), { class: "link" }) : bar.label;
-    const cells = bar.values.map((value) => make("td", { class: "right" }, shownNumber(value)));
+    const cells = bar.values.map((value) => make("td", { class: "right" }, shownNumber(value, plot)));
     return make("tr", {}, make("th", { scope: "row" }, label), cells);
   });
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": plot.title },
@@ -49,7 +49,7 @@ function plotTable(plot, pick) {
 
 function levelBars(plot, top) {
   const group = BAR * plot.series.length + 12;
-  const left = Math.min(190, 14 + 6.6 * Math.max(...plot.bars.map((bar) => bar.label.length)));
+  const left = Math.min(150, 14 + 6.6 * Math.max(...plot.bars.map((bar) => bar.label.length)));
   const room = WIDTH - left - 46;
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${group * plot.bars.length + 4}` });
   plot.bars.forEach((bar, at) => {
@@ -62,7 +62,7 @@ function levelBars(plot, top) {
       const width = Math.max(value === null ? 0 : 1, (room * (value ?? 0)) / top);
       const row = y + series * BAR;
       svg.append(shape("rect", { x: left, y: row, width, height: BAR - 2, rx: 2, class: `s${series}` }));
-      svg.append(shape("text", { x: left + width + 5, y: row + 9.5, class: "number" }, shownNumber(value)));
+      svg.append(shape("text", { x: left + width + 5, y: row + 9.5, class: "number" }, shownNumber(value, plot)));
     });
   });
   return svg;
@@ -81,8 +81,8 @@ function uprightBars(plot, top) {
       const box = { x: start + series * thin, y: height + 14 - size, width: thin - 1, height: size };
       svg.append(shape("rect", { ...box, rx: 2, class: `s${series}` }));
       if (value > 0) {
-        const text = Number.isInteger(value) && value > 1 ? String(value) : `${Math.round(value * 100)}%`;
-        const shown = plot.top === null ? shownNumber(value) : text.replace(/^0%$/, "<1%");
+        const percent = value < 0.01 ? "<1%" : `${Math.round(value * 100)}%`;
+        const shown = plot.top === null ? shownNumber(value, plot) : percent;
         const x = box.x + thin / 2;
         svg.append(shape("text", { x, y: box.y - 4, class: "tip" }, shown));
       }

@@ -31,7 +31,7 @@ function sideView(side, titled) {
 
 function conversationView(result) {
   const trees = new Map();
-  const lights = new Lights(trees);
+  const lights = new Lights(trees, result.tool_trace.map((entry) => entry.name));
   const answer = new MarkedAnswer(result.model_output, result.scores?.spans ?? [], lights);
   return [
     result.error ? make("p", { class: "card bad" }, `Not scored: ${result.error}`) : null,
@@ -41,6 +41,7 @@ function conversationView(result) {
     result.scores ? [make("h4", {}, "Evidence"), legend(), answer.table(), problemsView(result.scores)] : null,
     result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
     folded("What the dataset says", new JsonTree(result.metadata).element),
+    lights.peek,
   ];
 }
 
