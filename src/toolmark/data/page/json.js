@@ -18,10 +18,10 @@ function jsonInside(text) {
 }
 
 class JsonTree {
-  constructor(value, root = "") {
+  constructor(value, name, root = "") {
     this.value = value;
     this.root = root;
-    this.element = make("div", { class: "json" });
+    this.element = make("div", { class: "json", tabindex: "0", role: "group", "aria-label": name });
     this.draw(NODES);
   }
 

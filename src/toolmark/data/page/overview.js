@@ -3,7 +3,7 @@
 const SIGNS = { good: "✓", bad: "✗", warn: "!", quiet: "·", plain: "", strong: "" };
 
 function badge(element, head) {
-  element.className = `badge ${head.style}`;
+  element.classList.add("badge", head.style);
   element.replaceChildren(visible(`${SIGNS[head.style] ?? ""} ${head.word.toUpperCase()}`.trim()));
 }
 

@@ -40,7 +40,7 @@ function conversationView(result) {
     turnsView(result, answer, trees),
     result.scores ? [make("h4", {}, "Evidence"), legend(), answer.table(), problemsView(result.scores)] : null,
     result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
-    folded("What the dataset says", new JsonTree(result.metadata).element),
+    folded("What the dataset says", new JsonTree(result.metadata, "Metadata").element),
     lights.peek,
   ];
 }
@@ -96,9 +96,9 @@ function promptView(prompt, trees) {
   const known = new Set(["system", "user", "assistant", "tool"]);
   return prompt.map((one, at) => {
     const role = known.has(one.role) ? one.role : "message";
-    const calls = one.tool_calls ? new JsonTree(one.tool_calls).element : null;
+    const calls = one.tool_calls ? new JsonTree(one.tool_calls, "Calls in the prompt").element : null;
     if (role === "tool") {
-      const tree = new JsonTree(textOf(one.content), `/messages/${at}`);
+      const tree = new JsonTree(textOf(one.content), "Result in the prompt", `/messages/${at}`);
       trees.set(-1, [...(trees.get(-1) ?? []), tree]);
       return message("tool, in the prompt", tree.element, "tool");
     }
@@ -135,7 +135,7 @@ function callView(entry, at, trees) {
   return make("div", { class: "message call" },
     make("h4", { class: "role" }, `call ${at} `, make("code", {}, entry.name ?? "(no name)"),
       make("span", { class: `badge ${state}` }, `${SIGNS[state]} ${entry.status.replaceAll("_", " ")}`)),
-    new JsonTree(entry.arguments ?? null).element,
+    new JsonTree(entry.arguments ?? null, `Arguments of call ${at}`).element,
     problems.map((text) => make("p", { class: "problem" }, clipped(text, 600))),
     ledgerView(entry, state !== "good"),
     resultView(entry, at, trees));
@@ -164,7 +164,7 @@ function resultView(entry, at, trees) {
   const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (entry.status === "miss" ? "no fixture: a miss grounds nothing" : "nothing was served");
   const has = entry.result !== null && entry.result !== undefined;
   if (!served && !has) return make("p", { class: "quiet" }, origin);
-  const tree = new JsonTree(entry.result ?? null);
+  const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`);
   if (served) trees.set(at, [tree]);
   return make("div", { class: "result" }, make("p", { class: "quiet" }, `result · ${origin}`), tree.element);
 }
@@ -173,7 +173,7 @@ function resultView(entry, at, trees) {
 function caseView(result) {
   return [
     make("ul", { class: "chips" }, chip(result.valid ? "valid call" : "no valid call", result.valid ? "good" : "bad")),
-    result.call ? make("div", { class: "message call" }, make("h4", { class: "role" }, make("code", {}, result.call.name)), new JsonTree(result.call.arguments).element) : null,
+    result.call ? make("div", { class: "message call" }, make("h4", { class: "role" }, make("code", {}, result.call.name)), new JsonTree(result.call.arguments, "Arguments").element) : null,
     result.reason ? make("p", { class: "problem" }, clipped(result.reason, 1200)) : null,
   ];
 }
