@@ -128,7 +128,9 @@ def test_a_value_lights_up_the_exact_place_that_grounds_it(browser, demo_page, r
         assert browser.texts(".leaf.lit .exact") == [text]
         assert text in browser.texts(".peek")[0]
     browser.js("document.activeElement.blur()")
-    browser.js("document.querySelectorAll('mark.value').forEach((one) => one.dispatchEvent(new MouseEvent('mouseleave')))")
+    browser.js(
+        "document.querySelectorAll('mark.value').forEach((one) => one.dispatchEvent(new MouseEvent('mouseleave')))"
+    )
     assert browser.texts(".lit") == []
 
 
@@ -223,7 +225,9 @@ def test_dark_and_light(browser, demo_page):
     light = browser.js(ground)
     browser.one("#theme").click()
     assert browser.js(ground) != light
-    assert browser.js("return document.getElementById('theme').getAttribute('aria-pressed')") == "true"
+    assert (
+        browser.js("return document.getElementById('theme').getAttribute('aria-pressed')") == "true"
+    )
     browser.one("#theme").click()
     assert browser.js(ground) == light
     scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
@@ -239,7 +243,10 @@ def test_it_can_be_printed(browser, demo_page):
     browser.open(demo_page, GROUNDED)
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        assert browser.js("return getComputedStyle(document.querySelector('.finder')).display") == "none"
+        assert (
+            browser.js("return getComputedStyle(document.querySelector('.finder')).display")
+            == "none"
+        )
         overflow = "return getComputedStyle(document.getElementById('sample')).overflowY"
         assert browser.js(overflow) == "visible"
     finally:
@@ -247,7 +254,9 @@ def test_it_can_be_printed(browser, demo_page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("view", ["", GROUNDED, "s=search-battery-01&t=0", "view=samples&q=nothing-fits"])
+@pytest.mark.parametrize(
+    "view", ["", GROUNDED, "s=search-battery-01&t=0", "view=samples&q=nothing-fits"]
+)
 def test_axe_finds_nothing_serious(browser, demo_page, theme, view):
     browser.open(demo_page, view)
     browser.js("document.documentElement.dataset.theme = arguments[0]", theme)

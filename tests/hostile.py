@@ -1,0 +1,27 @@
+"""Text that a model, a tool or a dataset might hold to do harm to whoever reads it."""
+
+HOSTILE: dict[str, str] = {
+    "script": "<script>window.pwned=1</script>",
+    "end of script": "</script><script>window.pwned=2</script>",
+    "comment": "<!--<script>window.pwned=3//--></script>",
+    "double escape": "<!-- <script> </script> --> <script>window.pwned=4</script>",
+    "handler": '"><img src=x onerror="window.pwned=5">',
+    "quotes": "' onmouseover='window.pwned=6' x='",
+    "cdata": "]]><![CDATA[<script>window.pwned=7</script>]]>",
+    "svg": '<svg onload="window.pwned=8"><animate onbegin="window.pwned=8"/></svg>',
+    "data url": "data:text/html,<script>window.pwned=9</script>",
+    "javascript url": '<a href="javascript:window.pwned=10">click</a> javascript:window.pwned=10',
+    "frame": "<iframe srcdoc='<script>parent.pwned=11</script>'></iframe>",
+    "style": "</style><style>*{display:none}</style><base href=//evil.example/>",
+    "remote": '<img src="https://evil.example/x.png"><link rel=stylesheet href=//evil.example/x>',
+    "textarea": "</textarea></title></noscript><script>window.pwned=12</script>",
+    "template": "{{constructor.constructor('window.pwned=13')()}} ${window.pwned=13}",
+    "bidi": "safe \u202egnp.exe\u202c \u2066x\u2069 \u200b\u200e",
+    "ansi": "\x1b[2J\x1b[31mred\x1b]8;;https://evil.example\x07link\x1b]8;;\x07 \x9b31m",
+    "nul": "a\x00b\x08c\x7f",
+    "lines": "a\u2028b\u2029c\r\nd\x85e",
+    "surrogate": "lone \ud800 and \udfff",
+    "tags": "hidden \U000e0041\U000e0042",
+    "long": "A" * 1_000_000,
+    "combining": "Z" + "\u0301" * 2000,
+}
