@@ -40,11 +40,19 @@ function button(text, action, attributes = {}) {
   return element;
 }
 
-// A long text is cut, and can be had in full.
+// A long text is cut, and can be had piece by piece. Words without an end are cut sooner: a browser
+// needs a second to break ten thousand letters into lines.
+const PIECE = 50000;
+const UNBROKEN = 3000;
+
 function clipped(text, limit) {
-  if (text.length <= limit) return [text];
-  const rest = button(`show all ${text.length.toLocaleString("en")} characters`, () => {
-    rest.replaceWith(visible(text.slice(limit)));
+  const endless = limit > UNBROKEN && /\S{2000}/.test(text.slice(0, limit));
+  const room = endless ? UNBROKEN : limit;
+  if (text.length <= room) return [text];
+  const rest = button(`show more of ${plural(text.length - room, "character")}`, () => {
+    const piece = make("span", { class: "piece" });
+    add(piece, clipped(text.slice(room), PIECE));
+    rest.replaceWith(piece);
   }, { class: "more" });
-  return [text.slice(0, limit), rest];
+  return [text.slice(0, room), rest];
 }

@@ -9,6 +9,7 @@ class SampleList {
     this.index = index;
     this.opened = opened;
     this.rows = [];
+    this.drawn = new Map(); // place in `rows` -> its element
     this.current = -1; // the place in `rows`
     this.space = make("div", { class: "space", role: "presentation" });
     box.replaceChildren(this.space);
@@ -19,6 +20,8 @@ class SampleList {
 
   show(rows, selected) {
     this.rows = rows;
+    this.drawn.clear();
+    this.space.replaceChildren();
     this.current = selected === null ? -1 : rows.indexOf(selected);
     this.space.style.height = `${rows.length * ROW}px`;
     if (this.current >= 0) this.reveal();
@@ -56,9 +59,15 @@ class SampleList {
   draw() {
     const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND);
     const last = Math.min(this.rows.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + AROUND);
-    const options = [];
-    for (let at = first; at < last; at += 1) options.push(this.option(at));
-    this.space.replaceChildren(...options);
+    for (const [at, option] of this.drawn) {
+      if (at >= first && at < last) continue;
+      option.remove();
+      this.drawn.delete(at);
+    }
+    for (let at = first; at < last; at += 1) {
+      if (!this.drawn.has(at)) this.drawn.set(at, this.space.appendChild(this.option(at)));
+      this.drawn.get(at).setAttribute("aria-selected", String(at === this.current));
+    }
     const active = this.current >= first && this.current < last ? `row-${this.current}` : null;
     if (active) this.box.setAttribute("aria-activedescendant", active);
     else this.box.removeAttribute("aria-activedescendant");
@@ -75,7 +84,7 @@ class SampleList {
     const scores = numbers.filter((one) => one.values[row] !== null)
       .map((one) => `${one.label} ${threeDigits(one.values[row])}`).join("  ");
     const option = make("div", {
-      role: "option", id: `row-${at}`, class: "row", "aria-selected": String(at === this.current),
+      role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,
     },
       make("span", { class: `sign ${state}`, "aria-label": lost ? "not scored" : fails.length ? "falls short of a gate" : "passes", role: "img" }, SIGNS[state]),
