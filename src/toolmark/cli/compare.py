@@ -8,13 +8,14 @@ from pathlib import Path
 
 from toolmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
-from toolmark.comparing.compare import Tools, compare_runs, write_comparison
+from toolmark.comparing.compare import Tools, compare_runs, results_compared, write_comparison
 from toolmark.config import RunConfig, load_config
 from toolmark.core.compare import CompareOptions
 from toolmark.core.compare_records import Comparison, exit_code
 from toolmark.errors import UsageError
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.compare_terminal import comparison_blocks, decision_line
+from toolmark.reports.html_compare import write_compare_page
 from toolmark.reports.layout import write
 from toolmark.reports.progress import RunProgress
 from toolmark.store.files import atomic_writer, check_writable
@@ -64,6 +65,7 @@ def build_parser() -> CommandParser:
         """
         toolmark compare runs/base runs/tuned
         toolmark compare old.jsonl new.jsonl --common --json comparison.json --markdown pr.md
+        toolmark compare runs/base runs/tuned --html comparison.html
         toolmark compare openai/report.json local/report.json --max-f1-delta 0.03
         """,
     )
@@ -74,29 +76,28 @@ def build_parser() -> CommandParser:
         "-o", "--json", type=Path, metavar="FILE", help="write the comparison as JSON"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write it for a pull request")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
     parser.add_argument("--quiet", action="store_true", help="print only the decision")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    for path in (options.json, options.markdown):
+    for path in (options.json, options.markdown, options.html):
         if path is not None:
             check_writable(path)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
+    wanted, tools = options_of(config, options), Tools(config.registry, config.allowlist)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
-        comparison = compare_runs(
-            options.a,
-            options.b,
-            options_of(config, options),
-            tools=Tools(config.registry, config.allowlist),
-            progress=progress,
-        )
+        comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
     if options.json is not None:
         write_comparison(options.json, comparison)
     if options.markdown is not None:
         with atomic_writer(options.markdown) as stream:
             stream.write(comparison_markdown(comparison).encode())
+    if options.html is not None:
+        a, b = (results_compared(run, wanted, tools) for run in (options.a, options.b))
+        write_compare_page(options.html, comparison, a, b)
     return present(comparison, quiet=options.quiet)
 
 

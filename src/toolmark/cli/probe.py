@@ -11,13 +11,15 @@ import msgspec
 
 from toolmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
+from toolmark.comparing.compare import Tools, results_compared
 from toolmark.config import RunConfig, load_config
+from toolmark.core.compare import CompareOptions
 from toolmark.core.jsontext import Json
 from toolmark.core.probe_records import ProbeReport
 from toolmark.errors import UsageError
 from toolmark.probe.null_cache import NullCache
 from toolmark.probe.opening import open_views
-from toolmark.probe.pipeline import open_dataset_probe
+from toolmark.probe.pipeline import FOLDERS, open_dataset_probe
 from toolmark.probe.run_probe import ProbeRun, Suite, report_bytes
 from toolmark.probe.spec import (
     Defaults,
@@ -29,6 +31,7 @@ from toolmark.probe.spec import (
 )
 from toolmark.probe.spec_file import read_cases, read_spec
 from toolmark.probe.views import probe_of, tools_of
+from toolmark.reports.html_probe import BothSides, write_probe_page
 from toolmark.reports.layout import write
 from toolmark.reports.probe import answer_lines, probe_blocks
 from toolmark.store.files import atomic_writer, check_writable
@@ -118,6 +121,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
     add_groups(parser, GROUPS)
     parser.add_argument("-o", "--json", type=Path, metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with both models")
     parser.add_argument(
         "--out-dir",
         type=Path,
@@ -134,8 +138,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    if options.json is not None:
-        check_writable(options.json)
+    for path in (options.json, options.html):
+        if path is not None:
+            check_writable(path)
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
@@ -143,6 +148,8 @@ def main(arguments: list[str]) -> int:
     if options.json is not None:
         with atomic_writer(options.json) as stream:
             stream.write(report_bytes(report))
+    if options.html is not None:
+        write_probe_page(options.html, report, _both_sides(report, config, options.out_dir))
     write(answer_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     return report.exit_code
 
@@ -166,6 +173,16 @@ def probed(
     questions = [question for probe in suite.probes for question in probe.questions]
     with open_views(spec.models, config, tools_of(questions)) as views:
         return ProbeRun(suite, views, cache, asking).report()
+
+
+def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
+    """What both models said to a whole dataset, scored as it was compared."""
+    if report.comparison is None:
+        return None
+    tools = Tools(config.registry, config.allowlist)
+    return BothSides(
+        *(results_compared(out_dir / name, CompareOptions(), tools) for name in FOLDERS.values())
+    )
 
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:

@@ -86,7 +86,7 @@ class Page {
     if (row !== this.row) return;
     const about = {
       id: this.index.ids[row], trial: this.index.trials[row], fails: this.list.names("fails", row),
-      failsLabel: this.index.facets.find((one) => one.key === "fails")?.label ?? "",
+      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row),
       kinds: [...this.list.names("kind", row), ...this.list.names("status", row), ...this.list.names("stop", row).map((stop) => `stopped by ${stop}`)],
     };
     if (sample === null) {

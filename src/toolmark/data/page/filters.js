@@ -1,6 +1,8 @@
 // Which rows of the index are shown, and in which order.
 
-const ORDERS = { "": "order of the run", fails: "most gates failed first", f1: "lowest F1 first" };
+const ORDERS = {
+  "": "order of the run", fails: "most to look at first", f1: "lowest F1 first", drop: "largest drop first",
+};
 
 class Filters {
   constructor(form, index, changed) {
@@ -11,7 +13,9 @@ class Filters {
     this.members = new Map(telling.map((facet) => [facet.key, membersOf(facet)]));
     this.search = make("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
     this.search.addEventListener("input", () => this.later());
-    this.order = selectOf("order", Object.entries(ORDERS), () => this.changed());
+    const twoSides = index.numbers[0]?.label === "F1 A";
+    const orders = Object.entries(ORDERS).filter(([name]) => name === "" || name === "fails" || (name === "drop") === twoSides);
+    this.order = selectOf("order", index.numbers.length ? orders : orders.slice(0, 2), () => this.changed());
     this.selects = new Map(telling.map((facet) => [facet.key, this.facetSelect(facet)]));
     const fields = [...this.selects].map(([key, select]) =>
       labelled(index.facets.find((facet) => facet.key === key).label, select));
@@ -40,7 +44,8 @@ class Filters {
 
   set(values) {
     this.search.value = values.q ?? "";
-    this.order.value = values.order in ORDERS ? values.order : "";
+    this.order.value = values.order ?? "";
+    if (this.order.selectedIndex < 0) this.order.value = "";
     for (const [key, select] of this.selects) {
       select.value = values[key] ?? "";
       if (select.selectedIndex < 0) select.value = "";
@@ -73,8 +78,13 @@ class Filters {
       return rows.sort((a, b) => failed(b) - failed(a) || a - b);
     }
     if (this.order.value === "f1") {
-      const numbers = this.index.numbers.at(-2).values;
+      const numbers = this.index.numbers[0].values;
       return rows.sort((a, b) => (numbers[a] ?? 2) - (numbers[b] ?? 2) || a - b);
+    }
+    if (this.order.value === "drop") {
+      const [before, after] = this.index.numbers.map((one) => one.values);
+      const drop = (row) => (before[row] ?? 0) - (after[row] ?? 0);
+      return rows.sort((a, b) => drop(b) - drop(a) || a - b);
     }
     return rows;
   }

@@ -87,10 +87,10 @@ class SampleList {
       role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,
     },
-      make("span", { class: `sign ${state}`, "aria-label": lost ? "not scored" : fails.length ? "falls short of a gate" : "passes", role: "img" }, SIGNS[state]),
+      make("span", { class: `sign ${state}`, "aria-label": lost ? "not scored" : fails.length ? this.label("fails") : "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, fails.length ? plural(fails.length, "gate") : ""].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, fails.length ? `${this.label("fails")} ${fails.length}` : ""].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;
@@ -98,6 +98,10 @@ class SampleList {
       this.opened(row);
     });
     return option;
+  }
+
+  label(key) {
+    return this.index.facets.find((one) => one.key === key)?.label ?? "";
   }
 
   names(key, row) {

@@ -16,8 +16,9 @@ function sampleView(sample, about) {
     make("header", { class: "sample-head" },
       make("h2", {}, about.id),
       make("p", { class: "quiet" }, [`trial ${about.trial}`, ...about.kinds].join(" · ")),
-      about.fails.length
-        ? make("ul", { class: "chips", "aria-label": about.failsLabel }, about.fails.map((name) => make("li", { class: "chip bad" }, `✗ ${name}`)))
+      about.fails.length + about.gained.length
+        ? make("ul", { class: "chips" }, about.fails.map((name) => chip(`${about.failsLabel} ${name}`, "bad")),
+          about.gained.map((name) => chip(`gained ${name}`, "good")))
         : null),
     make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
   ];
