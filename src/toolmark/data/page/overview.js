@@ -51,7 +51,7 @@ function cellOf(cell, first, pick) {
       { class: "link", "aria-label": `${cell.text} samples: show them` });
   }
   const style = cell.style ?? "plain";
-  if (first && style !== "plain" && cell.text) {
+  if (first && cell.text && ["good", "bad", "warn", "quiet"].includes(style)) {
     return make("span", { class: `badge ${style}` }, `${SIGNS[style] ?? ""} ${cell.text}`.trim());
   }
   return make("span", { class: style }, cell.text);
