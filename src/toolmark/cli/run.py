@@ -119,8 +119,9 @@ def main(arguments: list[str]) -> int:
 
 def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
     page = page_path(config)
-    if page is not None:
-        check_writable(page)
+    for written in (config.out, config.report, page):
+        if written is not None:
+            check_writable(Path(written))
     with RunProgress(sys.stderr, silent=quiet) as progress:
         outcome = _run_to_report(config, progress)
     page = write_page_of_run(config, outcome.report)
