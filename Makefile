@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-real test-slow lint format bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
+.PHONY: help venv demo test browser test-real test-slow lint format bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,19 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## evaluate the model that ships, for real
 	@$(BIN)/toolmark demo
 
-test: $(READY) ## run the tests (with the real material if TOOLMARK_REAL_DATA is set)
+AXE := build/axe/axe.min.js
+AXE_VERSION := 4.14.0
+browser: $(AXE) ## install what the tests of the page need: chromium, its driver, axe-core
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	  echo "make browser: no chromium, and apt-get cannot install it: the page will NOT be tested in a browser" >&2
+
+$(AXE):
+	@mkdir -p build/axe
+	@cd build/axe && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz --strip-components=1 package/axe.min.js && rm axe-core-$(AXE_VERSION).tgz || \
+	  echo "make browser: npm cannot get axe-core: the page will NOT be checked for accessibility" >&2
+
+test: $(READY) browser ## run the tests (with the real material if TOOLMARK_REAL_DATA is set)
 	@$(PYTEST) -n 2 -m "not slow"
 
 test-real: $(READY) ## run only the tests on real material; insists on TOOLMARK_REAL_DATA

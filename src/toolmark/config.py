@@ -45,6 +45,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str | None = None
     out: str | None = None
     report: str | None = None
+    html: bool = True
     fixtures: str | None
     registry: str | None
     allowlist: str | None

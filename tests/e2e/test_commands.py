@@ -314,7 +314,8 @@ def test_d38_a_run_leaves_its_inputs_alone(toolmark, world):
     before = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
     toolmark(*world.arguments("--out", "new/results.jsonl"))
     after = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
-    assert {path.name for path in after.keys() - before.keys()} == {"results.jsonl", "report.json"}
+    written = {"results.jsonl", "report.json", "report.html"}
+    assert {path.name for path in after.keys() - before.keys()} == written
     assert all(after[path] == data for path, data in before.items())
 
 

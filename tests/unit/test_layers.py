@@ -46,7 +46,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "shards": (RUN, False),
     "recording": (RUN, False),
     "serving": (RUN | {"recording"}, False),
-    "reports": (CORE | {"store", "_version"}, False),
+    "reports": (CORE | {"store", "resources", "_version"}, False),
     "cli": (WORK | {"reports", "api"}, False),
     "api": (WORK, False),
     "pytest_plugin": (WORK | {"reports", "api", "pytest_runs"}, False),

@@ -17,7 +17,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("toolmark.cli.run", "run a dataset, score the answers, judge the gates"),
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
-        "report": ("toolmark.cli.report", "a run as JUnit, Markdown, CSV or Parquet"),
+        "report": ("toolmark.cli.report", "a run as a page, JUnit, Markdown, CSV, Parquet"),
     },
     "scale": {
         "merge": ("toolmark.cli.merge", "the shards of a run become the whole"),

@@ -5,22 +5,24 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from toolmark.cli.forms import (
-    add_two_forms,
+    add_own_forms,
     append_step_summary,
-    two_forms_of,
-    write_two_forms,
+    own_forms_of,
+    write_own_forms,
 )
 from toolmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
-from toolmark.comparing.compare import Tools, compare_runs, comparison_bytes
+from toolmark.comparing.compare import Tools, compare_runs, comparison_bytes, results_compared
 from toolmark.config import RunConfig, load_config
 from toolmark.core.compare import CompareOptions
 from toolmark.core.compare_records import Comparison, exit_code
 from toolmark.errors import UsageError
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.compare_terminal import comparison_blocks, decision_line
+from toolmark.reports.html_compare import write_compare_page
 from toolmark.reports.layout import write
 from toolmark.reports.progress import RunProgress
 
@@ -69,30 +71,38 @@ def build_parser() -> CommandParser:
         """
         toolmark compare runs/base runs/tuned
         toolmark compare old.jsonl new.jsonl --common --json comparison.json --markdown pr.md
+        toolmark compare runs/base runs/tuned --html comparison.html
         toolmark compare openai/report.json local/report.json --max-f1-delta 0.03
         """,
     )
     parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
-    add_two_forms(parser, "comparison")
+    add_own_forms(parser, "comparison")
     parser.add_argument("--quiet", action="store_true", help="print only the decision")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    forms = two_forms_of(options)
+    forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
+    wanted, tools = options_of(config, options), Tools(config.registry, config.allowlist)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
-        comparison = compare_runs(
-            options.a,
-            options.b,
-            options_of(config, options),
-            tools=Tools(config.registry, config.allowlist),
-            progress=progress,
-        )
-    write_two_forms(forms, comparison_bytes(comparison), lambda: comparison_markdown(comparison))
+        comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
+
+    def write_page(stream: BinaryIO) -> None:
+        a, b = (results_compared(run, wanted, tools) for run in (options.a, options.b))
+        write_compare_page(stream, comparison, a, b)
+
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(comparison_bytes(comparison)),
+            ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
+            ".html": write_page,
+        },
+    )
     append_step_summary(lambda: comparison_markdown(comparison))
     return present(comparison, quiet=options.quiet)
 

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from toolmark.cli.options import SWITCH
 from toolmark.cli.parser import CommandParser
 from toolmark.cli.run import REPORT, run_and_present
 from toolmark.config import load_config
@@ -31,6 +32,7 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("--out-dir", type=Path, default=Path("demo-run"), metavar="DIR")
+    parser.add_argument("--html", **SWITCH, default=True, help="a page to look at, report.html")
     parser.add_argument(
         "--replay", action="store_true", help="replay the recorded answers: needs no torch"
     )
@@ -49,6 +51,7 @@ def main(arguments: list[str]) -> int:
             "fixtures": str(shipped.fixtures),
             "out": str(folder / RESULTS),
             "report": str(folder / REPORT),
+            "html": options.html,
             "restart": True,
         },
     )

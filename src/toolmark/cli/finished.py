@@ -17,6 +17,7 @@ from toolmark.datasets.schema import metadata_problems
 from toolmark.errors import BadInput, UsageError
 from toolmark.reports.finished import Finished
 from toolmark.running.conflicts import located
+from toolmark.running.evaluate import cross_scorer
 from toolmark.store.jsonl import LINE_DEPTH, open_input
 from toolmark.store.lines import numbered_results, read_results
 from toolmark.store.problems import typed_problem
@@ -39,7 +40,12 @@ def open_finished(
     else:
         found = read_report(report)
         _check_same_run(path, report, found)
-    return Finished(report=found, results=path, fail_on_inconclusive=fail_on_inconclusive)
+    return Finished(
+        report=found,
+        results=path,
+        cross_score=cross_scorer(),
+        fail_on_inconclusive=fail_on_inconclusive,
+    )
 
 
 def _summarised(path: Path) -> Report:

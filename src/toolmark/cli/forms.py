@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from toolmark.errors import UsageError
 from toolmark.reports.forms import FORMATS, Wanted, check_forms, wanted_form
@@ -15,7 +16,7 @@ from toolmark.reports.markdown import write_markdown
 from toolmark.store.files import atomic_writer, check_writable
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-TWO_FORMS = (".json", ".md")
+OWN_FORMS = (".json", ".md", ".html")
 
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +48,8 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     return tuple(forms)
 
 
-def add_two_forms(parser: argparse.ArgumentParser, what: str) -> None:
-    """For what is no report of a run: JSON and Markdown."""
+def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
+    """For what is no report of a run: JSON, Markdown, a page."""
     section = parser.add_argument_group("output")
     section.add_argument(
         "-o",
@@ -57,32 +58,37 @@ def add_two_forms(parser: argparse.ArgumentParser, what: str) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"write the {what}, the form by its ending ({', '.join(TWO_FORMS)}); may be repeated",
+        help=f"write the {what}, the form by its ending ({', '.join(OWN_FORMS)}); may be repeated",
     )
     section.add_argument("--json", type=Path, metavar="FILE", help=f"write the {what} as JSON")
     section.add_argument(
         "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
     )
+    section.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
 
 
-def two_forms_of(options: argparse.Namespace) -> dict[Path, str]:
+def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:
     """Files and their endings; that they can be written is checked now."""
     forms = {path: path.suffix.lower() for path in options.forms}
     for path, ending in forms.items():
-        if ending not in TWO_FORMS:
-            known = " or ".join(TWO_FORMS)
-            raise UsageError(f"-o: {path}: cannot tell the form from the name; it ends in {known}")
-    named = {options.json: ".json", options.markdown: ".md"}
+        if ending not in OWN_FORMS:
+            known = ", ".join(OWN_FORMS)
+            raise UsageError(
+                f"-o: {path}: cannot tell the form from the name; it may end in {known}"
+            )
+    named = {options.json: ".json", options.markdown: ".md", options.html: ".html"}
     forms |= {path: ending for path, ending in named.items() if path is not None}
     for path in forms:
         check_writable(path)
     return forms
 
 
-def write_two_forms(forms: dict[Path, str], data: bytes, markdown: Callable[[], str]) -> None:
+def write_own_forms(
+    forms: Mapping[Path, str], writers: Mapping[str, Callable[[BinaryIO], object]]
+) -> None:
     for path, ending in forms.items():
         with atomic_writer(path) as stream:
-            stream.write(data if ending == ".json" else markdown().encode())
+            writers[ending](stream)
 
 
 def append_step_summary(markdown: Callable[[], str]) -> None:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from toolmark.cli.forms import (
-    add_two_forms,
+    add_own_forms,
     append_step_summary,
-    two_forms_of,
-    write_two_forms,
+    own_forms_of,
+    write_own_forms,
 )
 from toolmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
 from toolmark.cli.parser import CommandParser
+from toolmark.comparing.compare import Tools, results_compared
 from toolmark.config import RunConfig, load_config
+from toolmark.core.compare import CompareOptions
 from toolmark.core.jsontext import Json
 from toolmark.core.probe_records import ProbeReport
 from toolmark.errors import UsageError
 from toolmark.probe.null_cache import NullCache
 from toolmark.probe.opening import open_views
-from toolmark.probe.pipeline import open_dataset_probe
+from toolmark.probe.pipeline import FOLDERS, open_dataset_probe
 from toolmark.probe.run_probe import ProbeRun, Suite, report_bytes
 from toolmark.probe.spec import (
     Defaults,
@@ -35,6 +37,7 @@ from toolmark.probe.spec import (
 )
 from toolmark.probe.spec_file import read_cases, read_spec
 from toolmark.probe.views import probe_of, tools_of
+from toolmark.reports.html_probe import BothSides, write_probe_page
 from toolmark.reports.layout import write
 from toolmark.reports.probe import answer_lines, probe_blocks
 from toolmark.reports.probe_markdown import probe_markdown
@@ -123,7 +126,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
     add_groups(parser, GROUPS)
-    add_two_forms(parser, "report")
+    add_own_forms(parser, "report")
     parser.add_argument(
         "--out-dir",
         type=Path,
@@ -140,12 +143,23 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    forms = two_forms_of(options)
+    forms = own_forms_of(options)
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
     report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
-    write_two_forms(forms, report_bytes(report), lambda: probe_markdown(report))
+
+    def write_page(stream: BinaryIO) -> None:
+        write_probe_page(stream, report, _both_sides(report, config, options.out_dir))
+
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(report_bytes(report)),
+            ".md": lambda stream: stream.write(probe_markdown(report).encode()),
+            ".html": write_page,
+        },
+    )
     append_step_summary(lambda: probe_markdown(report))
     write(answer_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     return report.exit_code
@@ -170,6 +184,16 @@ def probed(
     questions = [question for probe in suite.probes for question in probe.questions]
     with open_views(spec.models, config, tools_of(questions)) as views:
         return ProbeRun(suite, views, cache, asking).report()
+
+
+def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
+    """What both models said to a whole dataset, scored as it was compared."""
+    if report.comparison is None:
+        return None
+    tools = Tools(config.registry, config.allowlist)
+    return BothSides(
+        *(results_compared(out_dir / name, CompareOptions(), tools) for name in FOLDERS.values())
+    )
 
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:

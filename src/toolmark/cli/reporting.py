@@ -21,6 +21,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     results: str | None = None
     report: str | None = None
+    page: str | None = None
     fixtures: str | None = None
     registry: str | None = None
     redact_pii: bool = False
@@ -54,6 +55,8 @@ def explained_misses(report: Report, places: Places) -> list[str]:
 def _next_steps(report: Report, places: Places) -> Iterator[str]:
     if places.report is not None:
         yield f"{places.report}: all numbers"
+    if places.page is not None:
+        yield f"{places.page}: look at them, and at every sample, in a browser"
     if places.results is None:
         return
     if report.complete:

@@ -23,6 +23,7 @@ from toolmark.cli.options import (
     RUNNER,
     SCORING,
     SERVED,
+    SWITCH,
     Group,
     add_groups,
     flags_given,
@@ -37,9 +38,11 @@ from toolmark.core.report import Report
 from toolmark.errors import Incomplete
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.finished import Finished
-from toolmark.reports.forms import Wanted, write_forms
+from toolmark.reports.forms import Wanted, check_forms, write_forms
+from toolmark.reports.html import write_html
 from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
+from toolmark.running.evaluate import cross_scorer
 from toolmark.running.offers import GivenTools
 from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
@@ -58,6 +61,7 @@ OUTPUT: Group = {
         "metavar": "FILE",
         "help": "the report (report.json beside --out, report.shard_I.json)",
     },
+    "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
@@ -134,6 +138,11 @@ def run_and_present(
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
+    page = page_path(config)
+    if page is not None:
+        forms = (*forms, Wanted(page, write_html))
+    check_forms(forms)
+
     def publish(report: Report, results: Path | None = None) -> None:
         publish_report(report, results, config, forms)
 
@@ -144,6 +153,7 @@ def run_and_present(
     places = Places(
         results=config.out,
         report=config.report,
+        page=None if page is None else str(page),
         fixtures=config.fixtures,
         registry=config.registry,
         redact_pii=config.redact_pii,
@@ -152,13 +162,26 @@ def run_and_present(
     return outcome.exit_code
 
 
+def page_path(config: RunConfig) -> Path | None:
+    """None: nobody wants one, or the report goes somewhere that has no place beside it."""
+    if not config.html or config.report is None:
+        return None
+    report = Path(config.report)
+    path = report.with_suffix(".html")
+    is_elsewhere = report.exists() and not report.is_file()
+    return None if is_elsewhere or path == report else path
+
+
 def publish_report(
     report: Report, results: Path | None, config: RunConfig, forms: Sequence[Wanted]
 ) -> None:
     """The forms that were asked for, and the step summary. Only a whole run has results: what
     stands at `out` otherwise is an older one's."""
     finished = Finished(
-        report=report, results=results, fail_on_inconclusive=config.fail_on_inconclusive
+        report=report,
+        results=results,
+        cross_score=cross_scorer(),
+        fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
     append_step_summary(lambda: report_markdown(finished))

@@ -19,6 +19,7 @@ from toolmark.config import RunConfig, load_config
 from toolmark.reports.finished import Finished
 from toolmark.reports.forms import write_forms
 from toolmark.reports.progress import RunProgress
+from toolmark.running.evaluate import cross_scorer
 from toolmark.running.rescore import score_file
 from toolmark.serving.joining import join_answers
 
@@ -72,6 +73,7 @@ def main(arguments: list[str]) -> int:
     finished = Finished(
         report=outcome.report,
         results=None if config.out is None else Path(config.out),
+        cross_score=cross_scorer(),
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, forms)

@@ -66,6 +66,16 @@ def compare_runs(
     return compare_sides(side_a, side_b, options)
 
 
+def results_compared(
+    run: Path, options: CompareOptions, tools: Tools | None = None
+) -> Iterator[Result]:
+    """The results of one side once more, scored as `compare_runs` scores them; none of a report."""
+    path = file_of(run)
+    if is_report(path):
+        return iter(())
+    return _opened(path, _config(tools or Tools()), options)[1]
+
+
 def write_comparison(path: Path, comparison: Comparison) -> None:
     with atomic_writer(path) as stream:
         stream.write(comparison_bytes(comparison))

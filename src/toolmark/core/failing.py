@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import compress
 
 from toolmark.core.gate_rules import is_below
@@ -26,26 +26,30 @@ _ANY: dict[str, tuple[Over, str]] = {
 
 def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing]:
     """By gate or metric name, in the order of the dataset; only names with a shortfall."""
-    found: dict[str, Failing] = {}
+    found = {name: _named(whole, rows) for name, rows in failing_rows(whole, bounds) if rows}
+    return dict(sorted(found.items()))
+
+
+def failing_rows(whole: Subset, bounds: Mapping[str, Number]) -> Iterator[tuple[str, array[int]]]:
+    """Each gate or metric with the rows of all samples that fall short of it."""
     for name, (over, key) in _BELOW_BOUND.items():
         if name in bounds:
-            found[name] = _listed(whole, over, key, _below(bounds[name]))
+            yield name, _short(whole, over, key, _below(bounds[name]))
     for definition in DEFINITIONS:
         if definition.made == "rate":
             key = definition.columns[0]
-            found[definition.name] = _listed(whole, definition.over, key, _below(1))
+            yield definition.name, _short(whole, definition.over, key, _below(1))
     for name, (over, key) in _ANY.items():
-        found[name] = _listed(whole, over, key, _is_any)
-    found["fixture_hit_rate"] = _less(whole, "not_control", "hits", "looked_up")
+        yield name, _short(whole, over, key, _is_any)
+    yield "fixture_hit_rate", _less(whole, "not_control", "hits", "looked_up")
     heavy = whole.in_slice(TEACHER_HEAVY)
-    found["teacher_heavy_spans_over_cap"] = _listed(heavy, "all", "over_cap", _is_any)
+    yield "teacher_heavy_spans_over_cap", _short(heavy, "all", "over_cap", _is_any)
     if "teacher_heavy_f1_lax" in bounds:
         is_short = _below(bounds["teacher_heavy_f1_lax"])
-        found["teacher_heavy_f1_lax"] = _listed(heavy, "eligible", "f1_lax", is_short)
+        yield "teacher_heavy_f1_lax", _short(heavy, "eligible", "f1_lax", is_short)
     for language in GATED_LANGUAGES:
         probes = whole.probes(language)
-        found[f"locale_delta_{language}"] = _less(probes, "eligible", "f1_strict", "f1_lax")
-    return {name: failing for name, failing in sorted(found.items()) if failing.count}
+        yield f"locale_delta_{language}", _less(probes, "eligible", "f1_strict", "f1_lax")
 
 
 def _below(bound: Number) -> Callable[[float], bool]:
@@ -57,16 +61,16 @@ def _is_any(value: float) -> bool:
     return value > 0
 
 
-def _listed(subset: Subset, over: Over, key: str, is_short: Callable[[float], bool]) -> Failing:
-    return _named(subset, subset.samples.column(key).where(is_short, subset.over(over)))
+def _short(subset: Subset, over: Over, key: str, is_short: Callable[[float], bool]) -> array[int]:
+    return subset.samples.column(key).where(is_short, subset.over(over))
 
 
-def _less(subset: Subset, over: Over, key: str, than: str) -> Failing:
+def _less(subset: Subset, over: Over, key: str, than: str) -> array[int]:
     """The samples whose number of one column is below that of another."""
     left, right = subset.samples.column(key), subset.samples.column(than)
     positions = subset.over(over)
     are_less = map(operator.lt, left.at(positions), right.at(positions))
-    return _named(subset, array("I", compress(positions, are_less)))
+    return array("I", compress(positions, are_less))
 
 
 def _named(subset: Subset, positions: array[int]) -> Failing:

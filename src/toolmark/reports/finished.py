@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolmark.core.chance import CrossScore
 from toolmark.core.failed_trials import why_failed
 from toolmark.core.report import GateOutcome, Report
 from toolmark.errors import UsageError
@@ -15,10 +16,12 @@ LISTED_TRIALS = 1000  # failing trials that a form names; the number of all stan
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """`results`: the file with the trials; None: there is only the report."""
+    """`results`: the file with the trials; None: there is only the report. `cross_score` gives
+    the distribution of chance that a page shows beside the answers' own."""
 
     report: Report
     results: Path | None = None
+    cross_score: CrossScore | None = None
     fail_on_inconclusive: bool = False
 
     @property

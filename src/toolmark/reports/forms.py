@@ -10,6 +10,7 @@ import msgspec
 
 from toolmark.errors import UsageError
 from toolmark.reports.finished import Finished
+from toolmark.reports.html import write_html
 from toolmark.reports.junit import write_junit
 from toolmark.reports.markdown import write_markdown
 from toolmark.reports.tables import write_csv, write_parquet
@@ -23,6 +24,7 @@ def write_json(finished: Finished, stream: BinaryIO) -> None:
 
 
 FORMATS: dict[str, Writer] = {
+    ".html": write_html,
     ".xml": write_junit,
     ".md": write_markdown,
     ".csv": write_csv,

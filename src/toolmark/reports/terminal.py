@@ -75,7 +75,7 @@ def gate_text(outcome: GateOutcome) -> str:
     value = f"{rounded(outcome.value, outcome.bound)}{low}"
     wanted = bound_text(outcome.op, outcome.bound)
     loosened = ", LOOSENED" if outcome.loosened else ""
-    about = f"n {outcome.n}, {_policy(outcome)}, from {outcome.source}{loosened}"
+    about = f"n {outcome.n}, {policy_text(outcome)}, from {outcome.source}{loosened}"
     reason = f"; {outcome.reason}" if outcome.reason else ""
     return f"{outcome.name} is {value}; wanted {wanted} ({about}){reason}"
 
@@ -160,12 +160,12 @@ def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
         Cell(bound_text(outcome.op, outcome.bound) + low),
         Cell(str(outcome.n)),
         Cell(interval(metric), "quiet"),
-        Cell(_policy(outcome), "quiet"),
+        Cell(policy_text(outcome), "quiet"),
         Cell(outcome.source + (" LOOSENED" if outcome.loosened else ""), _source_style(outcome)),
     )
 
 
-def _policy(outcome: GateOutcome) -> str:
+def policy_text(outcome: GateOutcome) -> str:
     if outcome.misses is None or outcome.allowed is None:
         return outcome.policy
     return f"{outcome.policy} {outcome.misses}/{outcome.allowed}"

@@ -42,7 +42,11 @@ class Origin(msgspec.Struct, frozen=True):
     decoding: Decoding
 
 
-def cross_scorer(registry: Registry) -> CrossScore:
+_NO_TOOLS = Registry(())
+
+
+def cross_scorer(registry: Registry = _NO_TOOLS) -> CrossScore:
+    """What the level of chance needs. Lax grounding looks at no tool spec, so that any will do."""
     settings = lru_cache(REMEMBERED)(_settings)
     return lambda own, other: cross_score(
         own, other, settings(registry, own.span_extractor, None, own.scoring)

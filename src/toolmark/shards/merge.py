@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.calls.registry import Registry
 from toolmark.config import errors_allowed
 from toolmark.core.gates import exit_code
 from toolmark.core.identity import shard_of
@@ -62,7 +61,7 @@ def merge_shards(
     files = one_run(open_shards(paths, reports))
     _check_places(files, out, report)
     with ExitStack() as stack:
-        summariser = Summariser(cross_scorer(Registry(())))  # lax grounding needs no tool spec
+        summariser = Summariser(cross_scorer())
         if dataset is None:
             lines = _merged(files, [_known_or_read(file, summariser, stack) for file in files])
         else:

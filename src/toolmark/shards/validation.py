@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.calls.registry import Registry
 from toolmark.core.gates import SHARD_GATES
 from toolmark.core.identity import shard_of
 from toolmark.core.jsontext import Json, plain
@@ -197,7 +196,7 @@ def _summary_of(results: Iterable[Result], baseline: Report) -> dict[str, Json]:
     return summarize_results(
         results,
         rules=tuple(baseline.header.gates.values()),
-        cross_score=cross_scorer(Registry(())),
+        cross_score=cross_scorer(),
         **header,
     )
 

@@ -1,0 +1,66 @@
+"""Makes the pictures of docs/page.md: a run over the bundled dataset from recorded answers, its
+page opened in chromium, two screenshots. `python docs/screenshots.py` in the checkout,
+after `make browser`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.support.ui import WebDriverWait
+
+from toolmark.cli import main
+
+IMAGES = Path(__file__).parent / "images"
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    " --disable-background-networking --disable-component-update --disable-sync"
+    " --hide-scrollbars --window-size=1200,820"
+).split()
+RUN = (
+    "run --runner replay --in data/contextual_final.s0.jsonl --fixtures eval/tool_broker/fixtures"
+    " --model src/toolmark/data/demo/answers.jsonl --quiet --out"
+).split()
+# name -> (fragment of the address, theme, what the mouse points at)
+SHOTS = {
+    "page-overview": ("", "light", None),
+    "page-sample": ("s=search-gemma-01&t=0", "dark", "mark.value"),
+}
+
+
+def take(folder: Path) -> None:
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or "chromium"
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        for name, (fragment, theme, target) in SHOTS.items():
+            driver.get("about:blank")
+            driver.get(f"{(folder / 'demo-run' / 'report.html').as_uri()}#{fragment}")
+            WebDriverWait(driver, 20).until(
+                lambda page: page.execute_script("return document.body.dataset.ready === 'yes'")
+            )
+            driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+            driver.execute_script("document.getElementById('title').textContent = 'demo-run'")
+            if target is not None:
+                found = driver.find_element("css selector", target)
+                driver.execute_script("arguments[0].scrollIntoView({block: 'end'})", found)
+                ActionChains(driver).move_to_element(found).perform()
+            driver.save_screenshot(str(IMAGES / f"{name}.png"))
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        code = main([*RUN, str(Path(made) / "demo-run" / "results.jsonl")])
+        if code != 0:
+            sys.exit(code)
+        IMAGES.mkdir(exist_ok=True)
+        take(Path(made))

@@ -1,0 +1,58 @@
+// The only way in which this page makes elements: names and classes are ours, all text is text.
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(key, value);
+    }
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === "") continue;
+    element.append(child instanceof Node ? child : visible(String(child)));
+  }
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+function pressed(element, action) {
+  element.addEventListener("click", action);
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      action(event);
+    }
+  });
+  return element;
+}
+
+function button(text, action, attributes = {}) {
+  const element = make("button", { type: "button", ...attributes }, text);
+  element.addEventListener("click", action);
+  return element;
+}
+
+// A long text is cut, and can be had piece by piece. Words without an end are cut sooner: a browser
+// needs a second to break ten thousand letters into lines.
+const PIECE = 50000;
+const UNBROKEN = 3000;
+
+function clipped(text, limit) {
+  const endless = limit > UNBROKEN && /\S{2000}/.test(text.slice(0, limit));
+  const room = endless ? UNBROKEN : limit;
+  if (text.length <= room) return [text];
+  const rest = button(`show more of ${plural(text.length - room, "character")}`, () => {
+    const piece = make("span", { class: "piece" });
+    add(piece, clipped(text.slice(room), PIECE));
+    rest.replaceWith(piece);
+  }, { class: "more" });
+  return [text.slice(0, room), rest];
+}

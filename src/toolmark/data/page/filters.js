@@ -1,0 +1,108 @@
+// Which rows of the index are shown, and in which order.
+
+const ORDERS = {
+  "": "order of the run", fails: "most to look at first", f1: "lowest F1 first", drop: "largest drop first",
+};
+
+class Filters {
+  constructor(form, index, changed) {
+    this.index = index;
+    this.changed = changed;
+    this.texts = null;
+    const telling = index.facets.filter((facet) => facet.sets.length > 1);
+    this.members = new Map(telling.map((facet) => [facet.key, membersOf(facet)]));
+    this.search = make("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
+    this.search.addEventListener("input", () => this.later());
+    const twoSides = index.numbers[0]?.label === "F1 A";
+    const orders = Object.entries(ORDERS).filter(([name]) => name === "" || name === "fails" || (name === "drop") === twoSides);
+    this.order = selectOf("order", index.numbers.length ? orders : orders.slice(0, 2), () => this.changed());
+    this.selects = new Map(telling.map((facet) => [facet.key, this.facetSelect(facet)]));
+    const fields = [...this.selects].map(([key, select]) =>
+      labelled(index.facets.find((facet) => facet.key === key).label, select));
+    form.replaceChildren(
+      labelled("search ids, prompts, answers  ( / )", this.search, "wide"), ...fields, labelled("order", this.order));
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  facetSelect(facet) {
+    const counts = new Array(facet.names.length).fill(0);
+    for (const code of facet.codes) for (const name of facet.sets[code]) counts[name] += 1;
+    const options = facet.names.map((name, at) => [name, `${name} (${counts[at].toLocaleString("en")})`]);
+    return selectOf(facet.key, [["", "any"], ...options], () => this.changed());
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.changed(), 60);
+  }
+
+  values() {
+    const found = { q: this.search.value.trim(), order: this.order.value };
+    for (const [key, select] of this.selects) found[key] = select.value;
+    return Object.fromEntries(Object.entries(found).filter(([, value]) => value));
+  }
+
+  set(values) {
+    this.search.value = values.q ?? "";
+    this.order.value = values.order ?? "";
+    if (this.order.selectedIndex < 0) this.order.value = "";
+    for (const [key, select] of this.selects) {
+      select.value = values[key] ?? "";
+      if (select.selectedIndex < 0) select.value = "";
+    }
+  }
+
+  rows() {
+    const tests = [];
+    for (const [key, select] of this.selects) {
+      const facet = this.index.facets.find((one) => one.key === key);
+      const codes = select.value ? this.members.get(key).get(select.value) : null;
+      if (codes) tests.push((row) => codes.has(facet.codes[row]));
+    }
+    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length) {
+      this.texts ??= this.index.ids.map((id, row) => `${id}\n${this.index.texts[row]}`.toLowerCase());
+      tests.push((row) => words.every((word) => this.texts[row].includes(word)));
+    }
+    const found = [];
+    for (let row = 0; row < this.index.ids.length; row += 1) {
+      if (tests.every((test) => test(row))) found.push(row);
+    }
+    return this.ordered(found);
+  }
+
+  ordered(rows) {
+    if (this.order.value === "fails") {
+      const facet = this.index.facets.find((one) => one.key === "fails");
+      const failed = (row) => (facet ? facet.sets[facet.codes[row]].length : 0);
+      return rows.sort((a, b) => failed(b) - failed(a) || a - b);
+    }
+    if (this.order.value === "f1") {
+      const numbers = this.index.numbers[0].values;
+      return rows.sort((a, b) => (numbers[a] ?? 2) - (numbers[b] ?? 2) || a - b);
+    }
+    if (this.order.value === "drop") {
+      const [before, after] = this.index.numbers.map((one) => one.values);
+      const drop = (row) => (before[row] ?? 0) - (after[row] ?? 0);
+      return rows.sort((a, b) => drop(b) - drop(a) || a - b);
+    }
+    return rows;
+  }
+}
+
+// name -> the codes whose sets hold it
+function membersOf(facet) {
+  return new Map(facet.names.map((name, at) =>
+    [name, new Set(facet.sets.flatMap((set, code) => (set.includes(at) ? [code] : [])))]));
+}
+
+function selectOf(id, options, changed) {
+  const select = make("select", { id: `by-${id}` },
+    options.map(([value, text]) => make("option", { value }, text)));
+  select.addEventListener("change", changed);
+  return select;
+}
+
+function labelled(text, field, kind = "") {
+  return make("label", { class: `field ${kind}`.trim(), for: field.id }, make("span", {}, text), field);
+}

@@ -1,0 +1,66 @@
+// The top of the page: what was decided, and by what.
+
+const SIGNS = { good: "✓", bad: "✗", warn: "!", quiet: "·", plain: "", strong: "" };
+
+function badge(element, head) {
+  element.classList.add("badge", head.style);
+  element.replaceChildren(visible(`${SIGNS[head.style] ?? ""} ${head.word.toUpperCase()}`.trim()));
+}
+
+function showOverview(root, head, pick) {
+  const verdict = make("p", { class: "word" });
+  badge(verdict, head);
+  root.replaceChildren(
+    make("div", { class: `hero ${head.style}` }, verdict,
+      make("p", { class: "reason" }, head.reason),
+      make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
+    ...warningsOf(head.warnings),
+    ...head.tables.filter((table) => !table.folded && table.rows.length).map((table) => tableOf(table, pick)),
+    make("div", { class: "plots" }, head.plots.map((plot) => plotFigure(plot, pick))),
+    ...head.tables.filter((table) => table.folded && table.rows.length).map((table) => tableOf(table, pick)),
+    pinsOf(head),
+    make("p", { class: "made quiet" }, `Written by ${head.made_by}. This file asks the network for nothing.`),
+  );
+}
+
+function warningsOf(warnings) {
+  if (!warnings.length) return [];
+  return [make("div", { class: "card warnings" }, make("h2", {}, "Warnings"),
+    make("ul", {}, warnings.map((text) => make("li", {}, text))))];
+}
+
+function tableOf(table, pick) {
+  const right = new Set(table.right);
+  const heads = table.columns.map((name, at) =>
+    make("th", { scope: "col", class: right.has(at) ? "right" : null }, name));
+  const rows = table.rows.map((row) => make("tr", {}, row.map((cell, at) =>
+    make("td", { class: right.has(at) ? "right" : null }, cellOf(cell, at === 0, pick)))));
+  const body = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title },
+    make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)));
+  const note = table.note ? make("p", { class: "quiet" }, table.note) : null;
+  if (table.folded) {
+    return make("details", { class: "card", id: `table-${table.id}` },
+      make("summary", {}, make("h2", {}, table.title)), body, note);
+  }
+  return make("div", { class: "card", id: `table-${table.id}` }, make("h2", {}, table.title), body, note);
+}
+
+function cellOf(cell, first, pick) {
+  if (cell.pick) {
+    return button(cell.text, () => pick(cell.pick),
+      { class: "link", "aria-label": `${cell.text} samples: show them` });
+  }
+  const style = cell.style ?? "plain";
+  if (first && cell.text && ["good", "bad", "warn", "quiet"].includes(style)) {
+    return make("span", { class: `badge ${style}` }, `${SIGNS[style] ?? ""} ${cell.text}`.trim());
+  }
+  return make("span", { class: style }, cell.text);
+}
+
+function pinsOf(head) {
+  if (!head.pins.length) return "";
+  return make("details", { class: "card", id: "pins" },
+    make("summary", {}, make("h2", {}, "Fingerprints and settings")),
+    make("dl", { class: "pins" }, head.pins.map(([name, value]) =>
+      [make("dt", {}, name), make("dd", {}, value)])));
+}

@@ -1,0 +1,94 @@
+// A plot is a table that is also drawn. Who cannot see the drawing reads the table.
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 350;
+const BAR = 13;
+
+function shape(name, attributes, text) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = visible(text);
+  return element;
+}
+
+function shownNumber(value, plot) {
+  if (value === null) return "no data";
+  return Number.isInteger(value) && plot.top === null ? value.toLocaleString("en") : value.toFixed(3);
+}
+
+function plotFigure(plot, pick) {
+  const top = plot.top ?? Math.max(1e-9, ...plot.bars.flatMap((bar) => bar.values));
+  const drawing = plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", `${plot.title}. The table below has the numbers.`);
+  return make(
+    "figure", { class: "plot card", id: `plot-${plot.id}` },
+    make("figcaption", {}, make("h3", {}, plot.title), make("p", { class: "quiet" }, plot.note)),
+    plot.series.length > 1 ? legendOf(plot.series) : null,
+    drawing,
+    plot.marks.map((text) => make("p", { class: "quiet" }, text)),
+    make("details", {}, make("summary", {}, "Numbers"), plotTable(plot, pick)),
+  );
+}
+
+function legendOf(series) {
+  return make("p", { class: "series" }, series.map((name, at) =>
+    make("span", {}, make("i", { class: `swatch s${at}`, "aria-hidden": "true" }), name)));
+}
+
+function plotTable(plot, pick) {
+  const heads = [plot.label, ...plot.series].map((name) => make("th", { scope: "col" }, name));
+  const rows = plot.bars.map((bar) => {
+    const label = bar.pick ? button(bar.label, () => pick(bar.pick), { class: "link" }) : bar.label;
+    const cells = bar.values.map((value) => make("td", { class: "right" }, shownNumber(value, plot)));
+    return make("tr", {}, make("th", { scope: "row" }, label), cells);
+  });
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": plot.title },
+    make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)));
+}
+
+function levelBars(plot, top) {
+  const group = BAR * plot.series.length + 12;
+  const left = Math.min(150, 14 + 6.6 * Math.max(...plot.bars.map((bar) => bar.label.length)));
+  const room = WIDTH - left - 46;
+  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${group * plot.bars.length + 4}` });
+  plot.bars.forEach((bar, at) => {
+    const y = at * group + 4;
+    const middle = y + (BAR * bar.values.length) / 2 + 4;
+    const most = Math.floor((left - 8) / 6.6);
+    const name = bar.label.length > most ? bar.label.slice(0, most - 1) + "…" : bar.label;
+    svg.append(shape("text", { x: left - 8, y: middle, class: "name" }, name));
+    bar.values.forEach((value, series) => {
+      const width = Math.max(value === null ? 0 : 1, (room * (value ?? 0)) / top);
+      const row = y + series * BAR;
+      svg.append(shape("rect", { x: left, y: row, width, height: BAR - 2, rx: 2, class: `s${series}` }));
+      svg.append(shape("text", { x: left + width + 5, y: row + 9.5, class: "number" }, shownNumber(value, plot)));
+    });
+  });
+  return svg;
+}
+
+function uprightBars(plot, top) {
+  const height = 130;
+  const step = WIDTH / Math.max(6, plot.bars.length);
+  const thin = Math.min(34, (step - 6) / plot.series.length);
+  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height + 36}` });
+  plot.bars.forEach((bar, at) => {
+    const middle = step * (at + 0.5);
+    const start = middle - (thin * bar.values.length) / 2;
+    bar.values.forEach((value, series) => {
+      const size = Math.max(value > 0 ? 1 : 0, (height * (value ?? 0)) / top);
+      const box = { x: start + series * thin, y: height + 14 - size, width: thin - 1, height: size };
+      svg.append(shape("rect", { ...box, rx: 2, class: `s${series}` }));
+      if (value > 0) {
+        const percent = value < 0.01 ? "<1%" : `${Math.round(value * 100)}%`;
+        const shown = plot.top === null ? shownNumber(value, plot) : percent;
+        const x = box.x + thin / 2;
+        svg.append(shape("text", { x, y: box.y - 4, class: "tip" }, shown));
+      }
+    });
+    svg.append(shape("text", { x: middle, y: height + 29, class: "tick" }, bar.label));
+  });
+  svg.append(shape("line", { x1: 0, x2: WIDTH, y1: height + 14.5, y2: height + 14.5, class: "axis" }));
+  return svg;
+}

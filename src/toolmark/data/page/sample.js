@@ -1,0 +1,180 @@
+// One sample: its conversation turn by turn, calls with their ledger, the answer with its evidence.
+
+const PROMPT = 6000;
+const CALL_STATES = {
+  ok: "good", error: "warn", miss: "bad", malformed: "bad", tool_not_offered: "bad",
+  tool_not_allowed: "bad", invalid_arguments: "bad", unanswered: "quiet",
+};
+const ORIGINS = {
+  "fixture:exact": "from a fixture, exact match", "fixture:pattern": "from a fixture, by its pattern",
+  "fixture:any": "from a fixture that fits any arguments", recorded: "recorded with the conversation",
+};
+
+function sampleView(sample, about) {
+  const two = sample.sides.length > 1;
+  return [
+    make("header", { class: "sample-head" },
+      make("h2", {}, about.id),
+      make("p", { class: "quiet" }, [`trial ${about.trial}`, ...about.kinds].join(" · ")),
+      about.fails.length + about.gained.length
+        ? make("ul", { class: "chips" }, about.fails.map((name) => chip(`${about.failsLabel} ${name}`, "bad")),
+          about.gained.map((name) => chip(`gained ${name}`, "good")))
+        : null),
+    make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
+  ];
+}
+
+function sideView(side, titled) {
+  const parts = side.result.prompt === undefined ? caseView(side.result) : conversationView(side.result);
+  return make("section", { class: "one", "aria-label": side.label || "Conversation" },
+    titled ? make("h3", { class: "side-name" }, side.label) : null, parts);
+}
+
+function conversationView(result) {
+  const trees = new Map();
+  const lights = new Lights(trees, result.tool_trace.map((entry) => entry.name));
+  const answer = new MarkedAnswer(result.model_output, result.scores?.spans ?? [], lights);
+  return [
+    result.error ? make("p", { class: "card bad" }, `Not scored: ${result.error}`) : null,
+    result.scores ? scoresView(result.scores) : null,
+    promptView(result.prompt, trees),
+    turnsView(result, answer, trees),
+    result.scores ? [make("h4", {}, "Evidence"), legend(), answer.table(), problemsView(result.scores)] : null,
+    result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
+    folded("What the dataset says", new JsonTree(result.metadata, "Metadata").element),
+    lights.peek,
+  ];
+}
+
+function folded(title, ...parts) {
+  return make("details", { class: "folded" }, make("summary", {}, title), parts);
+}
+
+function chip(text, state) {
+  return make("li", { class: `chip ${state}` }, `${SIGNS[state] ?? ""} ${text}`.trim());
+}
+
+function scoresView(scores) {
+  const verdicts = {
+    "valid arguments": scores.json_args_valid, "multi-call parity": scores.multi_call_parity_ok,
+    "recovered from the error": scores.recovered, "negative control": scores.negative_control_ok,
+    "control stayed clean": scores.controls_with_integration === null ? null : scores.controls_with_integration === 0,
+    "asked back": scores.clarify_ok, locale: scores.locale_probe_ok, privacy: scores.privacy_ok,
+  };
+  const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ["strict", scores.strict]].map(([name, part]) =>
+    make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
+      make("dd", { class: "quiet" }, `precision ${part.grounded} of ${scores.spans_counted}, recall ${part.found} of ${scores.facts_required} by ${scores.recall_kind}`)));
+  if (scores.call_f1 !== null) {
+    numbers.push(make("div", { class: "score" }, make("dt", {}, "call F1"), make("dd", {}, threeDigits(scores.call_f1)),
+      make("dd", { class: "quiet" }, `${scores.calls.matched} of ${scores.calls.expected} expected, ${scores.calls.observed} made`)));
+  }
+  const differences = scores.calls.differences;
+  const listed = [["missing", differences.missing], ["extra", differences.extra], ["differs", differences.differing]]
+    .flatMap(([word, calls]) => calls.map((call) => make("li", {}, make("b", {}, `${word}: `), make("code", {}, clipped(call, 400)))));
+  if (differences.reordered) listed.push(make("li", {}, "the calls came in another order"));
+  return [
+    make("dl", { class: "scores" }, numbers),
+    make("ul", { class: "chips", "aria-label": "Checks" }, Object.entries(verdicts)
+      .filter(([, verdict]) => verdict !== null).map(([name, verdict]) => chip(name, verdict ? "good" : "bad"))),
+    listed.length ? make("ul", { class: "differences" }, listed) : null,
+  ];
+}
+
+function problemsView(scores) {
+  const found = scores.privacy.findings.map((one) =>
+    `${one.kind} in ${one.where}: ${one.severity}${one.echoed ? ", echoed" : ""}`);
+  found.push(...scores.privacy.invented_urls.map((url) => `invented URL: ${url}`));
+  if (!found.length) return null;
+  return [make("h4", {}, "Privacy"), make("ul", {}, found.map((text) => make("li", {}, clipped(text, 400))))];
+}
+
+function message(role, body, kind = role) {
+  return make("div", { class: `message ${kind}` }, make("h4", { class: "role" }, role), body);
+}
+
+function promptView(prompt, trees) {
+  if (typeof prompt === "string") return message("user", make("div", { class: "text" }, clipped(prompt, PROMPT)));
+  const known = new Set(["system", "user", "assistant", "tool"]);
+  return prompt.map((one, at) => {
+    const role = known.has(one.role) ? one.role : "message";
+    const calls = one.tool_calls ? new JsonTree(one.tool_calls, "Calls in the prompt").element : null;
+    if (role === "tool") {
+      const tree = new JsonTree(textOf(one.content), "Result in the prompt", `/messages/${at}`);
+      trees.set(-1, [...(trees.get(-1) ?? []), tree]);
+      return message("tool, in the prompt", tree.element, "tool");
+    }
+    return message(role, [make("div", { class: "text" }, clipped(textOf(one.content), PROMPT)), calls], role);
+  });
+}
+
+function textOf(content) {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return content === null || content === undefined ? "" : JSON.stringify(content);
+  return content.map((part) => (typeof part === "string" ? part : part?.text ?? `[${part?.type ?? "part"}]`)).join("\n");
+}
+
+function turnsView(result, answer, trees) {
+  const calls = result.tool_trace.map((entry, at) => ({ entry, at }));
+  const shown = (wanted) => wanted.map(({ entry, at }) => callView(entry, at, trees));
+  if (!result.turns) return [shown(calls), message("answer", answer.part(0, answer.length), "assistant")];
+  const parts = result.turns.flatMap((range, at) => {
+    const turn = at + 1;
+    const text = range.end > range.start
+      ? message(`assistant, turn ${turn}`, answer.part(range.start, range.end), "assistant") : null;
+    const said = result.said.filter((one) => one.turn === turn)
+      .map((one) => message("user", make("div", { class: "text" }, clipped(one.text, PROMPT))));
+    return [text, shown(calls.filter((one) => one.entry.turn === turn)), said];
+  });
+  const elsewhere = calls.filter(({ entry }) => !(entry.turn >= 1 && entry.turn <= result.turns.length));
+  const silent = answer.length ? null : make("p", { class: "empty" }, "The model answered with no text.");
+  return [parts, shown(elsewhere), silent];
+}
+
+function callView(entry, at, trees) {
+  const state = CALL_STATES[entry.status] ?? "quiet";
+  const problems = entry.schema_errors?.length ? entry.schema_errors : entry.reason ? [entry.reason] : [];
+  return make("div", { class: "message call" },
+    make("h4", { class: "role" }, `call ${at} `, make("code", {}, entry.name ?? "(no name)"),
+      make("span", { class: `badge ${state}` }, `${SIGNS[state]} ${entry.status.replaceAll("_", " ")}`)),
+    new JsonTree(entry.arguments ?? null, `Arguments of call ${at}`).element,
+    problems.map((text) => make("p", { class: "problem" }, clipped(text, 600))),
+    ledgerView(entry, state !== "good"),
+    resultView(entry, at, trees));
+}
+
+function ledgerView(entry, open) {
+  const valid = entry.schema_errors === null || entry.schema_errors === undefined ? "not checked"
+    : entry.schema_errors.length ? entry.schema_errors.join("; ") : "the arguments fit";
+  const rows = {
+    "as written": entry.raw ?? "not recorded",
+    "read strictly": entry.status === "malformed" ? `no: ${entry.reason ?? "malformed"}` : "yes",
+    repaired: entry.repaired ? `${entry.repaired.name} ${JSON.stringify(entry.repaired.arguments)} (shown, never scored)` : "not needed",
+    schema: valid,
+    format: entry.format ?? "native",
+    "looked up as": entry.key_normalized ? JSON.stringify(entry.key_normalized) : null,
+  };
+  if (entry.status === "malformed" && !entry.repaired) rows.repaired = "not possible";
+  const details = folded("Ledger", make("dl", { class: "pins" }, Object.entries(rows)
+    .filter(([, text]) => text !== null).map(([name, text]) => [make("dt", {}, name), make("dd", {}, clipped(text, 1200))])));
+  details.open = open;
+  return details;
+}
+
+function resultView(entry, at, trees) {
+  const served = entry.status === "ok" || entry.status === "error";
+  const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (entry.status === "miss" ? "no fixture: a miss grounds nothing" : "nothing was served");
+  const has = entry.result !== null && entry.result !== undefined;
+  if (!served && !has) return make("p", { class: "quiet" }, origin);
+  const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`);
+  if (served) trees.set(at, [tree]);
+  return make("div", { class: "result" }, make("p", { class: "quiet" }, `result · ${origin}`), tree.element);
+}
+
+// A case of the probe: one call, valid or not.
+function caseView(result) {
+  return [
+    make("ul", { class: "chips" }, chip(result.valid ? "valid call" : "no valid call", result.valid ? "good" : "bad")),
+    result.call ? make("div", { class: "message call" }, make("h4", { class: "role" }, make("code", {}, result.call.name)), new JsonTree(result.call.arguments, "Arguments").element) : null,
+    result.reason ? make("p", { class: "problem" }, clipped(result.reason, 1200)) : null,
+  ];
+}

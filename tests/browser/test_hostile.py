@@ -1,0 +1,163 @@
+"""Whatever stands in prompts, answers, calls, results and names: nothing of it runs, and nothing
+of it is anything but text."""
+
+import re
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from tests.builders import make_error, make_result, rules_with
+from tests.hostile import HOSTILE
+
+from toolmark.core.report import ReportHeader
+from toolmark.core.scores import Match, SpanScore, ValueMark
+from toolmark.core.summary import Summariser
+from toolmark.core.trace import RepairedCall, Said, TraceEntry
+from toolmark.reports.html import write_run_page
+from toolmark.reports.neutral import neutralise
+from toolmark.store.lines import decode_result, encode_result
+
+NAMES = [name for name in HOSTILE if name != "long"]
+
+
+def hostile_result(index, text):
+    """A trial with the text in every place that a person gets to see."""
+    short = text[:3000]
+    end = len(text.encode("utf-8", "replace"))
+    span = SpanScore(
+        0, end, True, True, True, True, True,
+        (Match(0, end, 0, "/" + short.replace("~", "~0").replace("/", "~1"), text, "text", "value", True),),
+        (ValueMark(0, min(1, end), "number", "unsupported"),),
+    )  # fmt: skip
+    entry = TraceEntry(
+        name=short, arguments={short: text, "url": text}, result={short: text, "list": [text]}, turn=1, raw=text,
+        status="ok", served_by="fixture:exact", format=short, reason=text, repaired=RepairedCall(short, {short: text}),
+        schema_errors=(text,), key_normalized={short: text}, call_id=short,
+    )  # fmt: skip
+    result = make_result(
+        index,
+        sample_id=f"{index} {short}",
+        output=text,
+        trace=[entry, msgspec.structs.replace(entry, status="malformed", served_by=None)],
+        metadata={"slices": [short], "locale": short, "note": text},
+    )
+    return msgspec.structs.replace(
+        result,
+        prompt=[
+            {"role": "system", "content": text},
+            {"role": text, "content": [{"type": text, "text": text}]},
+            {"role": "tool", "content": text},
+            {"role": "user", "content": text},
+        ],
+        said=(Said(1, text),),
+        reasoning=text,
+        scores=msgspec.structs.replace(result.scores, spans=(span,)),
+    )
+
+
+def written(folder, names):
+    results = [hostile_result(at, HOSTILE[name]) for at, name in enumerate(names)]
+    lost = make_error(len(results), sample_id="lost")
+    results.append(msgspec.structs.replace(lost, error=HOSTILE["end of script"]))
+    # As they are read back from a file, which cannot hold a lone surrogate.
+    results = [decode_result(encode_result(result)) for result in results]
+    summariser = Summariser()
+    for result in results:
+        summariser.add(result)
+    report = summariser.report(
+        ReportHeader(model=HOSTILE["event handler"]),
+        rules_with(),
+        warnings=tuple(HOSTILE[name] for name in names),
+    )
+    path = folder / "report.html"
+    with path.open("wb") as stream:
+        write_run_page(stream, report, lambda: iter(results), name=HOSTILE["end of script"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("hostile"), NAMES)
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory):
+    """A line of a megabyte in a dozen places of one sample."""
+    return written(tmp_path_factory.mktemp("long"), ["long"])
+
+
+def test_nothing_in_the_file_is_markup_but_ours(hostile_page):
+    text = hostile_page.read_text("utf-8")
+    scripts = re.findall(r"<script[^>]*>", text)
+    assert scripts.count("<script>") == 1
+    assert all('type="application/json"' in one for one in scripts if one != "<script>")
+    assert "\x00" not in text
+    assert "\u2028" not in text
+
+
+@pytest.mark.parametrize("at", range(len(NAMES)), ids=NAMES)
+def test_it_is_text_and_nothing_else(browser, hostile_page, at):
+    check_sample(browser, hostile_page, at, HOSTILE[NAMES[at]])
+
+
+def test_a_line_of_a_megabyte_is_cut_and_can_be_had_in_pieces(browser, long_page):
+    check_sample(browser, long_page, 0, HOSTILE["long"])
+    assert len(browser.texts("#sample")[0]) < 200_000
+    shown = len(browser.texts("#sample .answer .value.supported")[0])
+    browser.js("document.querySelector('.answer .more').click()")
+    assert len(browser.texts("#sample .answer")[0]) > 2 * shown
+
+
+def check_sample(browser, page, at, text):
+    name = f"{at} {text[:3000]}".encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    browser.open(page, "view=samples")
+    browser.js("location.hash = 's=' + arguments[0] + '&t=0'", quote(name))
+    browser.wait("document.querySelector('#sample h2')")
+    browser.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    browser.js("document.querySelectorAll('mark, .tag').forEach((one) => one.focus())")
+    assert browser.js("return window.pwned") is None
+    assert browser.js("return document.querySelectorAll('script:not([type])').length") == 1
+    active = "a, img, iframe, script, style, object, embed, form, link, base"
+    assert browser.js(f"return document.querySelectorAll('#sample :is({active})').length") == 0
+    assert browser.js("return document.querySelectorAll('a[href]:not([href^=\"#\"])').length") == 0
+    shown = browser.texts("#sample")[0]
+    start = text[:40].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert neutralise(start) in shown
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+    assert browser.requests() == []
+    assert browser.complaints() == []
+
+
+def test_the_overview_is_text_too(browser, hostile_page):
+    browser.open(hostile_page)
+    assert browser.js("return window.pwned") is None
+    assert (
+        browser.js(
+            "return document.querySelectorAll('#overview :is(img, iframe, script, a)').length"
+        )
+        == 0
+    )
+    assert "<script>window.pwned=1</script>" in browser.texts(".warnings")[0]
+    assert browser.complaints() == []
+
+
+def test_the_page_writes_out_the_same_characters_as_the_terminal(browser, hostile_page):
+    """Every code point that `neutralise` changes, and no other, is changed here too."""
+    browser.open(hostile_page, "view=samples")
+    browser.one("#search").send_keys("nothing fits this")
+    changed = [
+        code
+        for code in range(0x20000)
+        if not 0xD800 <= code < 0xE000 and neutralise(chr(code)) != chr(code)
+    ]
+    pattern = browser.js(
+        "return [...document.scripts].find((one) => !one.type).textContent.match(/const STEERING =\\s*(\\/.*\\/gu);/)[1]"
+    )
+    found = browser.js(
+        f"const steering = {pattern}; const found = [];"
+        "for (let code = 0; code < 0x20000; code += 1) {"
+        " if (code >= 0xd800 && code < 0xe000) continue;"
+        " if (String.fromCodePoint(code).replace(steering, '') === '') found.push(code); }"
+        "return found"
+    )
+    assert found == changed

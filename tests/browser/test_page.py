@@ -1,0 +1,266 @@
+"""The page of a run, used as a person would."""
+
+import json
+
+import pytest
+from tests.browser.conftest import DOWN, END, ENTER, TAB
+
+GROUNDED = "s=search-gemma-01&t=0"
+
+
+@pytest.fixture
+def results(demo_page):
+    lines = demo_page.with_name("results.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_page_asks_for_nothing_and_complains_about_nothing(browser, demo_page):
+    browser.open(demo_page)
+    browser.one("#to-samples").click()
+    browser.open(demo_page, GROUNDED)
+    assert browser.requests() == []
+    assert browser.complaints() == []
+
+
+def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_page):
+    browser.open(demo_page)
+    report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
+    assert "PASS" in browser.texts("#overview .word")[0]
+    rows = browser.js(
+        "return [...document.querySelectorAll('#table-gates tbody tr')]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    shown = {row[1]: row for row in rows}
+    judged = {gate["name"]: gate for gate in report["gates"] if gate["status"] != "n/a"}
+    assert judged.keys() <= shown.keys()
+    for name, gate in judged.items():
+        status, _, value, bound, n, *_ = shown[name]
+        assert gate["status"] in status.lower()
+        assert float(value) == pytest.approx(gate["value"], abs=6e-4)
+        assert bound.startswith(f"{gate['op']} {gate['bound']:g}")
+        assert int(n) == gate["n"]
+    assert "0.926 to 0.990" in shown["integration_f1_macro_lax"]
+    pins = "".join(browser.texts("#pins dd"))
+    for name in ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint"):
+        assert report["header"][name] in pins
+
+
+def test_a53_a54_a56_every_plot_has_its_numbers_as_a_table(browser, demo_page):
+    browser.open(demo_page)
+    report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
+    plots = browser.js("return [...document.querySelectorAll('figure.plot')].map((one) => one.id)")
+    assert plots == [
+        f"plot-{name}" for name in "f1 tools locales slices spans misses timing".split()
+    ]
+    for plot in plots:
+        assert browser.texts(f"#{plot} table tbody td"), plot
+        assert browser.js(
+            "return document.querySelector(arguments[0]).getAttribute('role')", f"#{plot} svg"
+        )
+    numbers = [int(text) for text in browser.texts("#plot-spans td")]
+    assert numbers == list(report["integration_span_count_histogram"].values())
+    shares = browser.texts("#plot-f1 td")
+    assert len(shares) == 24  # own and chance, in twelve bins
+    assert float(shares[1]) > 0.9 > 0.1 > float(shares[0])  # chance grounds next to nothing
+
+
+def test_search_and_filters_choose_the_rows(browser, demo_page, results):
+    browser.open(demo_page, "view=samples")
+    assert browser.texts("#found") == [f"{len(results)} trials"]
+    browser.one("#search").send_keys("rope")
+    browser.wait("document.getElementById('found').textContent.includes(' of ')")
+    found = browser.texts(".row .id")
+    assert "search-rope-01" in found
+    assert len(found) < 12
+    browser.one("#search").clear()
+    browser.one("#search").send_keys("no such text anywhere")
+    browser.wait("!document.getElementById('none').hidden")
+    assert browser.texts("#none") == ["Nothing fits these filters."]
+    browser.one("#search").clear()
+    browser.one("#search").send_keys(" ")
+    browser.wait("document.getElementById('none').hidden")
+    browser.choose("kind", "control")
+    controls = [line for line in results if line["scores"]["kind"] == "control"]
+    assert browser.texts("#found")[0].startswith(f"{len(controls)} of ")
+    browser.choose("kind", "")
+    browser.choose("tool", "web.open")
+    assert all("eligible" in text for text in browser.texts(".row .small"))
+    browser.choose("tool", "")
+    browser.choose("status", "call without a fixture")
+    assert browser.texts(".row .id") == ["search-ferry-01"]
+
+
+def test_a137_a_gate_leads_to_the_samples_behind_it(browser, demo_page):
+    browser.open(demo_page)
+    report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
+    failing = report["failing"]["integration_f1_macro_lax"]
+    browser.js(
+        "[...document.querySelectorAll('#table-gates tbody tr')]"
+        ".find((row) => row.textContent.includes('integration_f1_macro_lax'))"
+        ".querySelector('button').click()"
+    )
+    browser.wait("document.body.dataset.view === 'samples'")
+    assert browser.texts(".row .id") == failing["sample_ids"]
+
+
+@pytest.mark.parametrize("way", ["hover", "focus"])
+def test_a_value_lights_up_the_exact_place_that_grounds_it(browser, demo_page, results, way):
+    browser.open(demo_page, GROUNDED)
+    [line] = [line for line in results if line["sample_id"] == "search-gemma-01"]
+    matches = {(m["call"], m["path"]) for span in line["scores"]["spans"] for m in span["matches"]}
+    assert len(matches) > 1
+    marks = browser.texts("#sample mark.value")
+    for at, text in enumerate(marks):
+        if way == "hover":
+            browser.js("document.activeElement.blur()")
+            browser.js(
+                "const mark = document.querySelectorAll('mark.value')[arguments[0]];"
+                "mark.dispatchEvent(new MouseEvent('mouseenter'))",
+                at,
+            )
+        else:
+            browser.js("document.querySelectorAll('mark.value')[arguments[0]].focus()", at)
+        lit = browser.js(
+            "return [...document.querySelectorAll('.leaf.lit')].map((one) => one.dataset.path)"
+        )
+        assert [path for _, path in matches if path in lit] == lit
+        assert len(lit) == 1
+        assert browser.texts(".leaf.lit .exact") == [text]
+        assert text in browser.texts(".peek")[0]
+    browser.js("document.activeElement.blur()")
+    browser.js(
+        "document.querySelectorAll('mark.value').forEach((one) => one.dispatchEvent(new MouseEvent('mouseleave')))"
+    )
+    assert browser.texts(".lit") == []
+
+
+def test_a_real_mouse_lights_up_too(browser, demo_page):
+    browser.open(demo_page, GROUNDED)
+    browser.hover("#sample mark.value")
+    assert browser.texts(".leaf.lit .exact") == ["768"]
+
+
+def test_two_results_with_one_value_are_told_apart_by_the_call(browser, demo_page, results):
+    """Every match of every sample lights a leaf of its own call and path."""
+    several = [
+        line
+        for line in results
+        if len({m["call"] for s in line["scores"]["spans"] for m in s["matches"]}) > 1
+    ][:4]
+    assert several
+    for line in several:
+        browser.open(demo_page, f"s={line['sample_id']}&t=0")
+        for number, span in enumerate(line["scores"]["spans"]):
+            browser.js("document.querySelectorAll('.tag')[arguments[0]].focus()", number)
+            lit = browser.js(
+                "return [...document.querySelectorAll('.lit')].map((one) => ["
+                "Number(/call (\\d+)/.exec(one.closest('.call').querySelector('.role').textContent)[1]),"
+                "one.dataset.path])"
+            )
+            expected = {(m["call"], m["path"]) for m in span["matches"]}
+            assert {tuple(place) for place in lit} == expected
+
+
+def test_values_are_told_apart_without_colour(browser, demo_page):
+    browser.open(demo_page, "s=search-battery-01&t=0")
+    signs = browser.js(
+        "return [...document.querySelectorAll('mark.value')].map((one) => "
+        "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"
+    )
+    assert ["value unsupported", "✗", "wavy"] in signs
+    assert len(browser.texts(".legend li")) == 4
+
+
+def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_page):
+    browser.open(demo_page, "s=read-limits-01&t=0")
+    ledger = browser.texts(".call .pins")[0]
+    for word in ("as written", "read strictly", "repaired", "schema", "was unexpected"):
+        assert word in ledger
+    assert any("from a fixture, exact match" in text for text in browser.texts(".call .result"))
+    browser.open(demo_page, "s=search-ferry-01&t=0")
+    assert any("a miss grounds nothing" in text for text in browser.texts(".call"))
+
+
+def test_a_deep_link_opens_its_sample_and_is_written_for_every_one(browser, demo_page):
+    browser.open(demo_page, "s=de-miete-01&t=0")
+    assert browser.texts("#sample h2") == ["de-miete-01"]
+    assert browser.js("return document.body.dataset.view") == "samples"
+    assert browser.texts(".row[aria-selected=true] .id") == ["de-miete-01"]
+    browser.open(demo_page, "view=samples&kind=clarify")
+    browser.one("#list").click()
+    browser.type(END)
+    name = browser.texts("#sample h2")[0]
+    assert f"s={name}&t=0" in browser.js("return location.hash")
+    assert "kind=clarify" in browser.js("return location.hash")
+    browser.open(demo_page, "s=nobody&t=3")
+    assert browser.texts("#sample") == ["This page has no sample nobody, trial 3."]
+
+
+def test_the_keyboard_alone_is_enough(browser, demo_page):
+    browser.open(demo_page)
+    browser.type("/")
+    assert browser.js("return document.activeElement.id") == "search"
+    browser.type("gemma", TAB)
+    browser.wait("document.querySelectorAll('.row').length === 1")
+    for _ in range(12):
+        if browser.js("return document.activeElement.id") == "list":
+            break
+        browser.type(TAB)
+    browser.type(DOWN)
+    browser.wait("document.querySelector('#sample h2')")
+    assert browser.texts("#sample h2") == ["search-gemma-01"]
+    browser.type(ENTER)
+    for _ in range(12):
+        browser.type(TAB)
+        if browser.js("return document.activeElement.matches('mark.value')"):
+            break
+    assert browser.texts(".leaf.lit .exact") == ["768"]
+    browser.type("j")
+    assert browser.js("return document.activeElement.tagName") != "INPUT"
+
+
+def test_dark_and_light(browser, demo_page):
+    browser.open(demo_page)
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.js(ground)
+    browser.one("#theme").click()
+    assert browser.js(ground) != light
+    assert (
+        browser.js("return document.getElementById('theme').getAttribute('aria-pressed')") == "true"
+    )
+    browser.one("#theme").click()
+    assert browser.js(ground) == light
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    try:
+        browser.open(demo_page)
+        assert browser.js(ground) != light
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_can_be_printed(browser, demo_page):
+    browser.open(demo_page, GROUNDED)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert (
+            browser.js("return getComputedStyle(document.querySelector('.finder')).display")
+            == "none"
+        )
+        overflow = "return getComputedStyle(document.getElementById('sample')).overflowY"
+        assert browser.js(overflow) == "visible"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "view", ["", GROUNDED, "s=search-battery-01&t=0", "view=samples&q=nothing-fits"]
+)
+def test_axe_finds_nothing_serious(browser, demo_page, theme, view):
+    browser.open(demo_page, view)
+    browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    browser.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    if view == GROUNDED:
+        browser.js("document.querySelector('mark.value').focus()")
+    assert browser.violations() == []

@@ -1,0 +1,135 @@
+"""The pages of a comparison and of a probe: both sides, and what flipped."""
+
+import json
+
+import pytest
+
+from toolmark.cli import main
+from toolmark.core.fidelity_records import Answer, Call, CaseOutcome, Evidence, FidelityResult
+from toolmark.core.probe_records import ProbeReport, ProbeResult
+from toolmark.reports.html_probe import write_probe_page
+from toolmark.resources import demo_paths
+
+
+@pytest.fixture(scope="module")
+def compare_page(tmp_path_factory, demo_page):
+    """The demo run against one whose figures are wrong in every seventh answer."""
+    folder, paths = tmp_path_factory.mktemp("compare"), demo_paths()
+    answers = [json.loads(line) for line in paths.answers.read_text("utf-8").splitlines()]
+    for answer in answers[3::7]:
+        wrong = answer["model_output"].replace("1", "7").replace("2", "9")
+        answer["model_output"] = wrong
+    spoilt = folder / "answers.jsonl"
+    spoilt.write_text("".join(json.dumps(answer) + "\n" for answer in answers), "utf-8")
+    words = ["run", "--runner", "replay", "--in", paths.dataset, "--fixtures", paths.fixtures]
+    words += ["--model", spoilt, "--out", folder / "results.jsonl", "--quiet", "--no-html"]
+    main([str(word) for word in words])
+    assert not (folder / "report.html").exists()
+    page, data = folder / "comparison.html", folder / "comparison.json"
+    words = ["compare", demo_page.parent, folder, "--html", page, "--json", data, "--quiet"]
+    assert main([str(word) for word in words]) == 1
+    return page
+
+
+def test_the_flips_of_a_comparison_lead_to_both_sides(browser, compare_page):
+    comparison = json.loads(compare_page.with_suffix(".json").read_text("utf-8"))
+    lost = comparison["flips"]["integration_f1_macro_lax"]["lost"]["sample_ids"]
+    browser.open(compare_page)
+    assert "REGRESSION" in browser.texts("#overview .word")[0]
+    assert browser.texts("#table-flips tbody td")[1] == str(len(lost))
+    browser.one("#table-flips tbody button").click()
+    browser.wait("document.body.dataset.view === 'samples'")
+    assert browser.texts(".row .id") == lost
+    browser.one(".row").click()
+    browser.wait("document.querySelectorAll('#sample .one').length === 2")
+    before, after = browser.texts("#sample .one .answer")[:2]
+    assert before != after
+    assert browser.requests() == []
+    assert browser.complaints() == []
+
+
+def test_a_value_lights_up_only_on_its_own_side(browser, compare_page):
+    browser.open(compare_page, "s=search-gemma-01&t=0")
+    browser.js("document.querySelectorAll('#sample .one')[1].querySelector('mark.value').focus()")
+    lit = browser.js(
+        "return [...document.querySelectorAll('#sample .one')]"
+        ".map((one) => one.querySelectorAll('.leaf.lit').length)"
+    )
+    assert lit == [0, 1]
+
+
+def test_the_largest_drop_comes_first(browser, compare_page):
+    browser.open(compare_page, "view=samples&order=drop")
+    assert "F1 A 1.000  F1 B 0.000" in browser.texts(".row .small")[0]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", ["", "s=open-trail-01&t=0"])
+def test_axe_finds_nothing_serious(browser, compare_page, theme, view):
+    browser.open(compare_page, view)
+    browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    browser.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert browser.violations() == []
+
+
+def test_two_reports_without_results_have_a_page_without_samples(
+    browser, tmp_path, demo_page, compare_page
+):
+    reports = [folder.parent / "report.json" for folder in (demo_page, compare_page)]
+    page = tmp_path / "page.html"
+    assert main(["compare", *map(str, reports), "--html", str(page), "--quiet"]) == 5
+    browser.open(page)
+    assert "INCONCLUSIVE" in browser.texts("#overview .word")[0]
+
+
+def probe_report() -> ProbeReport:
+    good, bad = Answer(True, Call("web.search", {"q": "x"})), Answer(False, None, "not a call <b>")
+    cases = tuple(
+        CaseOutcome(
+            gold_tool_name="web.search",
+            base=good,
+            tuned=bad if at == 2 else good,
+            disagreement=None,
+            hallucinated=None if at == 2 else False,
+        )
+        for at in range(4)
+    )
+    evidence = Evidence(
+        json_valid_rate_base=1.0, json_valid_rate_ft=0.75, validity_delta=-0.25, mean_arg_disagreement=0.0,
+        hallucination_rate=0.0, num_cases=4, num_arg_pairs_compared=3, num_hallucinated=0, z_by_rank=None,
+        raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0,
+        p_value=0.5, smallest_drop=None, null_mean=None, null_std=None, num_nulls=None, null_rank=None,
+        z_gate_applied=False, cases=cases,
+    )  # fmt: skip
+    result = FidelityResult(
+        name="tools",
+        verdict="fail",
+        decision="inconclusive",
+        hallucination_ok=True,
+        evidence=evidence,
+        message="m",
+    )
+    return ProbeReport(
+        toolmark_version="0",
+        models={"base": {"base": "b"}, "ft": {"base": "b", "adapter": "<i>a"}},
+        seed=0,
+        views={},
+        results=(ProbeResult(result=result, case_names=("one", "two", "three", "four")),),
+        exit_code=5,
+    )
+
+
+def test_a_probe_shows_each_case_of_both_models(browser, tmp_path):
+    page = tmp_path / "probe.html"
+    with page.open("wb") as stream:
+        write_probe_page(stream, probe_report())
+    browser.open(page)
+    assert "INCONCLUSIVE" in browser.texts("#overview .word")[0]
+    browser.open(page, "view=samples&fails=valid+call+lost")
+    assert browser.texts(".row .id") == ["three"]
+    browser.open(page, "s=three&t=0")
+    base, tuned = browser.texts("#sample .one")
+    assert "✓ valid call" in base
+    assert "not a call <b>" in tuned
+    assert browser.violations() == []
+    assert browser.complaints() == []

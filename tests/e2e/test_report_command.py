@@ -1,0 +1,141 @@
+"""`toolmark report`, and the page that `run` writes by itself."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from toolmark.cli import main
+
+
+@pytest.fixture
+def toolmark(world, monkeypatch, capfd):
+    """In this process: starting another one takes longer than all the rest."""
+    monkeypatch.chdir(world.folder)
+
+    def call(*words):
+        code = main([str(word) for word in words])
+        captured = capfd.readouterr()
+        return SimpleNamespace(returncode=code, stdout=captured.out, stderr=captured.err)
+
+    return call
+
+
+@pytest.fixture
+def ran(toolmark, world):
+    finished = toolmark(*world.arguments("--out", "run/results.jsonl", "--quiet"))
+    assert finished.returncode == 0, finished.stderr
+    return world.folder / "run"
+
+
+def head_of(page) -> dict:
+    text = page.read_text("utf-8")
+    [data] = re.findall(r'<script type="application/json" id="head">(.*?)</script>', text)
+    return json.loads(data)
+
+
+def index_of(page) -> dict:
+    text = page.read_text("utf-8")
+    [data] = re.findall(r'<script type="application/json" id="index">(.*?)</script>', text)
+    return json.loads(data)
+
+
+def test_run_writes_the_page_beside_its_report_unless_told_not_to(toolmark, world, ran):
+    assert head_of(ran / "report.html")["word"] == "pass"
+    assert len(index_of(ran / "report.html")["ids"]) == 20
+    toolmark(*world.arguments("--out", "no/results.jsonl", "--no-html"))
+    assert {path.name for path in (world.folder / "no").iterdir()} == {
+        "results.jsonl",
+        "report.json",
+    }
+    (world.folder / "toolmark.yaml").write_text("html: false\n")
+    toolmark(*world.arguments("--out", "yaml/results.jsonl"))
+    assert not (world.folder / "yaml" / "report.html").exists()
+
+
+def test_a_report_on_standard_output_has_no_page(toolmark, world):
+    finished = toolmark(*world.arguments("--report", "/dev/stdout", "--out", "x/results.jsonl"))
+    assert finished.returncode == 0, finished.stderr
+    assert not list(world.folder.rglob("*.html"))
+
+
+def test_the_page_of_a_run_that_broke_off_shows_no_older_samples(toolmark, world, ran):
+    answers = world.answers.read_text("utf-8").splitlines(keepends=True)
+    world.answers.write_text("".join(answers[:5]), "utf-8")
+    finished = toolmark(*world.arguments("--out", "run/results.jsonl", "--quiet", "--restart"))
+    assert finished.returncode != 0
+    report = json.loads((ran / "report.json").read_text("utf-8"))
+    assert report["complete"] is False
+    assert index_of(ran / "report.html")["ids"] == []
+    assert head_of(ran / "report.html")["word"] == "incomplete"
+
+
+@pytest.mark.parametrize("named", ["run", "run/results.jsonl"])
+def test_report_writes_what_run_wrote(toolmark, world, ran, named):
+    finished = toolmark("report", named, "--html", "again.html")
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout == "again.html\n"
+    assert finished.stderr == ""
+    again, first = head_of(world.folder / "again.html"), head_of(ran / "report.html")
+    assert again == first
+    assert index_of(world.folder / "again.html") == index_of(ran / "report.html")
+
+
+def test_results_without_a_report_are_summarised(toolmark, world, ran):
+    before = head_of(ran / "report.html")
+    (ran / "report.json").unlink()
+    finished = toolmark("report", "run", "--html", "again.html")
+    assert finished.returncode == 0
+    after = head_of(world.folder / "again.html")
+    assert after["word"] == before["word"]
+    [gates] = [table for table in after["tables"] if table["id"] == "gates"]
+    [known] = [table for table in before["tables"] if table["id"] == "gates"]
+    values = {row[1]["text"]: row[2] for row in known["rows"]}
+    for row in gates["rows"]:
+        if row[1]["text"] != "perf_budget_sec_per_100":
+            assert row[2] == values[row[1]["text"]]
+
+
+def test_a_report_of_other_results_is_not_believed(toolmark, world, ran):
+    lines = (ran / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (ran / "results.jsonl").write_bytes(b"".join(lines[:7]))
+    for named in ([], ["--report", "run/report.json"]):
+        finished = toolmark("report", "run", "--html", "x.html", *named)
+        assert finished.returncode == 2
+        assert "7 trials, the report counts 20" in finished.stderr
+        assert not (world.folder / "x.html").exists()
+
+
+def test_the_page_of_a_report_alone_shows_its_numbers(toolmark, world, ran):
+    finished = toolmark("report", "run/report.json", "--html", "x.html")
+    assert finished.returncode == 0
+    assert head_of(world.folder / "x.html")["word"] == "pass"
+    assert index_of(world.folder / "x.html")["ids"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "run"], "in which form? Give -o FILE, --html FILE"),
+        (["report", "nothing", "--html", "x.html"], "nothing: no such file"),
+        (["report", "run", "--html", "run/results.jsonl"], "is what is read"),
+        (["report", "run", "--html", "run"], "is a folder"),
+        (["report", "run", "--html", "x.html", "--report", "answers.jsonl"], "answers.jsonl: not JSON"),
+    ],
+)
+def test_wrong_usage_says_where_and_what(toolmark, ran, words, message):
+    finished = toolmark(*words)
+    assert finished.returncode in (2, 4)
+    assert message in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_broken_line_is_named(toolmark, world, ran):
+    with (ran / "results.jsonl").open("a") as file:
+        file.write("{\n")
+    finished = toolmark("report", "run", "--html", "x.html")
+    assert finished.returncode == 2
+    assert "results.jsonl:21" in finished.stderr
+    assert not (world.folder / "x.html").exists()
+    assert not list(world.folder.glob(".toolmark-*"))

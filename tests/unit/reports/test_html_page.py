@@ -1,0 +1,215 @@
+"""The file that a page is: self-contained, bounded, the same every time, and without any markup
+but its own."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
+
+from toolmark.core.report import ReportHeader
+from toolmark.core.summary import Summariser
+from toolmark.reports import html_choice
+from toolmark.reports.html import bin_of, write_run_page
+from toolmark.reports.html_choice import Candidates
+from toolmark.reports.html_file import SCRIPTS, START, page_json
+from toolmark.reports.html_index import IndexBuilder, row_of
+from toolmark.resources import data_path
+
+PAGE = data_path("page")
+ANY_TEXT = st.text(st.characters(), max_size=60)
+
+
+def report_of(results, **header):
+    summariser = Summariser()
+    for result in results:
+        summariser.add(result)
+    return summariser.report(ReportHeader(**header), rules_with())
+
+
+def page_of(folder: Path, results, **header) -> str:
+    path = folder / "report.html"
+    report = report_of(results, **header)
+    with path.open("wb") as stream:
+        write_run_page(stream, report, lambda: iter(results), name="results.jsonl")
+    return path.read_text("utf-8")
+
+
+def data_of(page: str, name: str):
+    [data] = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page)
+    return json.loads(data)
+
+
+def samples_of(page: str) -> list[dict]:
+    chunks = re.findall(r'class="chunk" data-first="(\d+)">(.*?)</script>', page)
+    found = []
+    for first, data in chunks:
+        assert int(first) == len(found)
+        found += json.loads(data)
+    return found
+
+
+@pytest.fixture
+def results():
+    good = [make_result(at, trace=[served_call()]) for at in range(20)]
+    return [*good, silent(20), make_error(21), make_result(22, misses=1, trace=[missed_call()])]
+
+
+def test_every_trial_has_a_row_and_every_row_its_sample(tmp_path, results):
+    page = page_of(tmp_path, results)
+    index = data_of(page, "index")
+    assert index["ids"] == [result.sample_id for result in results]
+    samples = samples_of(page)
+    for row, place in enumerate(index["at"]):
+        assert samples[place]["sides"][0]["result"]["sample_id"] == index["ids"][row]
+    assert data_of(page, "head")["left_out"] == ""
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path, results):
+    assert page_of(tmp_path, results) == page_of(tmp_path, results)
+
+
+def test_a_sample_falls_short_of_what_the_report_says(tmp_path, results):
+    index = data_of(page_of(tmp_path, results), "index")
+    [fails] = [facet for facet in index["facets"] if facet["key"] == "fails"]
+    found: dict[str, list[str]] = {}
+    for name, code in zip(index["ids"], fails["codes"], strict=True):
+        for gate in fails["sets"][code]:
+            found.setdefault(fails["names"][gate], []).append(name)
+    report = report_of(results)
+    gated = {outcome.name for outcome in report.gates}
+    assert found == {
+        name: list(failing.sample_ids) for name, failing in report.failing.items() if name in gated
+    }
+
+
+def test_statuses_tell_lost_missed_and_failing_trials_apart(tmp_path, results):
+    index = data_of(page_of(tmp_path, results), "index")
+    [status] = [facet for facet in index["facets"] if facet["key"] == "status"]
+    names = [[status["names"][at] for at in status["sets"][code]] for code in status["codes"]]
+    assert names[0] == ["passes"]
+    assert names[20][0] == "falls short"
+    assert names[21] == ["not scored"]
+    assert "call without a fixture" in names[22]
+
+
+def test_the_policy_allows_this_style_and_this_script_and_nothing_else(tmp_path, results):
+    page = page_of(tmp_path, results)
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.S)
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.S)
+    for kind, text in (("style", style), ("script", script)):
+        hashed = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{hashed}'" in policy
+
+
+def test_the_page_is_ours_and_holds_no_way_to_run_text():
+    """No framework, no address, no handler in an attribute, nothing that parses text as markup."""
+    names = {path.name for path in PAGE.iterdir()}
+    assert names == {"page.html", "page.css", "sample.css", *SCRIPTS, START}
+    for path in PAGE.iterdir():
+        text = path.read_text("utf-8")
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
+                     "DOMParser", "srcdoc", ".href =", "fetch(", "XMLHttpRequest", "import("):  # fmt: skip
+            assert word not in text, f"{path.name}: {word}"
+        addresses = set(re.findall(r"https?://[^\s\"']+", text))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+        assert not re.search(r"\son[a-z]+=", text), path.name
+        assert "<!--" not in text or path.name == "page.html"
+        assert len(text.splitlines()) < 400
+
+
+@given(
+    st.recursive(
+        ANY_TEXT | st.none() | st.integers(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    )
+)
+def test_data_in_the_page_cannot_leave_its_element(value):
+    data = page_json(value).decode()
+    assert not set(data) & set("<>&\u2028\u2029\x00")
+    whole = json.loads(json.dumps(value).encode("utf-8", "surrogatepass"))
+    assert json.loads(data) == whole
+
+
+def test_lone_surrogates_and_huge_integers_get_into_the_page():
+    assert json.loads(page_json({"a": "\ud800<", "b": 10**30})) == {"a": "\ud800<", "b": 10**30}
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_an_excerpt_is_short_whatever_the_text(prompt, answer):
+    result = msgspec.structs.replace(make_result(0, output=answer), prompt=prompt)
+    row = row_of(result)
+    assert len(row.text.encode()) <= 110
+    assert row.text.count("\n") == 1
+
+
+def test_failing_samples_come_first_and_the_page_says_what_it_left_out(tmp_path, monkeypatch):
+    results = [make_result(at, output="x" * 500) for at in range(200)]
+    results += [silent(at) for at in range(200, 230)]
+    monkeypatch.setattr(html_choice, "SAMPLE_BYTES", 100_000)
+    page = page_of(tmp_path, results)
+    index = data_of(page, "index")
+    assert len(index["ids"]) == 230
+    shown = {one["sides"][0]["result"]["sample_id"] for one in samples_of(page)}
+    assert {f"s{at}" for at in range(200, 230)} < shown
+    assert 30 < len(shown) < 110
+    said = data_of(page, "head")["left_out"]
+    assert said.startswith(f"230 trials, all are listed, and {len(shown)} are here in full")
+    assert "`toolmark view` has the rest" in said
+    again = {
+        one["sides"][0]["result"]["sample_id"] for one in samples_of(page_of(tmp_path, results))
+    }
+    assert again == shown
+    other = samples_of(page_of(tmp_path, results, seed=7))
+    assert {one["sides"][0]["result"]["sample_id"] for one in other} != shown
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 2)), max_size=30))
+def test_a_choice_fits_and_leaves_out_nothing_that_would_fit_before_a_later_tier(sizes):
+    """No row and no sample is over its budget; what is in full has a row."""
+    candidates = Candidates(1)
+    for at, (row, size, _) in enumerate(sizes):
+        candidates.offer(f"s{at}", 0, row=row, size=size)
+    before = html_choice.INDEX_BYTES, html_choice.SAMPLE_BYTES
+    html_choice.INDEX_BYTES, html_choice.SAMPLE_BYTES = 300, 200
+    try:
+        choice = candidates.chosen(bytes(tier for _, _, tier in sizes))
+    finally:
+        html_choice.INDEX_BYTES, html_choice.SAMPLE_BYTES = before
+    assert sum(row for (row, _, _), has in zip(sizes, choice.rows, strict=True) if has) <= 300
+    assert sum(size for (_, size, _), has in zip(sizes, choice.full, strict=True) if has) <= 200
+    assert all(row >= full for row, full in zip(choice.rows, choice.full, strict=True))
+
+
+@given(st.floats(0, 1))
+def test_every_f1_has_one_bin(f1):
+    place = bin_of(f1)
+    assert 0 <= place <= 11
+    assert (place == 0) == (f1 == 0)
+    assert (place == 11) == (f1 == 1)
+    if 0 < place < 11:
+        assert (place - 1) / 10 <= f1 + 1e-9
+        assert f1 <= place / 10 + 1e-9
+
+
+def test_a_run_without_results_has_a_page_that_says_so(tmp_path):
+    page = page_of(tmp_path, [])
+    assert data_of(page, "index")["ids"] == []
+    assert data_of(page, "head")["left_out"].startswith("No trials")
+
+
+def test_trials_of_one_sample_are_rows_of_their_own():
+    builder = IndexBuilder()
+    for trial in range(3):
+        builder.add(row_of(make_result(0, trial=trial)), trial)
+    assert builder.built().trials == [0, 1, 2]
