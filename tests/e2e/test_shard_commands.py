@@ -27,8 +27,14 @@ def test_a85_shards_name_their_own_files_and_merge_to_the_whole(toolmark, world,
     whole = toolmark(*world.arguments("--out", tmp_path / "whole" / "results.jsonl", "--quiet"))
     assert run_shards(toolmark, world, 3) == [0, 0, 0]
     names = {path.name for path in tmp_path.glob("*.shard_*")}
-    assert names == {f"results.shard_{index}.jsonl" for index in range(3)} | {
-        f"report.shard_{index}.json" for index in range(3)
+    assert names == {
+        name
+        for index in range(3)
+        for name in (
+            f"results.shard_{index}.jsonl",
+            f"results.shard_{index}.jsonl.summary",
+            f"report.shard_{index}.json",
+        )
     }
     merged = toolmark("merge", ".", "--in", world.dataset, "--quiet")
     assert (merged.returncode, merged.stdout) == (whole.returncode, whole.stdout)
@@ -53,7 +59,9 @@ def test_shards_with_one_settings_file_do_not_write_over_each_other(toolmark, wo
     (tmp_path / "toolmark.yaml").write_text(places, "utf-8")
     assert run_shards(toolmark, world, 2) == [0, 0]
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {
-        f"mine.shard_{index}.{kind}" for index in range(2) for kind in ("jsonl", "report.json")
+        f"mine.shard_{index}.{kind}"
+        for index in range(2)
+        for kind in ("jsonl", "jsonl.summary", "report.json")
     }
     shards = [f"runs/mine.shard_{index}.jsonl" for index in range(2)]
     assert toolmark("merge", *shards, "--quiet").returncode == 0

@@ -18,6 +18,7 @@ from toolmark.core.identity import shard_of
 from toolmark.core.results import Fingerprints
 from toolmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageError
 from toolmark.running.run import run
+from toolmark.running.shard_summary import read_summary, summary_path
 from toolmark.shards.files import report_beside
 from toolmark.shards.merge import merge_shards
 
@@ -48,6 +49,11 @@ def assert_same(config: dict, tmp_path: Path, number: int, **more) -> None:
     assert merged_out.read_bytes() == out.read_bytes()
     assert without_timing(merged_report) == without_timing(report)
     assert outcome.report.header.num_shards == 1
+    for path in shards:
+        summary_path(path).unlink(missing_ok=True)
+    read_out, read_report, _ = merged(shards, tmp_path / "read", **more)
+    assert read_out.read_bytes() == out.read_bytes()
+    assert without_timing(read_report) == without_timing(report)
 
 
 @pytest.fixture
@@ -135,6 +141,35 @@ class Shards:
 @pytest.fixture
 def shards(project):
     return Shards(project)
+
+
+def test_a_summary_of_other_results_is_not_used(shards):
+    facts = [json.loads(report_beside(path).read_bytes())["shard"] for path in shards.paths]
+    hashes = [one["results_sha256"] for one in facts]
+    assert read_summary(shards.paths[0], hashes[0]) is not None
+    assert read_summary(shards.paths[0], hashes[1]) is None
+    expected = merge_shards(shards.paths, out=None, report=None).report.metrics
+    summary_path(shards.paths[1]).write_bytes(summary_path(shards.paths[0]).read_bytes())
+    assert merge_shards(shards.paths, out=None, report=None).report.metrics == expected
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda data: data[:-9], lambda data: b"", lambda data: data[:80] + b"\xff" * 9 + data[89:]],
+)
+def test_a_spoilt_summary_is_not_used(shards, spoil):
+    path = summary_path(shards.paths[1])
+    expected = merge_shards(shards.paths, out=None, report=None).report.metrics
+    path.write_bytes(spoil(path.read_bytes()))
+    assert merge_shards(shards.paths, out=None, report=None).report.metrics == expected
+
+
+def test_a_shard_that_lost_trials_has_no_summary(project):
+    answers = [json.loads(line) for line in lines_of(project.answers)]
+    project.write(answers=answers[:-1])
+    paths = run_shards(project.config(max_errors=1), project.folder / "shards", 2)
+    lost = shard_of(answers[-1]["sample_id"], 2)
+    assert [summary_path(path).exists() for path in paths] == [lost == 1, lost == 0]
 
 
 @pytest.mark.parametrize("name", FINGERPRINTS)

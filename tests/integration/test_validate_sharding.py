@@ -305,6 +305,7 @@ def test_a84_a85_a109_a111_the_validator_runs_and_keeps_what_was_asked_for(proje
     assert kept == {
         *BASELINE,
         *(f"results.shard_{index}.jsonl" for index in range(2)),
+        *(f"results.shard_{index}.jsonl.summary" for index in range(2)),
         *(f"report.shard_{index}.json" for index in range(2)),
     }
     baseline = json.loads((project.folder / "kept" / BASELINE[1]).read_bytes())
