@@ -121,7 +121,10 @@ def test_the_page_of_a_report_alone_shows_its_numbers(toolmark, world, ran):
         (["report", "nothing", "--html", "x.html"], "nothing: no such file"),
         (["report", "run", "--html", "run/results.jsonl"], "is what is read"),
         (["report", "run", "--html", "run"], "is a folder"),
-        (["report", "run", "--html", "x.html", "--report", "answers.jsonl"], "answers.jsonl: not JSON"),
+        (
+            ["report", "run", "--html", "x.html", "--report", "answers.jsonl"],
+            "answers.jsonl: not JSON",
+        ),
     ],
 )
 def test_wrong_usage_says_where_and_what(toolmark, ran, words, message):

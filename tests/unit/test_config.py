@@ -248,6 +248,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
     changed |= {"model_revision", "adapter", "prompt_wrapper", "system"}
+    changed |= {"engine", "num_shards", "num_cpus", "num_gpus"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name
     assert config.gates[1].gates["integration_coverage"] == {"bound": 0.98}

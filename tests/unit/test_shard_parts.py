@@ -1,0 +1,103 @@
+"""The small parts of an engine: places, shipped inputs, answers of one shard only, messages."""
+
+import json
+
+import msgspec
+import pytest
+
+from toolmark.core.identity import shard_of
+from toolmark.core.protocols import Observed
+from toolmark.errors import BadInput, FingerprintMismatch
+from toolmark.shards.messages import Failed
+from toolmark.shards.places import Places, places_of
+from toolmark.shards.run import put_together
+from toolmark.shards.shipping import _bundle, _unpacked
+from toolmark.store.key_index import KeyIndex
+from toolmark.store.recorded import RecordedIndex
+
+
+def test_a79_places_follow_the_hash_of_the_id_and_lose_nobody():
+    places = Places(3)
+    for at in range(100):
+        places.add(f"s{at}", 10 * at)
+    places.keep_only(frozenset(range(50)))
+    found = []
+    for shard in range(3):
+        index, offset = places_of(places.packed(shard))
+        assert all(shard_of(f"s{at}", 3) == shard for at in index)
+        assert [10 * at for at in index] == list(offset)
+        found += index
+    assert sorted(found) == list(range(50))
+
+
+def test_an_index_of_keys_survives_its_bytes():
+    index = KeyIndex()
+    for at in range(1000):
+        index.add(f"key {at}", at, 2 * at)
+    again = KeyIndex.unpacked(index.packed())
+    assert again.find("key 77") == (77, 154)
+    assert again.find("key 1000") is None
+
+
+def test_answers_of_other_shards_are_hashed_but_not_kept(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    lines = [{"sample_id": f"s{at}", "model_output": "x"} for at in range(20)]
+    # The id of a conversation is the one in its metadata.
+    said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    lines.append({"sample_id": "s1", "metadata": {"sample_id": "m"}, "messages": said})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    with RecordedIndex(path) as everything, RecordedIndex(path, {"s3", "m"}.__contains__) as some:
+        assert some.sha256 == everything.sha256
+        assert len(some) == 2
+        assert some.get("s3", 0) == everything.get("s3", 0)
+        assert some.get("m", 0) is not None
+        assert some.get("s4", 0) is None
+
+
+def test_a_bundle_arrives_as_it_was_and_is_named_by_what_it_holds(tmp_path):
+    folder = tmp_path / "fixtures"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(b"1")
+    (folder / "deep" / "b.jsonl").write_bytes(b"2")
+    sent: list[bytes] = []
+
+    def put(data: bytes) -> object:
+        sent.append(data)
+        return len(sent) - 1
+
+    store = tmp_path / "store"
+    store.mkdir()
+    bundle = _bundle(folder, put)
+    there = _unpacked(store, bundle, lambda at: sent[at])
+    assert {one.name: one.read_bytes() for one in there.rglob("*.jsonl")} == {
+        "a.jsonl": b"1",
+        "b.jsonl": b"2",
+    }
+    sent.clear()  # known by its name: nothing is fetched again
+    assert _unpacked(store, bundle, lambda at: sent[at]) == there
+    (folder / "a.jsonl").write_bytes(b"3")
+    changed = _bundle(folder, put)
+    assert changed.sha256 != bundle.sha256
+    with pytest.raises(BadInput, match="did not arrive"):
+        _unpacked(store, changed, lambda at: b"?")
+    assert _unpacked(store, _bundle(folder / "a.jsonl", put), lambda at: sent[at]).is_file()
+
+
+def test_what_runners_saw_is_told_as_one():
+    seen = [
+        Observed(provenance={"models": ["a"]}, measured={"tokens": 3, "x_sec": 0.5}),
+        Observed(provenance={"models": ["b"]}, measured={"tokens": 4, "x_sec": 1}, warnings=("w",)),
+    ]
+    together = put_together(seen, deterministic=False)
+    assert together.provenance == {"models": ["a", "b"]}
+    assert together.measured == {"tokens": 7, "x_sec": 1.5}
+    assert together.warnings == ("w", "the shards do not agree in models")
+    with pytest.raises(FingerprintMismatch):
+        put_together(seen, deterministic=True)
+    assert put_together([], deterministic=True) == Observed()
+
+
+@pytest.mark.parametrize("code", [2, 3, 4])
+def test_a_failure_keeps_its_exit_code_on_its_way(code):
+    sent = msgspec.msgpack.decode(msgspec.msgpack.encode(Failed(code, "m")), type=Failed)
+    assert (sent.error().exit_code, str(sent.error())) == (code, "m")
