@@ -69,6 +69,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     dtype: Literal["float32", "bfloat16", "float16"]
     device: str
     batch_size: _Positive | Literal["auto"]
+    cache: str | None = None
     repeat: _Positive
     parse_text: Literal["auto", "on", "off"]
     span_extractor: Literal["auto", "marker", "claims"]

@@ -247,7 +247,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed |= {"max_turns", "strict_keys", "url_allowlist", "baseline", "primary_metrics"}
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
-    changed |= {"model_revision", "adapter", "prompt_wrapper", "system"}
+    changed |= {"model_revision", "adapter", "prompt_wrapper", "system", "cache"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name
     assert config.gates[1].gates["integration_coverage"] == {"bound": 0.98}

@@ -42,6 +42,10 @@ OUTPUT: Group = {
     "--report": {"metavar": "FILE", "help": "the report (report.json beside --out)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
+    "--cache": {
+        "metavar": "DIR",
+        "help": "keep the model's answers there, and ask for none of them twice",
+    },
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
 }
 BASELINE: Group = {

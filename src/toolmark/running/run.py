@@ -25,6 +25,7 @@ from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerFactory
+from toolmark.running.cached import cached, check_cache, why_unused
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.fingerprints import (
@@ -117,7 +118,7 @@ def run(
     is finished and exit code 130. `open_runner` None: by the name that the config says."""
     started = time.perf_counter()
     with Interrupts() as interrupts:
-        with prepared(config, open_runner) as setup:
+        with prepared(config, open_runner) as opened, cached(opened) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
@@ -231,6 +232,7 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
     warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(config.fixtures, offers.registry)
     decoding = decoding_of(config)
+    check_cache(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
     open_runner = open_runner or find_runner(config.runner)
     runner = stack.enter_context(open_runner(options))
@@ -246,6 +248,7 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
         ),
         model_fingerprint=runner.model_fingerprint(),
     )
+    warnings += why_unused(config, computed)
     pinned = compare_pinned(dataset.header, computed)
     warnings += refuse_other_pins(
         dataset.header_place,
