@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolmark.config import RunConfig
-from toolmark.core.jsontext import Json, canonical_json, plain, sha256_hex
+from toolmark.core.jsontext import Json, canonical_json, plain
 from toolmark.core.protocols import Conversation, Failure, Finish, Observed, Reply, Runner
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.errors import ToolmarkError, UsageError
-from toolmark.runners.http_request import encode_json
+from toolmark.runners.http_request import REMEMBERED, encode_json
 from toolmark.running.wiring import resolved
 from toolmark.store.response_cache import ResponseCache
 
@@ -82,15 +83,29 @@ class Keys:
             "extra_body": resolved(config.extra_body, "extra_body", []),
             "raw_prompt": raw_prompt,
         }
+        self._begun: dict[tuple[int, int], tuple[Sequence[dict[str, Json]], hashlib._Hash]] = {}
 
     def of(self, conversation: Conversation) -> str:
+        made = self._begin(conversation.tools, conversation.trial).copy()
         # Two samples that ask the same may draw different answers.
-        drawn = (conversation.sample_id, conversation.turn) if self._is_drawn else None
-        common = {**self._common, "trial": conversation.trial, "drawn_for": drawn}
-        head = canonical_json(common).encode("utf-8", "surrogatepass")
-        # Not canonical: a prompt shows the fields of a tool in the order in which they stand.
-        request = {"messages": conversation.messages, "tools": conversation.tools}
-        return sha256_hex(head + b"\n" + encode_json(request))
+        drawn = [conversation.sample_id, conversation.turn] if self._is_drawn else None
+        # JSON has no line ends of its own: no two requests run into the same text.
+        made.update(encode_json(drawn) + b"\n" + encode_json(conversation.messages))
+        return made.hexdigest()
+
+    def _begin(self, tools: Sequence[dict[str, Json]], trial: int) -> hashlib._Hash:
+        """What many requests have in common is hashed once. Samples that are offered the same
+        share one list; holding on to it keeps its id its own."""
+        known = self._begun.get((id(tools), trial))
+        if known is None:
+            if len(self._begun) >= REMEMBERED:
+                self._begun.clear()
+            common = canonical_json({**self._common, "trial": trial})
+            # Not canonical: a prompt shows the fields of a tool in the order in which they stand.
+            begun = hashlib.sha256(common.encode("utf-8", "surrogatepass") + b"\n")
+            begun.update(encode_json(tools) + b"\n")
+            known = self._begun[id(tools), trial] = (tools, begun)
+        return known[1]
 
 
 class CachedRunner(Runner):
