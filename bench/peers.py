@@ -36,14 +36,14 @@ PEERS = (
 NOTES = (
     "Each sample is a question, a call of a search, its result and an answer: two requests to one"
     f" stub server (`bench/stub_server.py`), {AT_ONCE} at once, and a score that compares the"
-    " number in the answer. A figure is the difference of two runs of different size, so that what it"
-    f" takes to start is left out on all sides; it is the median of {ROUNDS} rounds in which all"
+    " number in the answer. A figure is the difference of two runs of different size, so that what"
+    f" it takes to start is left out on all sides; it is the median of {ROUNDS} rounds in which all"
     " take turns.",
     "`toolmark run` offers six tools, the others one. It validates the arguments, answers them from"
     " fixtures, journals every trial, and scores grounding, calls, controls and privacy."
     " inspect-ai has its own loop, and writes its log. The loop of pydantic-evals is written by"
-    " hand with the openai client (`bench/peer_scripts`). lm-eval has no loop of tools: it sends both"
-    " requests, written beforehand, and never reads the first answer, so it does less than the"
+    " hand with the openai client (`bench/peer_scripts`). lm-eval has no loop of tools: it sends"
+    " both requests, written beforehand, and never reads the first answer, so it does less than the"
     " others.",
     "To repeat it: `make bench-peers` installs each of them, at the version above, below `build/`"
     " and writes this section.",

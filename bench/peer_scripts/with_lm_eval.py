@@ -3,9 +3,12 @@ are written beforehand: the question, and the question with the call and its res
 
 import json
 import logging
+import os
 import sys
 
-from datasets import Dataset, disable_progress_bars
+os.environ["TQDM_DISABLE"] = "1"
+
+from datasets import Dataset
 from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
@@ -70,7 +73,6 @@ class Cities(ConfigurableTask):
 
 
 logging.disable(logging.WARNING)  # one for each turn without text
-disable_progress_bars()
 found = simple_evaluate(
     model="local-chat-completions",
     model_args={

@@ -30,7 +30,8 @@ def server():
 
 
 def counts(outcome) -> dict:
-    return outcome.report.timing.more["cache"]
+    more = outcome.report.timing.more
+    return {name: more[f"cache_{name}"] for name in ("hits", "asked", "stored")}
 
 
 def entries(folder: Path) -> list[dict]:
@@ -60,7 +61,7 @@ def test_a_hit_gives_the_line_that_the_server_would_have_given(project, server):
     assert len(server.requests) == asked
     assert counts(first) == {"hits": 0, "asked": 45, "stored": 45}
     assert counts(again) == {"hits": 45, "asked": 0, "stored": 0}
-    assert "cache" not in without.report.timing.more
+    assert "cache_hits" not in without.report.timing.more
 
 
 def test_only_what_is_new_is_asked_for(project, server):
@@ -96,7 +97,7 @@ def test_a_local_model_answers_the_same_from_its_cache_and_each_adapter_for_itse
 
     def one_run(**settings):
         outcome = run({**config, "out": str(out), "restart": True, **settings})
-        return outcome.report.timing.more.get("cache", {}).get("hits"), out.read_bytes()
+        return outcome.report.timing.more.get("cache_hits"), out.read_bytes()
 
     cache = {"cache": str(tmp_path / "cache")}
     _, plain = one_run()

@@ -277,7 +277,7 @@ def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
     seconds = report.timing.wall_time_sec
     if seconds is not None:
         yield line()
-        cache = _cache_note(report.timing.more.get("cache"))
+        cache = _cache_note(report.timing.more)
         yield line(f"{report.counts.trials} trials in {seconds:.1f} s{cache}", "quiet", indent=2)
     if next_steps:
         yield line()
@@ -285,9 +285,9 @@ def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
         yield from (line(step, indent=2) for step in next_steps)
 
 
-def _cache_note(counts: Json) -> str:
-    match counts:
-        case {"hits": int(hits), "asked": int(asked)}:
+def _cache_note(measured: dict[str, Json]) -> str:
+    match measured:
+        case {"cache_hits": int(hits), "cache_asked": int(asked)}:
             return f"; {hits} of {hits + asked} answers from the cache"
         case _:
             return ""

@@ -159,7 +159,12 @@ class CachedRunner(Runner):
 
     def observed(self) -> Observed:
         seen = self._inner.observed()
-        counts = {"hits": self._hits, "asked": self._asked, "stored": self._cache.stored}
+        # Flat: those of several processes are added up.
+        counts = {
+            "cache_hits": self._hits,
+            "cache_asked": self._asked,
+            "cache_stored": self._cache.stored,
+        }
         warnings = seen.warnings
         if self._cache.trouble is not None:
             warnings += (
@@ -167,7 +172,7 @@ class CachedRunner(Runner):
                 f" {self._cache.stored} answers of this run are kept",
             )
         return msgspec.structs.replace(
-            seen, measured={**seen.measured, "cache": counts}, warnings=warnings
+            seen, measured={**seen.measured, **counts}, warnings=warnings
         )
 
     async def _ask(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
