@@ -13,6 +13,7 @@ _PUBLIC: dict[str, str] = {
     "dataset_sha256": "toolmark.datasets.reader",
     "extract_spans": "toolmark.grounding.spans",
     "ground": "toolmark.grounding.ground",
+    "merge": "toolmark.api",
     "parse_tool_calls": "toolmark.api",
     "redact_pii": "toolmark.scorers.redaction",
     "registry_sha256": "toolmark.calls.registry",

@@ -106,7 +106,7 @@ def run(config: Mapping[str, Json]) -> dict[str, Json]:
     what would be run). Results and report are written where `out` and `report` say."""
     if config.get("baseline") is not None:
         raise UsageError("baseline: compare afterwards: toolmark.compare(baseline, out)")
-    from toolmark.running.run import run_plainly  # needs far more than the rest of this module
+    from toolmark.shards.run import run_plainly  # needs far more than the rest of this module
 
     return run_plainly(config)
 
@@ -137,6 +137,27 @@ def compare(
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
     found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=Tools(registry)))
+    return found
+
+
+def merge(
+    paths: Sequence[Path | str],
+    *,
+    out: Path | str | None = None,
+    report: Path | str | None = None,
+    dataset: Path | str | None = None,
+) -> dict[str, Json]:
+    """What `toolmark merge` does: the report of the whole run from the results files of its
+    shards, or from folders of them. Files are written where `out` and `report` say."""
+    from toolmark.shards.merge import merge_shards
+
+    outcome = merge_shards(
+        [Path(path) for path in paths],
+        out=None if out is None else Path(out),
+        report=None if report is None else Path(report),
+        dataset=None if dataset is None else Path(dataset),
+    )
+    found: dict[str, Json] = plain(outcome.report)
     return found
 
 

@@ -25,6 +25,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 _Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 _Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -89,6 +90,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     margin: _Margin
     num_shards: _Positive
     shard_index: _Count
+    engine: Literal["local", "ray"] | None = None
+    num_cpus: _Amount | None = None
+    num_gpus: _Amount | None = None
     limit: _Positive | None = None
     only: tuple[str, ...] = ()
     slice: tuple[str, ...] = ()
@@ -106,9 +110,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def errors_allowed(self, trials: int) -> int:
         """How many of so many trials may fail for reasons of infrastructure."""
-        if isinstance(self.max_errors, str):
-            return int(trials * float(self.max_errors.removesuffix("%")) / 100)
-        return self.max_errors
+        return errors_allowed(self.max_errors, trials)
+
+
+def errors_allowed(max_errors: int | str, trials: int) -> int:
+    if isinstance(max_errors, str):
+        return int(trials * float(max_errors.removesuffix("%")) / 100)
+    return max_errors
 
 
 # What a dataset's header may say; its gates are a layer of their own.
@@ -290,6 +298,11 @@ def _checked(config: RunConfig) -> RunConfig:
             f"--shard-index: {config.shard_index} is out of range:"
             f" with --num-shards {config.num_shards} it is 0 to {config.num_shards - 1}"
         )
+    if config.engine is not None and config.source_of("shard_index") != "default":
+        raise UsageError("--shard-index: an engine runs every shard: leave it out, or --engine")
+    for name in ("num_cpus", "num_gpus"):
+        if getattr(config, name) is not None and config.engine != "ray":
+            raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
     if config.resume and config.restart:
         raise UsageError("--resume: does not go with restart: give one of them")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):

@@ -17,6 +17,7 @@ from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import BadInput, FingerprintMismatch, UsageError
 from toolmark.running.cached import check_cache
 from toolmark.running.run import dry_run, run
+from toolmark.shards.run import run_anywhere
 
 TINY = Path(toolmark.__file__).parent / "data" / "tiny"
 REVISED = {"model_revision": "1"}
@@ -62,6 +63,21 @@ def test_a_hit_gives_the_line_that_the_server_would_have_given(project, server):
     assert counts(first) == {"hits": 0, "asked": 45, "stored": 45}
     assert counts(again) == {"hits": 45, "asked": 0, "stored": 0}
     assert "cache_hits" not in without.report.timing.more
+
+
+def test_the_processes_of_an_engine_share_it(project, server):
+    run_cached(project, server, cache=None)
+    plain = project.out.read_bytes()
+    cache = {"cache": str(project.folder / "cache")}
+    settings = served(server, restart=True, engine="local", num_shards=2, **REVISED, **cache)
+    config = project.config(**settings)
+    asked = len(server.requests)
+    assert counts(run_anywhere(config)) == {"hits": 0, "asked": 45, "stored": 45}
+    assert project.out.read_bytes() == plain
+    assert counts(run_anywhere(config)) == {"hits": 45, "asked": 0, "stored": 0}
+    assert project.out.read_bytes() == plain
+    assert len(server.requests) == asked + 45
+    assert len(list((project.folder / "cache").glob("answers-*"))) <= 2
 
 
 def test_only_what_is_new_is_asked_for(project, server):

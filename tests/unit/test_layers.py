@@ -20,7 +20,7 @@ GROUNDING = CALLS | {"grounding"}
 SCORERS = GROUNDING | {"scorers"}
 PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
 RUN = PIPE | {"plugins", "datasets", "running", "_version"}
-WORK = RUN | {"verifying", "doctor", "comparing", "probe"}
+WORK = RUN | {"verifying", "doctor", "comparing", "probe", "shards"}
 
 # layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
@@ -43,6 +43,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "doctor": (RUN | {"verifying"}, False),
     "comparing": (RUN, False),
     "probe": (RUN | {"comparing"}, False),
+    "shards": (RUN, False),
     "reports": (CORE | {"store", "_version"}, False),
     "cli": (WORK | {"reports", "api"}, False),
     "api": (WORK, False),

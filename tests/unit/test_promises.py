@@ -90,7 +90,7 @@ def test_a23_a25_the_old_modules_lead_to_the_new_ones():
 def test_the_public_names_are_these():
     assert sorted(set(toolmark.__all__) - {"__version__"}) == [
         "ToolBroker", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
-        "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
+        "merge", "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
         "score_item", "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
         "verify_dataset",
     ]  # fmt: skip

@@ -18,6 +18,9 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
     },
+    "scale": {
+        "merge": ("toolmark.cli.merge", "the shards of a run become the whole"),
+    },
     "compare": {
         "probe": ("toolmark.cli.probe", "what did a fine-tune do to the tool calls?"),
         "compare": ("toolmark.cli.compare", "two runs, sample by sample: is the second one worse?"),

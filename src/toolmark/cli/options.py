@@ -143,6 +143,14 @@ PART: Group = {
     },
     "--shard-index": {"type": int, "metavar": "I", "help": "which shard, from 0"},
 }
+ENGINE: Group = {
+    "--engine": {
+        "choices": ("local", "ray"),
+        "help": "play all shards: local, in processes here; ray, on a Ray cluster",
+    },
+    "--num-cpus": {"type": float, "metavar": "N", "help": "ray: processors for a shard (1)"},
+    "--num-gpus": {"type": float, "metavar": "N", "help": "ray: GPUs for a shard (0)"},
+}
 
 
 def add_groups(parser: argparse.ArgumentParser, groups: Mapping[str, Group]) -> None:

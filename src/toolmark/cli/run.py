@@ -12,6 +12,7 @@ from toolmark.cli.cluster import shard_of_this_process
 from toolmark.cli.compare import DECIDED, options_of
 from toolmark.cli.compare import present as present_comparison
 from toolmark.cli.options import (
+    ENGINE,
     FLAG,
     GATES,
     INPUTS,
@@ -31,15 +32,23 @@ from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
 from toolmark.errors import Incomplete
 from toolmark.reports.progress import RunProgress
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, run, show_prompt
+from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
 from toolmark.running.selection import RESULTS
+from toolmark.shards.files import report_beside, shard_names
+from toolmark.shards.run import run_anywhere
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
 BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
 OUTPUT: Group = {
-    "--out": {"metavar": "FILE", "help": "results, one line per trial (results.jsonl)"},
-    "--report": {"metavar": "FILE", "help": "the report (report.json beside --out)"},
+    "--out": {
+        "metavar": "FILE",
+        "help": "results, one line per trial (results.jsonl, results.shard_I.jsonl)",
+    },
+    "--report": {
+        "metavar": "FILE",
+        "help": "the report (report.json beside --out, report.shard_I.json)",
+    },
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--cache": {
@@ -61,6 +70,7 @@ GROUPS: dict[str, Group] = {
     "a served model (openai_http)": SERVED,
     "a local model (hf_local)": LOCAL,
     "only a part": PART,
+    "many processes": ENGINE,
     "scoring": SCORING,
     "gates and exit code": GATES,
     "against an earlier run": BASELINE,
@@ -109,7 +119,7 @@ def main(arguments: list[str]) -> int:
 
 def run_and_present(config: RunConfig, *, quiet: bool, more: tuple[str, ...] = ()) -> int:
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run(config, progress=progress)
+        outcome = run_anywhere(config, progress=progress)
     places = Places(
         results=config.out,
         report=config.report,
@@ -140,9 +150,11 @@ def config_of(options: argparse.Namespace) -> RunConfig:
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
     file: Path | None = getattr(options, "config", None)
     config = load_config(file, flags)
-    out = config.out or RESULTS
-    report = config.report or str(Path(out).with_name(REPORT))
-    return msgspec.structs.replace(config, out=out, report=report)
+    sharded = config.num_shards > 1 and config.engine is None
+    out = config.out or (shard_names(config.shard_index)[0] if sharded else RESULTS)
+    # Shards in one folder must not write over each other's reports.
+    beside = report_beside(Path(out)) if sharded else Path(out).with_name(REPORT)
+    return msgspec.structs.replace(config, out=out, report=config.report or str(beside))
 
 
 def _print_json(value: DryRun | ShownPrompt) -> int:

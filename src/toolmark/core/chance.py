@@ -51,6 +51,10 @@ class ChanceSample:
             del self._kept[-heapq.heappushpop(self._largest, -key)]
             self._kept[key] = result
 
+    def kept(self) -> tuple[Result, ...]:
+        """Given to another sample's `add`, they are to it what all that came here are."""
+        return tuple(self._kept.values())
+
     def pairs(self, cross_score: CrossScore) -> list[Pair]:
         """Each answer with the trace of the next sample of its group, cyclic. A group is the
         samples with results from the same set of tools; a group of one has no other."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
+
+import msgspec
 
 REMEMBERED = 1 << 14  # rows that are looked for; one that was forgotten is kept a second time
 _WIDER = {"b": "h", "h": "i", "i": "q", "B": "H", "H": "I", "I": "Q"}
@@ -35,6 +37,10 @@ class Growing:
                 self.numbers = array(_WIDER[self.numbers.typecode], self.numbers)
             else:
                 return
+
+    def extend(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.append(number)
 
     def reorder(self, order: array[int]) -> None:
         self.numbers = taken(self.numbers, order)
@@ -80,6 +86,13 @@ class Column(Sequence[float]):
         return array("I", compress(places, map(answers.__getitem__, rows)))
 
 
+class PackedRows(msgspec.Struct, frozen=True):
+    """Rows as bytes: which kept row each one is, and the kept rows column by column."""
+
+    codes: bytes
+    numbers: dict[str, bytes]
+
+
 class Rows:
     """Rows of the same columns. `types`: the column's name and how an `array` keeps it."""
 
@@ -96,8 +109,22 @@ class Rows:
         return len(self.codes)
 
     def add(self, row: tuple[float, ...]) -> None:
-        code = self._known.get(row)
-        self.codes.append(self._keep(row) if code is None else code)
+        self.codes.append(self._code_of(row))
+
+    def packed(self) -> PackedRows:
+        columns = {name: column.tobytes() for name, column in self._numbers.items()}
+        return PackedRows(self.codes.tobytes(), columns)
+
+    def absorb(
+        self, packed: PackedRows, changed: Callable[[tuple[float, ...]], tuple[float, ...]]
+    ) -> None:
+        """The rows of another, after this one's, each kept row as `changed` gives it."""
+        columns = [
+            unpacked(column.typecode, packed.numbers[name])
+            for name, column in self._numbers.items()
+        ]
+        codes = array("I", (self._code_of(changed(row)) for row in zip(*columns, strict=True)))
+        self.codes.extend(taken(codes, unpacked("I", packed.codes)))
 
     def again(self, code: int) -> None:
         """One more row that is the same as an earlier one."""
@@ -117,6 +144,10 @@ class Rows:
     def reorder(self, order: array[int]) -> None:
         self.codes = taken(self.codes, order)
 
+    def _code_of(self, row: tuple[float, ...]) -> int:
+        code = self._known.get(row)
+        return self._keep(row) if code is None else code
+
     def _keep(self, row: tuple[float, ...]) -> int:
         for append, number in zip(self._appends, row, strict=True):
             append(number)
@@ -130,3 +161,9 @@ class Rows:
 def taken(column: array[Number], order: Iterable[int]) -> array[Number]:
     """The entries at these places, in their order."""
     return array(column.typecode, map(column.__getitem__, order))
+
+
+def unpacked(typecode: str, data: bytes) -> array[Any]:
+    found: array[Any] = array(typecode)
+    found.frombytes(data)
+    return found

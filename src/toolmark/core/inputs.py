@@ -10,6 +10,12 @@ from toolmark.core.report import GateRule, ReportHeader
 from toolmark.core.results import Decoding, Fingerprints, Result
 
 
+class PackedInputs(msgspec.Struct, frozen=True):
+    fingerprints: Fingerprints | None
+    decoding: Decoding | None
+    conflicts: tuple[str, ...]
+
+
 class Inputs:
     """Fills the report's header from the results where the caller left it open."""
 
@@ -19,14 +25,25 @@ class Inputs:
         self._conflicts: set[str] = set()
 
     def add(self, result: Result) -> None:
+        self._add(result.fingerprints, result.decoding)
+
+    def packed(self) -> PackedInputs:
+        return PackedInputs(self._fingerprints, self._decoding, tuple(sorted(self._conflicts)))
+
+    def absorb(self, packed: PackedInputs) -> None:
+        if packed.fingerprints is not None and packed.decoding is not None:
+            self._add(packed.fingerprints, packed.decoding)
+        self._conflicts.update(packed.conflicts)
+
+    def _add(self, fingerprints: Fingerprints, decoding: Decoding) -> None:
         if self._fingerprints is None or self._decoding is None:
-            self._fingerprints, self._decoding = result.fingerprints, result.decoding
+            self._fingerprints, self._decoding = fingerprints, decoding
             return
-        if result.fingerprints != self._fingerprints:
+        if fingerprints != self._fingerprints:
             for name in Fingerprints.__struct_fields__:
-                if getattr(result.fingerprints, name) != getattr(self._fingerprints, name):
+                if getattr(fingerprints, name) != getattr(self._fingerprints, name):
                     self._conflicts.add(name)
-        if result.decoding != self._decoding:
+        if decoding != self._decoding:
             self._conflicts.add("decoding")
 
     @property

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterable
 from typing import Generic, TypeVar
+
+import msgspec
 
 from toolmark.core.report import (
     ERRORS_CAP,
@@ -20,6 +23,22 @@ from toolmark.core.results import Result
 from toolmark.core.scores import Scores
 
 Entry = TypeVar("Entry")
+
+
+class Placed(msgspec.Struct, Generic[Entry], frozen=True):
+    index: int
+    trial: int
+    position: int
+    entry: Entry
+
+
+class PackedListing(msgspec.Struct, frozen=True, kw_only=True):
+    misses: tuple[Placed[MissedCall], ...]
+    errors: tuple[Placed[ErrorTrial], ...]
+    error_count: int
+    echoed: int
+    invented_urls: int
+    counters: dict[str, dict[str, int]]
 
 
 class Firsts(Generic[Entry]):
@@ -40,6 +59,13 @@ class Firsts(Generic[Entry]):
             heapq.heappush(self._heap, item)
         else:
             heapq.heappushpop(self._heap, item)
+
+    def packed(self) -> tuple[Placed[Entry], ...]:
+        return tuple(Placed(-item[0], -item[1], -item[2], item[4]) for item in self._heap)
+
+    def absorb(self, packed: Iterable[Placed[Entry]]) -> None:
+        for one in packed:
+            self.add(one.index, one.trial, one.position, one.entry)
 
     def listed(self) -> tuple[Entry, ...]:
         return tuple(
@@ -80,6 +106,35 @@ class Listing:
         self._spans["lax"] += scores.lax.grounded
         self._spans["strict"] += scores.strict.grounded
         self._values.update(scores.values)
+
+    def packed(self) -> PackedListing:
+        return PackedListing(
+            misses=self._misses.packed(),
+            errors=self._errors.packed(),
+            error_count=self._error_count,
+            echoed=self._echoed,
+            invented_urls=self._invented_urls,
+            counters={name: dict(counter) for name, counter in self._counters().items()},
+        )
+
+    def absorb(self, packed: PackedListing) -> None:
+        self._misses.absorb(packed.misses)
+        self._errors.absorb(packed.errors)
+        self._error_count += packed.error_count
+        self._echoed += packed.echoed
+        self._invented_urls += packed.invented_urls
+        for name, counter in self._counters().items():
+            counter.update(packed.counters[name])
+
+    def _counters(self) -> dict[str, Counter[str]]:
+        return {
+            "missed_by_tool": self._missed_by_tool,
+            "stops": self._stops,
+            "kinds": self._kinds,
+            "severities": self._severities,
+            "spans": self._spans,
+            "values": self._values,
+        }
 
     def misses(self) -> Misses:
         by_tool = dict(sorted(self._missed_by_tool.items()))

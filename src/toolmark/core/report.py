@@ -217,6 +217,17 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     more: dict[str, Json] = {}
 
 
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a merge needs to know of the results that were written with a report: how many lines
+    and what is in them, how many samples all shards have together, and the settings beside the
+    header that all shards must share. An unsharded run is the only shard of its kind."""
+
+    results_lines: int
+    results_sha256: str
+    selected_samples: int
+    settings: dict[str, Json]
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     report_version: str = REPORT_VERSION
     header: ReportHeader
@@ -242,4 +253,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     grounding: GroundingCounts = GroundingCounts(0, 0, 0, {})
     warnings: tuple[str, ...]
     provenance: dict[str, Json]
+    shard: Shard | None = None
     timing: Timing

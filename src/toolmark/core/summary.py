@@ -14,9 +14,9 @@ from toolmark.core.chance import ChanceSample, CrossScore, chance_measures
 from toolmark.core.failing import failing_of
 from toolmark.core.gate_rules import PERF_BUDGET, is_satisfied, rules_on_answers
 from toolmark.core.gates import JudgeContext, VerdictContext, gates_ok_of, judge, verdict_of
-from toolmark.core.inputs import Inputs
+from toolmark.core.inputs import Inputs, PackedInputs
 from toolmark.core.jsontext import Json
-from toolmark.core.listing import Listing
+from toolmark.core.listing import Listing, PackedListing
 from toolmark.core.metrics import Measure, Subset
 from toolmark.core.repeats import PASSING_F1, repeat_of
 from toolmark.core.report import (
@@ -27,6 +27,7 @@ from toolmark.core.report import (
     Number,
     Report,
     ReportHeader,
+    Shard,
     Timing,
     Verdict,
 )
@@ -34,7 +35,7 @@ from toolmark.core.result_lines import ResultReader
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind
 from toolmark.core.stats import Observed
-from toolmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
+from toolmark.core.trials import KIND_CODE, KINDS, PackedTrials, Place, Samples, Trials
 from toolmark.errors import UsageError
 
 DEFAULT_SEED = 42
@@ -91,6 +92,17 @@ class _Judged(NamedTuple):
     reason: str
 
 
+class PackedSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a summariser knows, so that another can go on with it."""
+
+    trials: PackedTrials
+    chance: tuple[Result, ...]
+    listing: PackedListing
+    inputs: PackedInputs
+    answer: str | None
+    answers_differ: bool
+
+
 class Summariser:
     """Takes results one by one, in any order, and keeps only their numbers. `cross_score` gives
     the lax F1 of one result's answer against another's trace; without it the chance level is
@@ -122,6 +134,29 @@ class Summariser:
         if scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
 
+    def packed(self) -> PackedSummary:
+        return PackedSummary(
+            trials=self._trials.packed(),
+            chance=self._chance.kept(),
+            listing=self._listing.packed(),
+            inputs=self._inputs.packed(),
+            answer=self._answer,
+            answers_differ=self._answers_differ,
+        )
+
+    def absorb(self, packed: PackedSummary) -> None:
+        """As if every result that another took had been added here. Before any report is made."""
+        self._trials.absorb(packed.trials)
+        self._listing.absorb(packed.listing)
+        self._inputs.absorb(packed.inputs)
+        for result in packed.chance:
+            self._chance.add(result)
+        if self._answer is None:
+            self._answer = packed.answer
+        elif packed.answer is not None and packed.answer != self._answer:
+            self._answers_differ = True
+        self._answers_differ |= packed.answers_differ
+
     def report(
         self,
         header: ReportHeader,
@@ -131,6 +166,7 @@ class Summariser:
         timing: Timing | None = None,
         provenance: Mapping[str, Json] | None = None,
         warnings: Sequence[str] = (),
+        shard: Shard | None = None,
     ) -> Report:
         scope = scope or Scope()
         rules = rules_on_answers(rules)
@@ -169,8 +205,9 @@ class Summariser:
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),
-            warnings=(*warnings, *self._inputs.warnings(), *_warnings(rules, counts)),
+            warnings=(*warnings, *self._inputs.warnings(), *counted_warnings(rules, counts)),
             provenance=dict(provenance or {}),
+            shard=shard,
             timing=judged.timing,
         )
 
@@ -339,7 +376,8 @@ def _histogram(samples: Samples) -> dict[str, int]:
     return {str(int(spans)): n for spans, n in sorted(by_count.items())}
 
 
-def _warnings(rules: Sequence[GateRule], counts: Counts) -> list[str]:
+def counted_warnings(rules: Iterable[GateRule], counts: Counts) -> list[str]:
+    """Those that follow from the numbers; in a report they come last."""
     found = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
     if counts.trials_error:
         found.append(f"{counts.trials_error} trials ended in an error and were not scored")

@@ -8,7 +8,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-from toolmark.core.columns import Growing, taken
+import msgspec
+
+from toolmark.core.columns import Growing, taken, unpacked
 from toolmark.core.results import Result
 from toolmark.errors import BadInput
 
@@ -25,6 +27,17 @@ class ConflictingResults(BadInput):
         self.sample_ids = sample_ids
         self.index = index
         self.trial = trial
+
+
+class PackedKeys(msgspec.Struct, frozen=True):
+    """Keys as bytes; numbers that grow come with their type."""
+
+    index: bytes
+    trial: tuple[str, bytes]
+    cluster: tuple[str, bytes]
+    ids: bytes
+    id_ends: tuple[str, bytes]
+    arrival: bytes | None
 
 
 class TrialKeys:
@@ -47,6 +60,32 @@ class TrialKeys:
         raw, is_hex = _packed_id(result.sample_id)
         self._ids += raw
         self._id_ends.append(2 * len(self._ids) + is_hex)
+
+    def packed(self) -> PackedKeys:
+        return PackedKeys(
+            self._index.tobytes(),
+            _packed(self._trial),
+            _packed(self._cluster),
+            bytes(self._ids),
+            _packed(self._id_ends),
+            None if self._arrival is None else self._arrival.tobytes(),
+        )
+
+    def absorb(self, packed: PackedKeys) -> None:
+        """The keys of another, after these."""
+        before, shift = len(self), 2 * len(self._ids)
+        index = unpacked("I", packed.index)
+        if self._arrival is None and packed.arrival is not None:
+            self._arrival = array("I", range(before))
+        if self._arrival is not None:
+            theirs = range(len(index))
+            order = theirs if packed.arrival is None else unpacked("I", packed.arrival)
+            self._arrival.extend(before + at for at in order)
+        self._index.extend(index)
+        self._trial.extend(unpacked(*packed.trial))
+        self._cluster.extend(unpacked(*packed.cluster))
+        self._ids += packed.ids
+        self._id_ends.extend(end + shift for end in unpacked(*packed.id_ends))
 
     def __len__(self) -> int:
         return len(self._index)
@@ -120,6 +159,10 @@ class TrialKeys:
         if is_twice:
             what = f"sample {mine!r}, trial {trial}: occurs twice; each trial must be given once"
             raise ConflictingResults(what, (mine, mine), index, trial)
+
+
+def _packed(numbers: Growing) -> tuple[str, bytes]:
+    return numbers.numbers.typecode, numbers.numbers.tobytes()
 
 
 def _label(text: str) -> int:

@@ -13,11 +13,11 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from toolmark.core.columns import REMEMBERED, Column, Rows, taken
+from toolmark.core.columns import REMEMBERED, Column, PackedRows, Rows, taken
 from toolmark.core.results import Result
 from toolmark.core.samples import Expectation, Kind, expectation_of
 from toolmark.core.scores import Scores
-from toolmark.core.trial_keys import ConflictingResults, TrialKeys
+from toolmark.core.trial_keys import ConflictingResults, PackedKeys, TrialKeys
 from toolmark.errors import BadInput
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -81,6 +81,14 @@ class Place(msgspec.Struct, frozen=True):
         return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
 
 
+class PackedTrials(msgspec.Struct, frozen=True):
+    keys: PackedKeys
+    rows: PackedRows
+    lost: PackedKeys
+    lost_rows: PackedRows
+    places: tuple[Place, ...]
+
+
 class Samples:
     """One row per scored sample, in the order of the dataset, trials averaged."""
 
@@ -137,6 +145,27 @@ class Trials:
             # A name or a locale that is none: only a dataset's own reader checks metadata.
             what = "metadata: cannot be read; see the schema of a dataset item"
             raise _unreadable(result, what) from None
+
+    def packed(self) -> PackedTrials:
+        return PackedTrials(
+            self._keys.packed(),
+            self._rows.packed(),
+            self._lost.packed(),
+            self._lost_rows.packed(),
+            tuple(self._places),
+        )
+
+    def absorb(self, packed: PackedTrials) -> None:
+        """The trials of another. They must not be in order yet."""
+        places = [self._places.setdefault(place, len(self._places)) for place in packed.places]
+
+        def placed_here(row: tuple[float, ...]) -> tuple[float, ...]:
+            return (*row[:-1], places[int(row[-1])])
+
+        self._keys.absorb(packed.keys)
+        self._rows.absorb(packed.rows, placed_here)
+        self._lost.absorb(packed.lost)
+        self._lost_rows.absorb(packed.lost_rows, placed_here)
 
     def _add(self, result: Result, expectation: Expectation) -> None:
         scores = result.scores

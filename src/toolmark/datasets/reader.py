@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -54,27 +54,49 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     offered_line: dict[str, int]  # where such a tool is named first
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first reading found out: with it another process needs no first reading."""
+
+    name: str
+    path: str
+    header: Header
+    header_place: str
+    has_header: bool
+    sha256: str
+    facts: Facts
+    warnings: tuple[str, ...]
+    stamp: tuple[int, int, int, int]
+
+
+# Called for every item of the first reading with its id and the offset of its line.
+NoteItem = Callable[[str, int], None]
+
+
 class Dataset:
     """A dataset that passed its first reading. Leaving the context removes a spooled copy."""
 
-    def __init__(self, source: _Source, first: _FirstReading) -> None:
-        self.name = source.name
-        self.header = first.header or Header()
-        self.has_header = first.header is not None
-        self.header_place = f"{source.name}:{first.header_line}"
-        self.sha256 = first.hasher.hexdigest()
-        self.facts = first.tally.facts()
-        self.warnings = _warnings_of(self.name, first)
+    def __init__(self, source: _Source, checked: Checked) -> None:
+        self.name = checked.name
+        self.header = checked.header
+        self.has_header = checked.has_header
+        self.header_place = checked.header_place
+        self.sha256 = checked.sha256
+        self.facts = checked.facts
+        self.warnings = checked.warnings
+        self.checked = checked
         self._source = source
-        self._stamp = first.stamp
 
     def samples(self) -> Iterator[Sample]:
         """The second reading. A file that is not the one that was checked ends it."""
         with self._source.open() as stream:
-            if _stamp(stream) != self._stamp and _sha256_of(stream, self.name) != self.sha256:
-                raise self._changed()
+            self._check_unchanged(stream)
             stream.seek(0)
             yield from self._second_reading(stream)
+
+    def _check_unchanged(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        if _stamp(stream) != self.checked.stamp and _sha256_of(stream, self.name) != self.sha256:
+            raise self._changed()
 
     def line_of(self, sample: Sample) -> int:
         """Where a sample stands. Read again to find out: of a million no place is kept."""
@@ -97,9 +119,7 @@ class Dataset:
                 item = object_of(line.json)
             except NotJson:
                 raise self._changed() from None
-            yield sample_of(
-                item, index=index, sample_id=sample_id_of(item), item_sha256=digest(item)
-            )
+            yield _sample_at(index, item)
             index += 1
         if hasher.hexdigest() != self.sha256:
             raise self._changed()
@@ -120,20 +140,48 @@ class Dataset:
         self.close()
 
 
+class PartOfDataset(Dataset):
+    """Some samples of a dataset that was checked elsewhere, read without reading the others."""
+
+    def __init__(self, checked: Checked, index: Sequence[int], offset: Sequence[int]) -> None:
+        """`index` and `offset` of each of them."""
+        super().__init__(_Source(checked.name, Path(checked.path)), checked)
+        self._index = index
+        self._offset = offset
+        self.count = len(index)
+
+    def samples(self) -> Iterator[Sample]:
+        with self._source.open() as stream:
+            self._check_unchanged(stream)
+            for index, offset in zip(self._index, self._offset, strict=True):
+                stream.seek(offset)
+                try:
+                    item = object_of(Line(0, offset, stream.readline()).json)
+                except NotJson:
+                    raise self._changed() from None
+                yield _sample_at(index, item)
+            # Somebody may have written to it while it was read.
+            self._check_unchanged(stream)
+
+
 _NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
 
 
-def open_dataset(path: Path | Literal["-"]) -> Dataset:
+def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dataset:
     """Reads and checks a whole dataset; `-` is standard input. Up to 20 problems are named."""
     source = _source_of(path)
     try:
         with source.open() as stream:
-            first = _FirstReading(source.name, stream)
+            first = _FirstReading(source.name, stream, note)
             first.run()
-        return Dataset(source, first)
+        return Dataset(source, first.checked(source.path))
     except BaseException:
         source.close()
         raise
+
+
+def _sample_at(index: int, item: dict[str, Json]) -> Sample:
+    return sample_of(item, index=index, sample_id=sample_id_of(item), item_sha256=digest(item))
 
 
 def dataset_sha256(path: str | Path) -> str:
@@ -143,7 +191,7 @@ def dataset_sha256(path: str | Path) -> str:
 
 
 class _FirstReading:
-    def __init__(self, name: str, stream: BinaryIO) -> None:
+    def __init__(self, name: str, stream: BinaryIO, note: NoteItem | None) -> None:
         self.header: Header | None = None
         self.slips: dict[str, str] = {}
         self.header_line = 1
@@ -154,6 +202,20 @@ class _FirstReading:
         self._stream = stream
         self._ids = KeyIndex()
         self._problems = Problems(name)
+        self._note = note
+
+    def checked(self, path: Path) -> Checked:
+        return Checked(
+            name=self._name,
+            path=str(path),
+            header=self.header or Header(),
+            header_place=f"{self._name}:{self.header_line}",
+            has_header=self.header is not None,
+            sha256=self.hasher.hexdigest(),
+            facts=self.tally.facts(),
+            warnings=_warnings_of(self._name, self),
+            stamp=self.stamp,
+        )
 
     def run(self) -> None:
         first = True
@@ -190,7 +252,10 @@ class _FirstReading:
         if problems:
             self._problems.add(line.number, problems)
             return
-        self._ids.add(sample_id_of(item), line.number, line.offset)
+        sample_id = sample_id_of(item)
+        self._ids.add(sample_id, line.number, line.offset)
+        if self._note is not None:
+            self._note(sample_id, line.offset)
         self.tally.count(item, line.number)
 
     def _clash(self, offset: int, earlier: int) -> str:
@@ -260,15 +325,15 @@ class _Source:
 
     def __init__(self, name: str, path: Path, *, spooled: bool = False) -> None:
         self.name = name
-        self._path = path
+        self.path = path
         self._spooled = spooled
 
     def open(self) -> BinaryIO:
-        return open_input(self._path)
+        return open_input(self.path)
 
     def close(self) -> None:
         if self._spooled:
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
 
 def _source_of(path: Path | Literal["-"]) -> _Source:

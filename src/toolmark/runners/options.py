@@ -43,7 +43,8 @@ class Local(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunnerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`model` is a name or a path, as the runner understands it. `raw_prompt`: the text of the
-    only user message is the exact prompt, no chat template goes around it."""
+    only user message is the exact prompt, no chat template goes around it. `asked` says which
+    samples it will be asked about; None: about any."""
 
     model: str | None
     decoding: Decoding
@@ -54,6 +55,7 @@ class RunnerOptions(msgspec.Struct, frozen=True, kw_only=True):
     raw_prompt: bool = False
     served: Served = Served()
     local: Local = Local()
+    asked: Callable[[str], bool] | None = None
 
 
 # A runner's entry point: a context manager, so that files and connections are closed at the end.

@@ -28,7 +28,7 @@ FINISH_OF: dict[Stop, Finish] = {
 def open_replay(options: RunnerOptions) -> Iterator[ReplayRunner]:
     if options.model is None:
         raise UsageError("the replay runner needs --model FILE: a results file or message lists")
-    with RecordedIndex(Path(options.model)) as index:
+    with RecordedIndex(Path(options.model), options.asked) as index:
         yield ReplayRunner(index, options.tool_registry_sha256)
 
 

@@ -42,6 +42,13 @@ class Origin(msgspec.Struct, frozen=True):
     decoding: Decoding
 
 
+def cross_scorer(registry: Registry) -> CrossScore:
+    settings = lru_cache(REMEMBERED)(_settings)
+    return lambda own, other: cross_score(
+        own, other, settings(registry, own.span_extractor, None, own.scoring)
+    )
+
+
 class Evaluator:
     """Scores with the settings of one run, and counts the seconds that takes."""
 
@@ -108,9 +115,7 @@ class Evaluator:
 
     def cross_score(self, registry: Registry) -> CrossScore:
         """What the summary needs for the level of chance."""
-        return lambda own, other: cross_score(
-            own, other, self._settings(registry, own.span_extractor, None, own.scoring)
-        )
+        return cross_scorer(registry)
 
 
 def _settings(

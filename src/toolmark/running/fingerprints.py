@@ -14,6 +14,7 @@ from toolmark.calls.formats import Format
 from toolmark.config import RunConfig
 from toolmark.core.jsontext import Json, canonical_json, digest, plain
 from toolmark.core.protocols import Runner
+from toolmark.core.report import ReportHeader
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Header
 from toolmark.errors import FingerprintMismatch
@@ -43,6 +44,13 @@ RESUME_SETTINGS = (
     "slice",
 )
 MAY_GROW = ("limit",)
+# What a merge has to go by that no line depends on.
+MERGE_SETTINGS = (
+    "determinism_mode",
+    "max_errors",
+    "fail_on_gate_failure",
+    "fail_on_inconclusive",
+)
 
 
 def runner_fingerprint(
@@ -130,6 +138,14 @@ def resume_key(
     }
     key: dict[str, Json] = plain(everything)
     return key
+
+
+def shard_settings(config: RunConfig, key: dict[str, Json]) -> dict[str, Json]:
+    """What all shards of a run share beside what stands in the header of their reports. `key` is
+    their `resume_key`."""
+    in_header = ReportHeader.__struct_fields__
+    shared = {name: value for name, value in key.items() if name not in in_header}
+    return {**shared, **{name: getattr(config, name) for name in MERGE_SETTINGS}}
 
 
 def provenance(checks: dict[str, Check]) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmark.core.protocols import Failure, Progress, Standing
 from toolmark.core.results import Result
@@ -16,7 +16,8 @@ from toolmark.errors import BadInput, Incomplete, UsageError
 from toolmark.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
 from toolmark.running.driving import Drive, Interrupts, side_by_side
 from toolmark.running.evaluate import Evaluator, Origin
-from toolmark.running.fingerprints import MAY_GROW, resume_key
+from toolmark.running.fingerprints import MAY_GROW
+from toolmark.store.done_trials import DoneTrials
 from toolmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 
 # A server that is gone is noticed, and not asked ten thousand times more.
 LOST_IN_A_ROW = 20
+
+
+class Finished(Protocol):
+    """Where finished trials are kept, and which ones already were."""
+
+    def done(self) -> DoneTrials: ...
+
+    def append(self, lines: bytes, count: int = 1) -> None: ...
+
+    def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
 
 
 class TrialLoop:
@@ -48,29 +59,34 @@ class TrialLoop:
         self._interrupts = interrupts
         self._progress = progress
         self._finished = 0
-        self._skipped = 0
+        self.skipped = 0
         self._errors = 0
         self._lost_in_a_row = 0
         self._misses = 0
+        self.results_sha256: str | None = None  # of --out, once it is written
 
     def to_the_end(self) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place."""
         setup = self._setup
         if setup.config.out is None:
-            self._run_trials(None)
+            self.run_trials(None)
             return
         out = Path(setup.config.out)
         with _journal_of(setup, out) as journal:
             self._count_finished(journal)
+            resumed = self._finished
             try:
-                self._run_trials(journal)
+                self._run_journalled(journal)
             except UsageError:
                 journal.remove_if_empty()
                 raise
+            if self.skipped != resumed:
+                what = f"{resumed - self.skipped} trials are of no sample of this run"
+                raise self._not_ours(journal, what)
             if self._errors <= setup.config.errors_allowed(setup.trials):
                 self._interrupts.silence()
                 try:
-                    journal.finish(out, trials=setup.trials)
+                    self.results_sha256 = journal.finish(out, trials=setup.trials)
                 except WrongTrials as error:
                     raise self._not_ours(journal, str(error)) from None
 
@@ -85,7 +101,11 @@ class TrialLoop:
                 except BadInput as error:
                     raise journal.not_ours(str(error), line) from None
 
-    def _run_trials(self, journal: Journal | None) -> None:
+    def _run_journalled(self, journal: Journal) -> None:
+        self.run_trials(journal)
+
+    def run_trials(self, kept: Finished | None) -> None:
+        """Those that are not done yet."""
         setup = self._setup
         offers, runner = setup.offers, setup.runner
         settings = PlaySettings(
@@ -96,10 +116,9 @@ class TrialLoop:
             formats=setup.formats,
             miss_reply=setup.config.miss_reply,
         )
-        resumed = self._finished
-        waiting = self._waiting(journal)
+        waiting = self._waiting(kept)
         if runner.suspends:
-            self._drive(self._at_once(waiting, settings, journal))
+            self._drive(self._at_once(waiting, settings, kept))
         else:
             drive = self._drive
             played = play_in_step(
@@ -110,13 +129,10 @@ class TrialLoop:
                 settings,
             )
             for one in played:
-                self._finish(one, journal)
-        if journal is not None and self._skipped != resumed:
-            what = f"{resumed - self._skipped} trials are of no sample of this run"
-            raise self._not_ours(journal, what)
+                self._finish(one, kept)
 
     async def _at_once(
-        self, waiting: Iterator[TrialInput], settings: PlaySettings, journal: Journal | None
+        self, waiting: Iterator[TrialInput], settings: PlaySettings, kept: Finished | None
     ) -> None:
         """Trials side by side, each as fast as its answers come."""
         import asyncio
@@ -134,7 +150,7 @@ class TrialLoop:
             await asyncio.sleep(0)
             while ended:
                 played = ended.popleft()
-                self._finish(played, journal)
+                self._finish(played, kept)
                 self._end_if_server_is_gone(played)
             return True
 
@@ -163,33 +179,33 @@ class TrialLoop:
                 " what is finished is kept: run the same command with --resume when that is mended"
             )
 
-    def _finish(self, played: Played, journal: Journal | None) -> None:
+    def _finish(self, played: Played, kept: Finished | None) -> None:
         setup = self._setup
         with self._interrupts.deferred():
             result = self._evaluator.result(
                 played, setup.offers.to(played.sample), Origin(setup.fingerprints, setup.decoding)
             )
-            if journal is not None:
-                journal.append(encode_result(result))
+            if kept is not None:
+                kept.append(encode_result(result))
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
             self._count(result, played.sample.expectation if is_as_read else None)
 
-    def _waiting(self, journal: Journal | None) -> Iterator[TrialInput]:
+    def _waiting(self, kept: Finished | None) -> Iterator[TrialInput]:
         setup = self._setup
-        done = None if journal is None else journal.done()
+        done = None if kept is None else kept.done()
         for sample in setup.selection.chosen(setup.dataset.samples()):
             offer = setup.offers.to(sample)
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
-                if found is None or journal is None:
+                if found is None or kept is None:
                     opening = setup.prompts.opening(sample, offer.tools)
                     yield TrialInput(sample, trial, offer.names, offer.tools, opening)
                     continue
                 if found.index != sample.index:
                     what = f"index: is {found.index}, but the sample stands at {sample.index}"
-                    raise journal.not_ours(what, found.line)
-                self._skipped += 1
+                    raise kept.not_ours(what, found.line)
+                self.skipped += 1
 
     def _not_ours(self, journal: Journal, what: str) -> BadInput:
         """The same with its line: only now everything that was asked for is listed."""
@@ -204,14 +220,17 @@ class TrialLoop:
         self._finished += 1
         self._errors += result.status == "error"
         self._misses += 0 if result.scores is None else result.scores.calls.misses
+        self._tell()
+
+    def _tell(self) -> None:
         if self._progress is not None:
-            self._progress(Standing(self._finished, self._setup.trials, self._misses, self._errors))
+            self._progress(self._standing())
+
+    def _standing(self) -> Standing:
+        return Standing(self._finished, self._setup.trials, self._misses, self._errors)
 
 
 def _journal_of(setup: Setup, out: Path) -> Journal:
     config = setup.config
     mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
-    key = resume_key(
-        config, setup.fingerprints, setup.decoding, setup.offers.allowed, setup.selection.only
-    )
-    return open_journal(out, key, mode=mode, may_grow=MAY_GROW)
+    return open_journal(out, setup.resume_key, mode=mode, may_grow=MAY_GROW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -15,13 +15,13 @@ from toolmark.calls.formats import FORMATS, Format
 from toolmark.config import RunConfig, load_config, placed, with_header
 from toolmark.core.gate_rules import rules_on_answers
 from toolmark.core.gates import exit_code, resolve_rules
-from toolmark.core.jsontext import Json, plain
+from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Observed, Progress, Runner, ToolSource
-from toolmark.core.report import GateRule, Report, ReportHeader, Timing
+from toolmark.core.report import GateRule, Report, ReportHeader, Shard, Timing
 from toolmark.core.results import Decoding, Fingerprints
 from toolmark.core.samples import Kind
 from toolmark.core.summary import Scope, Summariser
-from toolmark.datasets.reader import Dataset, open_dataset
+from toolmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_dataset
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerFactory
@@ -33,18 +33,14 @@ from toolmark.running.fingerprints import (
     compare_pinned,
     provenance,
     refuse_other_pins,
+    resume_key,
     runner_fingerprint,
+    shard_settings,
 )
 from toolmark.running.loop import TrialLoop
-from toolmark.running.offers import (
-    Offers,
-    check_allowed,
-    check_tools,
-    open_offers,
-    open_source,
-)
+from toolmark.running.offers import Offers, check_allowed, check_tools, open_offers, open_source
 from toolmark.running.prompts import Prompts, check_prompts, open_prompts
-from toolmark.running.selection import Selection, select
+from toolmark.running.selection import Selection, everything, select
 from toolmark.running.wiring import runner_options
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
@@ -53,6 +49,9 @@ DEFAULT_MAX_TURNS = 8
 # Runners whose trials end by themselves: without --max-turns nothing cuts them short.
 OWN_LENGTH = frozenset({"replay"})
 INTERRUPTED = 130
+
+
+Ending = KeyboardInterrupt | Incomplete | None
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -107,6 +106,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     def trials(self) -> int:
         return self.selection.count * self.config.repeat
 
+    @property
+    def resume_key(self) -> dict[str, Json]:
+        return resume_key(
+            self.config, self.fingerprints, self.decoding, self.offers.allowed, self.selection.only
+        )
+
 
 def run(
     config: RunConfig | Mapping[str, Json],
@@ -117,6 +122,9 @@ def run(
     """Run, score and judge. The report is written last; an interrupt ends with a report of what
     is finished and exit code 130. `open_runner` None: by the name that the config says."""
     started = time.perf_counter()
+    config = completed(config)
+    if config.engine is not None:
+        raise UsageError("--engine: this way to run knows no engine: use `toolmark.run`")
     with Interrupts() as interrupts:
         with prepared(config, open_runner) as opened, cached(opened) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
@@ -124,7 +132,7 @@ def run(
             with driver(setup.runner) as drive:
                 drive(setup.runner.ready())
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
-                ending = _ending_of(loop)
+                ending = ending_of(loop)
             observed = setup.runner.observed()
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
@@ -133,23 +141,28 @@ def run(
             scoring_sec=evaluator.seconds,
             more=observed.measured,
         )
-        report = _report(setup, summariser, timing, observed)
-        if isinstance(ending, Incomplete):
-            # An older report must not speak for this run; if it cannot be written either, the
-            # first failure is the one to tell.
-            with suppress(OutputFailed):
-                _write_wanted(setup.config, report)
-            raise ending
-        _write_wanted(setup.config, report)
+        report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
+        return concluded(setup.config, report, ending)
+
+
+def concluded(config: RunConfig, report: Report, ending: Ending) -> RunOutcome:
+    """The report in its place, and how the run ended."""
+    if isinstance(ending, Incomplete):
+        # An older report must not speak for this run; if it cannot be written either, the
+        # first failure is the one to tell.
+        with suppress(OutputFailed):
+            _write_wanted(config, report)
+        raise ending
+    _write_wanted(config, report)
     code = exit_code(
         report,
-        fail_on_gate_failure=setup.config.fail_on_gate_failure,
-        fail_on_inconclusive=setup.config.fail_on_inconclusive,
+        fail_on_gate_failure=config.fail_on_gate_failure,
+        fail_on_inconclusive=config.fail_on_inconclusive,
     )
     return RunOutcome(report, code if ending is None else INTERRUPTED)
 
 
-def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | Incomplete | None:
+def ending_of(loop: TrialLoop) -> Ending:
     """None: every trial is finished. What else ends a run still leaves a report."""
     try:
         loop.to_the_end()
@@ -161,13 +174,6 @@ def _ending_of(loop: TrialLoop) -> KeyboardInterrupt | Incomplete | None:
 def _write_wanted(config: RunConfig, report: Report) -> None:
     if config.report is not None:
         write_report(Path(config.report), report)
-
-
-def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
-    """`run` for those who want plain JSON values: the report, or what a dry run found out."""
-    config = _complete(config)
-    found: dict[str, Json] = plain(dry_run(config) if config.dry_run else run(config).report)
-    return found
 
 
 def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
@@ -207,34 +213,61 @@ def write_report(path: Path, report: Report) -> None:
 
 @contextmanager
 def prepared(
-    config: RunConfig | Mapping[str, Json], open_runner: RunnerFactory | None = None
+    config: RunConfig | Mapping[str, Json],
+    open_runner: RunnerFactory | None = None,
+    *,
+    note: NoteItem | None = None,
+    asked: Callable[[str], bool] | None = None,
 ) -> Iterator[Setup]:
-    """Open, check and fingerprint everything; nothing has been generated yet."""
-    config = _complete(config)
+    """Open, check and fingerprint everything; nothing has been generated yet. `note` is told of
+    every item, `asked` which samples the runner will be asked about."""
+    config = completed(config)
+    if config.engine is not None:  # its shards are its own affair: this is about all of them
+        config = msgspec.structs.replace(config, num_shards=1)
     for written in (config.out, config.report):
         if written is not None and not config.dry_run:
             check_writable(Path(written))
     with ExitStack() as stack:
         try:
-            setup = _opened(config, stack, open_runner)
+            dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
+            setup = _opened(
+                config, dataset, stack, open_runner or find_runner(config.runner), asked
+            )
         except UsageError as error:
             raise placed(config, error) from None
         yield setup
 
 
-def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | None) -> Setup:
-    dataset = stack.enter_context(open_dataset(_dataset_of(config)))
+@contextmanager
+def prepared_part(
+    config: RunConfig, dataset: PartOfDataset, asked: Callable[[str], bool]
+) -> Iterator[Setup]:
+    """The same for some samples of a run that somebody else has prepared and checked."""
+    with ExitStack() as stack:
+        stack.enter_context(dataset)
+        yield _opened(config, dataset, stack, find_runner(config.runner), asked)
+
+
+def _opened(
+    config: RunConfig,
+    dataset: Dataset,
+    stack: ExitStack,
+    open_runner: RunnerFactory,
+    asked: Callable[[str], bool] | None,
+) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
     offers = open_offers(config.registry, config.allowlist)
     warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
     prompts = open_prompts(config.prompt_wrapper, config.system)
-    selection = select(config, dataset)
-    warnings += check_prompts(prompts, dataset, selection, offers)
+    if isinstance(dataset, PartOfDataset):
+        selection = everything(dataset.count)
+    else:
+        selection = select(config, dataset)
+        warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(config.fixtures, offers.registry)
     decoding = decoding_of(config)
     check_cache(config)
-    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
-    open_runner = open_runner or find_runner(config.runner)
+    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
     computed = Fingerprints(
@@ -278,7 +311,25 @@ def _opened(config: RunConfig, stack: ExitStack, open_runner: RunnerFactory | No
     )
 
 
-def _report(setup: Setup, summariser: Summariser, timing: Timing, observed: Observed) -> Report:
+def shard_written(setup: Setup, loop: TrialLoop) -> Shard | None:
+    """None: no results were written, so there is nothing to merge."""
+    if loop.results_sha256 is None:
+        return None
+    return Shard(
+        results_lines=setup.trials,
+        results_sha256=loop.results_sha256,
+        selected_samples=setup.selection.before_shards,
+        settings=shard_settings(setup.config, setup.resume_key),
+    )
+
+
+def report_of(
+    setup: Setup,
+    summariser: Summariser,
+    timing: Timing,
+    observed: Observed,
+    shard: Shard | None,
+) -> Report:
     config = setup.config
     header = ReportHeader(
         dataset_version=setup.dataset.header.dataset_version,
@@ -308,10 +359,11 @@ def _report(setup: Setup, summariser: Summariser, timing: Timing, observed: Obse
         timing=timing,
         provenance={**provenance(setup.pinned), **observed.provenance},
         warnings=(*setup.warnings, *observed.warnings),
+        shard=shard,
     )
 
 
-def _complete(config: RunConfig | Mapping[str, Json]) -> RunConfig:
+def completed(config: RunConfig | Mapping[str, Json]) -> RunConfig:
     # What a caller gives is all there is: no file of the current folder is read.
     return config if isinstance(config, RunConfig) else load_config(Path(os.devnull), config)
 

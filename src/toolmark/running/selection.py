@@ -22,7 +22,8 @@ RESULTS = "results.jsonl"
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """`count` samples are chosen; `partial` if the dataset has more, shards not counted."""
+    """`count` samples are chosen of the `before_shards` that all shards have together; `partial`
+    if the dataset has more than these."""
 
     only: frozenset[str] | None
     slices: frozenset[str]
@@ -30,6 +31,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     num_shards: int
     shard_index: int
     count: int = 0
+    before_shards: int = 0
     partial: bool = False
 
     def chosen(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -47,18 +49,25 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return shard_of(sample.sample_id, self.num_shards) == self.shard_index
 
 
+def everything(count: int) -> Selection:
+    return Selection(
+        only=None, slices=frozenset(), limit=None, num_shards=1, shard_index=0, count=count
+    )
+
+
 def select(config: RunConfig, dataset: Dataset) -> Selection:
     """Work out what is chosen. Reads the dataset once more only if not everything is."""
-    everything = dataset.facts.samples
+    size = dataset.facts.samples
     selection = Selection(
         only=_wanted_ids(config),
         slices=frozenset(config.slice),
         limit=config.limit,
         num_shards=config.num_shards,
         shard_index=config.shard_index,
-        count=everything,
+        count=size,
+        before_shards=size,
     )
-    limited = config.limit is not None and config.limit < everything
+    limited = config.limit is not None and config.limit < size
     if selection.only is None and not selection.slices and not limited and config.num_shards == 1:
         return selection
     unsharded = msgspec.structs.replace(selection, num_shards=1)
@@ -69,7 +78,12 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
         here += config.num_shards == 1 or selection.is_here(sample)
         missing.discard(sample.sample_id)
     _check(config, dataset, before_shards, missing)
-    return msgspec.structs.replace(selection, count=here, partial=before_shards < everything)
+    return msgspec.structs.replace(
+        selection,
+        count=here,
+        before_shards=before_shards,
+        partial=before_shards < size,
+    )
 
 
 def has_failed(result: Result) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from toolmark.config import RunConfig
 from toolmark.core.jsontext import Json
@@ -19,7 +20,12 @@ _PASSWORD = re.compile(r"//[^/@]*:(?!\$\{)[^/@]+@")
 
 
 def runner_options(
-    config: RunConfig, offers: Offers, decoding: Decoding, *, raw_prompt: bool = False
+    config: RunConfig,
+    offers: Offers,
+    decoding: Decoding,
+    *,
+    raw_prompt: bool = False,
+    asked: Callable[[str], bool] | None = None,
 ) -> RunnerOptions:
     return RunnerOptions(
         model=config.model,
@@ -29,6 +35,7 @@ def runner_options(
         parse_text=config.parse_text,
         determinism_mode=config.determinism_mode,
         raw_prompt=raw_prompt,
+        asked=asked,
         served=_served(config),
         local=Local(
             adapter=config.adapter,

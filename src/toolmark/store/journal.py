@@ -7,6 +7,7 @@ they were finished. Killed at any moment, at most the last line is torn."""
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import os
 import struct
@@ -22,6 +23,7 @@ import msgspec
 from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
 from toolmark.core.results import Result
 from toolmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
+from toolmark.store.done_trials import DoneTrials
 from toolmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
 from toolmark.store.journal_head import MAGIC, VERSION, compare_heads, head_line
 from toolmark.store.jsonl import Line, lines_of
@@ -32,6 +34,7 @@ Mode = Literal["new", "resume", "restart"]
 
 _SYNC_SECONDS = 1.0
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+_LATEST = (1 << 40) - 1  # later than any line of an earlier run
 _BLOCK = 1 << 12  # samples whose places are sorted at once
 _PLACE = struct.Struct(">HIQ")  # index in its block, trial, offset: the order of the results file
 
@@ -54,33 +57,13 @@ class _Record(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Record).decode
 
 
-class DoneTrial(msgspec.Struct, frozen=True):
-    """Where a finished trial stands in the journal, and where its sample in the dataset."""
-
-    line: int
-    index: int
-
-
-class DoneTrials:
-    """The trials that need not be run again; errors are no part of it."""
-
-    def __init__(self, index: KeyIndex) -> None:
-        self._index = index
-        self._count = sum(mark & 1 for mark in index.latest())
-
-    def find(self, sample_id: str, trial: int) -> DoneTrial | None:
-        found = self._index.find(trial_key(sample_id, trial))
-        return DoneTrial(found[0], found[1] >> 1) if found and found[1] & 1 else None
-
-    def __contains__(self, key: tuple[str, int]) -> bool:
-        return self.find(*key) is not None
-
-    def __len__(self) -> int:
-        return self._count
-
-
 def journal_path(out: Path) -> Path:
     return out.with_name(out.name + ".journal")
+
+
+def not_of_this_run(path: Path | str, what: str, line: int | None) -> BadInput:
+    place = path if line is None else f"{path}:{line}"
+    return BadInput(f"{place}: {what}. --restart begins anew.")
 
 
 def open_journal(
@@ -139,10 +122,23 @@ class Journal:
                     raise BadInput(_of_another_kind(self.path, line.number)) from None
                 yield line.number, result
 
-    def append(self, line: bytes) -> None:
-        """Hands one encoded result to the system at once, and to the disk once a second."""
-        self._write(line)
-        self._finished += 1
+    def note_done(self, result: Result) -> None:
+        """A trial that was appended by this run need not be run once more."""
+        key = trial_key(result.sample_id, result.trial)
+        self._done.add(key, _LATEST, 2 * result.index + 1)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """What this run appended there."""
+        return os.pread(self._open_fd(), size, offset)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def append(self, lines: bytes, count: int = 1) -> None:
+        """Hands encoded results to the system at once, and to the disk once a second."""
+        self._write(lines)
+        self._finished += count
         now = time.monotonic()
         if now - self._synced >= _SYNC_SECONDS:
             self._sync()
@@ -150,8 +146,7 @@ class Journal:
 
     def not_ours(self, what: str, line: int | None = None) -> BadInput:
         """It holds something that this run could not have written."""
-        place = self.path if line is None else f"{self.path}:{line}"
-        return BadInput(f"{place}: {what}. --restart begins anew.")
+        return not_of_this_run(self.path, what, line)
 
     def line_not_asked(self, asked: KeyIndex) -> int | None:
         """The first line of a trial that is not asked for, or whose sample stands elsewhere in the
@@ -166,9 +161,10 @@ class Journal:
                     return line.number
         return None
 
-    def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> None:
+    def finish(self, out: Path, *, trials: int | None = None, keep: bool = False) -> str:
         """Writes `out` in the order of the dataset, at once and whole; then the journal goes,
-        unless it is to be kept for another `--resume`. `trials`: so many lines it must be."""
+        unless it is to be kept for another `--resume`. `trials`: so many lines it must be.
+        Returns the SHA-256 of what was written."""
         self._sync()
         advice = (
             f"Every finished trial is in {self.path}. "
@@ -176,14 +172,17 @@ class Journal:
         )
         with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
             lines = 0
+            written = hashlib.sha256()
             for line in _lines_in_order(source, self.path):
                 stream.write(line)
+                written.update(line)
                 lines += 1
             if trials is not None and lines != trials:
                 raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
         if not keep:
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
+        return written.hexdigest()
 
     def remove_if_empty(self) -> None:
         """A run that could not begin leaves nothing that would have to be resumed."""

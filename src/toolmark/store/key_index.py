@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 # Bytes of a row: digest of the key, line number, value. Two keys never have the same digest.
 _DIGEST, _LINE, _VALUE = 16, 5, 6
@@ -35,6 +35,16 @@ class KeyIndex:
         row = digest + line.to_bytes(_LINE, "big") + value.to_bytes(_VALUE, "big")
         self._buckets[digest[0]] += row
         self._sorted[digest[0]] = False
+
+    def packed(self) -> bytes:
+        return b"".join(self._buckets)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Self:
+        index = cls()
+        for at in range(0, len(packed), _WIDTH):
+            index._buckets[packed[at]] += packed[at : at + _WIDTH]
+        return index
 
     def find(self, key: str) -> tuple[int, int] | None:
         """The latest line with this key, and the number that it came with."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -14,19 +15,35 @@ from toolmark.errors import BadInput, UsageError
 from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
 from toolmark.store.problems import typed_problem
 
+Record = TypeVar("Record", bound=msgspec.Struct)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Result).decode
 
 
 def encode_result(result: Result) -> bytes:
     """One line of UTF-8 JSON with its line end. Equal results, equal bytes."""
+    return encode_record(result) + b"\n"
+
+
+def encode_record(record: msgspec.Struct) -> bytes:
+    """One line of UTF-8 JSON without its end."""
     try:
-        return _encode(result) + b"\n"
+        return _encode(record)
     except (UnicodeEncodeError, OverflowError):
         # Lone surrogates and integers of any size can come from a model; a run survives them.
-        plain = _without_surrogates(msgspec.to_builtins(result))
+        plain = _without_surrogates(msgspec.to_builtins(record))
         text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return text.encode() + b"\n"
+        return text.encode()
+
+
+def decode_record(data: bytes, kind: type[Record]) -> Record:
+    """What `encode_record` gave."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        return msgspec.convert(parse_line(data), kind)
 
 
 def decode_result(line: bytes) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -88,6 +88,16 @@ class _Origin(msgspec.Struct):
     scores: _Kept | None = None
 
 
+class _Name(msgspec.Struct):
+    """Whose line it is, if it is a plain one; anything else needs a closer look."""
+
+    sample_id: str | None = None
+    model_output: Json = msgspec.UNSET
+
+
+_decode_name = msgspec.json.Decoder(_Name).decode
+
+
 class BadLine(BadInput):
     """One line that cannot be read: what is wrong with it, still without its place."""
 
@@ -126,8 +136,11 @@ def recorded_of(line: Line) -> Recorded:
 class RecordedIndex:
     """Recorded answers by (sample_id, trial). Read and checked once; only places are kept."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wants: Callable[[str], bool] | None = None) -> None:
+        """`wants`: the samples that will be asked for. The lines of others are only hashed: who
+        asks for them checks them."""
         self.path = path
+        self._wants = wants
         self._index = KeyIndex()
         self._stream = open_input(path)
         try:
@@ -169,7 +182,7 @@ class RecordedIndex:
         count = 0
         for line in lines_of(self._stream, str(self.path)):
             hasher.update(line.data)
-            if is_blank(line.json):
+            if is_blank(line.json) or self._is_of_others(line):
                 continue
             try:
                 found = recorded_of(line)
@@ -184,6 +197,17 @@ class RecordedIndex:
             problems.add(later, self._clash(offset, earlier))
         problems.raise_if_any()
         return count, hasher.hexdigest()
+
+    def _is_of_others(self, line: Line) -> bool:
+        if self._wants is None:
+            return False
+        try:
+            name = _decode_name(line.json)
+            is_plain = name.sample_id and name.model_output is not msgspec.UNSET
+            sample_id = name.sample_id if is_plain else recorded_of(line).sample_id
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, BadLine):
+            return False  # what cannot be read is everybody's
+        return not self._wants(str(sample_id))
 
     def _clash(self, offset: int, earlier: int) -> str:
         self._stream.seek(offset)

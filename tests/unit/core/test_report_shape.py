@@ -1,6 +1,7 @@
 """The fields of a report are pinned to its version: whoever changes them has to change it too.
 
-After a change on purpose (and a new `REPORT_VERSION`), write a golden file for the new version:
+After a change on purpose (and a new `REPORT_VERSION`, unless a field was only added), write a
+golden file for the version:
 `PYTHONPATH=src:. python tests/unit/core/test_report_shape.py`. Those of old versions stay."""
 
 import json
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call
 
-from toolmark.core.report import REPORT_VERSION, Report, ReportHeader, Timing
+from toolmark.core.report import REPORT_VERSION, Report, ReportHeader, Shard, Timing
 from toolmark.core.summary import Scope, Summariser
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -50,6 +51,9 @@ def fixed_report() -> Report:
         timing=Timing(wall_time_sec=2.0, scoring_sec=1.0, more={"tokens": 5}),
         provenance={"host": "linux"},
         warnings=("a warning of the run",),
+        shard=Shard(
+            results_lines=50, results_sha256="5" * 64, selected_samples=25, settings={"limit": None}
+        ),
     )
 
 
