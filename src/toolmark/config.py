@@ -137,7 +137,8 @@ _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
-_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline")
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline",
+         "cache")  # fmt: skip
 _WRITTEN = ("out", "report")
 
 

@@ -194,7 +194,7 @@ def test_resume_and_restart_exclude_each_other():
         load_config(None, {"resume": True, "restart": True})
 
 
-@pytest.mark.parametrize("other", ["dataset", "model", "registry"])
+@pytest.mark.parametrize("other", ["dataset", "model", "registry", "cache"])
 def test_the_output_is_never_an_input(other):
     with pytest.raises(UsageError) as caught:
         load_config(None, {other: "x.jsonl", "out": "./x.jsonl"})
