@@ -339,6 +339,17 @@ def test_without_a_cache_there_is_nothing_to_check(tmp_path, server):
     check_cache(load_config(None, served(server)))
 
 
+def test_whoever_wants_to_see_the_model_itself_turns_it_off(project, server, monkeypatch):
+    monkeypatch.chdir(project.folder)
+    Path("toolmark.yaml").write_text("cache: kept\nrunner: openai_http\n", "utf-8")
+    words = ["run", "--in", project.dataset, "--fixtures", project.fixtures, "--out", project.out]
+    words += ["--model", "stub", "--base-url", server.url, "--quiet"]
+    assert main([*map(str, words)]) == 2
+    main([*map(str, words), "--no-cache"])
+    assert len(server.requests) == 45
+    assert not Path("kept").exists()
+
+
 # --- what is said
 
 
