@@ -1,5 +1,5 @@
 """`make bench`: every module of this folder, or those that are named, in one table.
-`--into COMMAND` writes it into that section of RESULTS.md."""
+`--into COMMAND` writes them into that section of RESULTS.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import operator
 from importlib import import_module
 from pathlib import Path
 
-from bench.results import ORDER, Row, write_section
+from bench.results import ORDER, Row, write_table
 
 APART = {"peers", "results", "stub_server"}  # needs more than is installed; is no measurement
 IS_MET = {"<=": operator.le, ">=": operator.ge}
@@ -22,24 +22,27 @@ def verdict(figure: str, bound: str) -> str:
     return "met" if IS_MET[sign](float(figure), float(limit)) else "NOT MET"
 
 
+def measured(name: str, into: str | None) -> None:
+    """Each row is printed as soon as it is known; the table is written when it is whole."""
+    module = import_module(f"bench.{name}")
+    rows: list[Row] = []
+    for what, figure, bound in module.rows():
+        row = Row(what, figure, bound, verdict(figure, bound))
+        rows.append(row)
+        print(f"{what:<60}{figure:>8}   {bound:<8}{row.verdict}".rstrip(), flush=True)
+    if into is not None:
+        write_table(into, name, rows, getattr(module, "NOTES", ()))
+
+
 def main() -> None:
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("modules", nargs="*", help="all but peers, if none is named")
     parser.add_argument("--into", choices=ORDER, help="the section of RESULTS.md to write")
     given = parser.parse_args()
-    rows: list[Row] = []
-    notes: list[str] = []
     print(f"{'measured':<60}{'figure':>8}   bound")
     for name in given.modules or [name for name in every if name not in APART]:
-        module = import_module(f"bench.{name}")
-        for what, figure, bound in module.rows():
-            row = Row(what, figure, bound, verdict(figure, bound))
-            rows.append(row)
-            print(f"{what:<60}{figure:>8}   {bound:<8}{row.verdict}".rstrip(), flush=True)
-        notes += getattr(module, "NOTES", ())
-    if given.into:
-        write_section(given.into, rows, notes)
+        measured(name, given.into)
 
 
 if __name__ == "__main__":

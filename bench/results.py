@@ -1,11 +1,12 @@
-"""`RESULTS.md`: one section for each command, each written by that command alone."""
+"""`RESULTS.md`: a section for each command, and in it a table for each module that it measures.
+Whoever measures again replaces those tables only."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ for both. CPU is that of the measured process with its children, the server's no
 **bound** is what a change must keep.
 """
 ORDER = ("make bench", "make bench-size", "make bench-peers")
-_SECTION = re.compile(r"^## (.*)\n", re.MULTILINE)
+_TITLE = re.compile(r"^(##+) (.*)\n", re.MULTILINE)
 
 
 class Row(NamedTuple):
@@ -31,21 +32,31 @@ class Row(NamedTuple):
     verdict: str = ""
 
 
-def write_section(command: str, rows: Sequence[Row], notes: Iterable[str] = ()) -> None:
-    sections = _sections(PLACE.read_text("utf-8")) if PLACE.exists() else {}
-    sections[command] = _section(rows, notes)
-    known = [name for name in ORDER if name in sections]
-    text = "".join(f"\n## {name}\n{sections[name]}" for name in known)
-    PLACE.write_text(HEAD + text, "utf-8")
+def write_table(command: str, module: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
+    tables = _tables(PLACE.read_text("utf-8")) if PLACE.exists() else {}
+    tables[command, module] = _table(rows, notes)
+    text = HEAD
+    for name in ORDER:
+        own = sorted(part for section, part in tables if section == name)
+        text += f"\n## {name}\n" if own else ""
+        text += "".join(f"\n### {part}\n{tables[name, part]}" for part in own)
+    PLACE.write_text(text, "utf-8")
 
 
-def _sections(text: str) -> dict[str, str]:
-    _, *parts = _SECTION.split(text)
-    names, bodies = parts[::2], parts[1::2]
-    return {name: body.rstrip("\n") + "\n" for name, body in zip(names, bodies, strict=True)}
+def _tables(text: str) -> dict[tuple[str, str], str]:
+    """What stands below each title of a module, by command and module."""
+    _, *parts = _TITLE.split(text)
+    found = {}
+    command = ""
+    for depth, title, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if depth == "##":
+            command = title
+        else:
+            found[command, title] = body.rstrip("\n") + "\n"
+    return found
 
 
-def _section(rows: Sequence[Row], notes: Iterable[str]) -> str:
+def _table(rows: Sequence[Row], notes: Sequence[str]) -> str:
     lines = ["", _machine(), "", "| measured | figure | bound | |", "|---|---:|---|---|"]
     lines += map(_line, rows)
     for note in notes:
@@ -54,12 +65,9 @@ def _section(rows: Sequence[Row], notes: Iterable[str]) -> str:
 
 
 def _line(row: Row) -> str:
-    return f"| {_shown(row.what)} | {row.figure} | {row.bound} | {row.verdict} |"
-
-
-def _shown(what: str) -> str:
     # Indented rows explain the one above them.
-    return f"– {what.strip()}" if what.startswith(" ") else what
+    what = f"– {row.what.strip()}" if row.what.startswith(" ") else row.what
+    return f"| {what} | {row.figure} | {row.bound} | {row.verdict} |"
 
 
 def _machine() -> str:
