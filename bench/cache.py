@@ -17,20 +17,23 @@ from bench.http import run_toolmark, stub_server, write_files
 ROUNDS = 3
 SAMPLES = 10_000
 KEPT = 100_000
-FOLDER = """
+# Two processes: what the first had at most would hide what the second needs.
+START = """
 import hashlib, json, random, resource, sys, time
 from pathlib import Path
 from toolmark.store.response_cache import ResponseCache
 folder, size = Path(sys.argv[1]), int(sys.argv[2])
 keys = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(size)]
 text = b'{"text":"%s"}' % (b"There live 7007 people there. " * 20)
-start = time.process_time()
+before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+"""
+FILL = """
 with ResponseCache(folder) as cache:
     for key in keys:
         cache.put(key, text)
-put = time.process_time() - start
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.process_time()
+print(json.dumps({"put": time.process_time() - start}))
+"""
+FIND = """
 with ResponseCache(folder) as cache:
     opened = time.process_time() - start
     random.Random(7).shuffle(keys)
@@ -38,7 +41,7 @@ with ResponseCache(folder) as cache:
     assert all(cache.get(key) == text for key in keys)
     got = time.process_time() - start
 grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-print(json.dumps({"put": put, "open": opened, "get": got, "grown": grown}))
+print(json.dumps({"open": opened, "get": got, "grown": grown}))
 """
 
 
@@ -60,10 +63,12 @@ def _served_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _folder_rows() -> Iterator[tuple[str, str, str]]:
+    found: dict[str, float] = {}
     with TemporaryDirectory() as name:
-        words = [sys.executable, "-c", FOLDER, str(Path(name) / "cache"), str(KEPT)]
-        done = subprocess.run(words, check=True, capture_output=True)
-    found: dict[str, float] = json.loads(done.stdout)
+        for script in (FILL, FIND):
+            words = [sys.executable, "-c", START + script, str(Path(name) / "cache"), str(KEPT)]
+            done = subprocess.run(words, check=True, capture_output=True)
+            found |= json.loads(done.stdout)
     yield f"CPU s: open a cache of {KEPT:,} answers", f"{found['open']:.2f}", "<= 1"
     yield "  µs: find one of them", f"{found['get'] / KEPT * 1e6:.0f}", "<= 50"
     yield "  µs: keep one", f"{found['put'] / KEPT * 1e6:.0f}", "<= 50"
