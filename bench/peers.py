@@ -70,7 +70,8 @@ def rows() -> Iterator[tuple[str, str, str]]:
     for peer in PEERS:
         ratios = [one / two for one, two in zip(theirs[peer.name], own, strict=True)]
         what = f"CPU of a served sample: {_label(peer)} ÷ toolmark"
-        yield what, f"{median(ratios):.0f}", peer.bound
+        ratio = median(ratios)
+        yield what, f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}", peer.bound
         yield f"  ms per sample: {peer.name}", f"{median(theirs[peer.name]):.2f}", ""
     yield "  ms per sample: toolmark run", f"{median(own):.3f}", ""
 
