@@ -70,20 +70,24 @@ format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## measure, as ratios: start-up, scoring, served samples, local models, size (minutes)
-	@$(BIN)/python -m bench
+bench: $(READY) ## measure, as ratios: start-up, scoring, served samples, shards, cache, size; writes bench/RESULTS.md (minutes)
+	@$(BIN)/python -m bench --into "make bench"
 
 bench-size: $(READY) ## measure what size costs, at a million records and fixtures (an hour)
-	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size
+	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size --into "make bench-size"
 
-PEERS := inspect-ai==0.3.285 openai==3.49.0
-build/peers/.installed: Makefile
-	@$(PYTHON) -m venv build/peers
-	@build/peers/bin/python -m pip install --quiet --disable-pip-version-check $(PEERS)
+PEERS := inspect-ai lm-eval pydantic-evals
+PEER_inspect-ai := inspect-ai==0.3.285 openai==3.49.0
+PEER_lm-eval := 'lm-eval[api]==0.4.13'
+PEER_pydantic-evals := pydantic-evals==2.62.0 openai==3.49.0
+build/peers-%/.installed: Makefile
+	@echo "Setting up $(@D) ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PEER_$*)
 	@touch $@
 
-bench-peers: $(READY) build/peers/.installed ## a served sample in other harnesses, in units of ours (minutes)
-	@$(BIN)/python -m bench peers
+bench-peers: $(READY) $(PEERS:%=build/peers-%/.installed) ## a served sample in other harnesses, in units of ours (minutes)
+	@$(BIN)/python -m bench peers --into "make bench-peers"
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove

@@ -1,13 +1,16 @@
-"""`make bench`: every module of this folder, or those that are named, in one table."""
+"""`make bench`: every module of this folder, or those that are named, in one table.
+`--into COMMAND` writes them into that section of RESULTS.md."""
 
 from __future__ import annotations
 
+import argparse
 import operator
-import sys
 from importlib import import_module
 from pathlib import Path
 
-APART = {"peers", "stub_server"}  # needs more than is installed; is no measurement
+from bench.results import ORDER, Row, write_table
+
+APART = {"peers", "results", "stub_server"}  # needs more than is installed; is no measurement
 IS_MET = {"<=": operator.le, ">=": operator.ge}
 
 
@@ -19,16 +22,27 @@ def verdict(figure: str, bound: str) -> str:
     return "met" if IS_MET[sign](float(figure), float(limit)) else "NOT MET"
 
 
+def measured(name: str, into: str | None) -> None:
+    """Each row is printed as soon as it is known; the table is written when it is whole."""
+    module = import_module(f"bench.{name}")
+    rows: list[Row] = []
+    for what, figure, bound in module.rows():
+        row = Row(what, figure, bound, verdict(figure, bound))
+        rows.append(row)
+        print(f"{what:<60}{figure:>8}   {bound:<8}{row.verdict}".rstrip(), flush=True)
+    if into is not None:
+        write_table(into, name, rows, getattr(module, "NOTES", ()))
+
+
 def main() -> None:
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-    every = [name for name in every if name not in APART]
-    modules = sys.argv[1:] or every
-    print(f"{'measured':<56}{'figure':>8}   bound")
-    for module in modules:
-        for what, figure, bound in import_module(f"bench.{module}").rows():
-            print(
-                f"{what:<56}{figure:>8}   {bound:<8}{verdict(figure, bound)}".rstrip(), flush=True
-            )
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("modules", nargs="*", help="all but peers, if none is named")
+    parser.add_argument("--into", choices=ORDER, help="the section of RESULTS.md to write")
+    given = parser.parse_args()
+    print(f"{'measured':<60}{'figure':>8}   bound")
+    for name in given.modules or [name for name in every if name not in APART]:
+        measured(name, given.into)
 
 
 if __name__ == "__main__":

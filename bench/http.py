@@ -108,12 +108,12 @@ def used_by(words: list[str], *, may_end: tuple[int, ...] = (0,)) -> Used:
     return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def run_toolmark(folder: Path, url: str) -> Used:
+def run_toolmark(folder: Path, url: str, *more: object) -> Used:
     out = folder / "results.jsonl"
     words = ["--in", folder / "dataset.jsonl", "--fixtures", folder / "fixtures", "--out", out]
     served = ["--runner", "openai_http", "--model", "stub", "--base-url", url]
     at_once = ["--max-connections", AT_ONCE, "--quiet"]
-    every = [sys.executable, "-m", "toolmark", "run", *words, *served, *at_once]
+    every = [sys.executable, "-m", "toolmark", "run", *words, *served, *at_once, *more]
     used = used_by([str(word) for word in every])
     with out.open("rb") as lines:
         assert b'"status":"ok"' in lines.readline()

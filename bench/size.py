@@ -93,7 +93,7 @@ def _write(path: Path, lines: Iterable[dict[str, object]]) -> Path:
     return path
 
 
-def _toolmark(*words: object) -> Used:
+def toolmark(*words: object) -> Used:
     """CPU seconds and peak memory of one command. What its gates say is not measured here."""
     child = subprocess.Popen(
         [sys.executable, "-m", "toolmark", *map(str, words)], stdout=subprocess.DEVNULL
@@ -104,17 +104,21 @@ def _toolmark(*words: object) -> Used:
     return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def _run(folder: Path, size: int, name: Callable[[int], str]) -> Used:
+def write_recorded(folder: Path, size: int, name: Callable[[int], str]) -> list[object]:
+    """A dataset with its fixtures and answers, and how `toolmark run` is told of them."""
     header: dict[str, object] = {"__header__": True, "dataset_version": "1"}
     samples = (_item(number, name(number)) for number in range(size))
     items = _write(folder / "dataset.jsonl", chain((header,), samples))
     replies = (_answer(number, name(number)) for number in range(size))
     answers = _write(folder / "answers.jsonl", replies)
     _write(folder / "fixtures" / "all.jsonl", map(_fixture, range(CITIES)))
-    files = ("--in", items, "--fixtures", folder / "fixtures", "--model", answers)
-    return _toolmark(
-        "run", "--quiet", "--runner", "replay", *files, "--out", folder / "results.jsonl"
-    )
+    fixtures = folder / "fixtures"
+    return ["--runner", "replay", "--in", items, "--fixtures", fixtures, "--model", answers]
+
+
+def _run(folder: Path, size: int, name: Callable[[int], str]) -> Used:
+    files = write_recorded(folder, size, name)
+    return toolmark("run", "--quiet", *files, "--out", folder / "results.jsonl")
 
 
 def _record_rows(kind: str) -> Iterator[Row]:
@@ -126,9 +130,9 @@ def _record_rows(kind: str) -> Iterator[Row]:
         growth = f"{run.cpu_seconds / tenth.cpu_seconds:.2f}"
         yield f"CPU: run {SIZE:,} ÷ {SIZE // 10:,} records, {kind} ids", growth, "<= 11"
         yield f"MB: run {SIZE:,} records, {kind} ids", f"{run.peak_mb:.0f}", "<= 150"
-        again = _toolmark("score", "--quiet", whole / "results.jsonl")
+        again = toolmark("score", "--quiet", whole / "results.jsonl")
         yield f"MB: score {SIZE:,} results, {kind} ids", f"{again.peak_mb:.0f}", "<= 150"
-        foreign = _toolmark("score", "--quiet", whole / "answers.jsonl")
+        foreign = toolmark("score", "--quiet", whole / "answers.jsonl")
         yield f"MB: score {SIZE:,} answers, {kind} ids", f"{foreign.peak_mb:.0f}", "<= 150"
         yield from _compare_rows(whole / "results.jsonl", kind)
 
@@ -147,7 +151,7 @@ def _compare_rows(results: Path, kind: str) -> Iterator[Row]:
             made.write(
                 json.dumps({**json.loads(line), **changes}).encode() + b"\n" if gives_up else line
             )
-    used = _toolmark("compare", "--quiet", results, worse)
+    used = toolmark("compare", "--quiet", results, worse)
     yield f"MB: compare {SIZE:,} pairs, {kind} ids", f"{used.peak_mb:.0f}", "<= 300"
     yield f"CPU s: compare {SIZE:,} pairs, {kind} ids", f"{used.cpu_seconds:.0f}", ""
 
@@ -168,8 +172,8 @@ def _verify_rows() -> Iterator[Row]:
     with TemporaryDirectory() as name:
         dataset, fixtures = Path(name) / "dataset.jsonl", Path(name) / "fixtures"
         made = ("--total", VERIFIED, "--seed", 7, "--out", dataset, "--fixtures", fixtures)
-        _toolmark("dataset", "generate", *made)
-        used = _toolmark("verify", "--quiet", dataset, "--fixtures", fixtures)
+        toolmark("dataset", "generate", *made)
+        used = toolmark("verify", "--quiet", dataset, "--fixtures", fixtures)
     per_100 = used.cpu_seconds * 100 / VERIFIED
     yield f"CPU s per 100: verify {VERIFIED:,} items, start included", f"{per_100:.2f}", "<= 2"
 

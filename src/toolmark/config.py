@@ -71,6 +71,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     dtype: Literal["float32", "bfloat16", "float16"]
     device: str
     batch_size: _Positive | Literal["auto"]
+    cache: str | None = None
     repeat: _Positive
     parse_text: Literal["auto", "on", "off"]
     span_extractor: Literal["auto", "marker", "claims"]
@@ -137,7 +138,8 @@ _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
-_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline")
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline",
+         "cache")  # fmt: skip
 _WRITTEN = ("out", "report")
 
 

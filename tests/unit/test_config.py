@@ -194,7 +194,7 @@ def test_resume_and_restart_exclude_each_other():
         load_config(None, {"resume": True, "restart": True})
 
 
-@pytest.mark.parametrize("other", ["dataset", "model", "registry"])
+@pytest.mark.parametrize("other", ["dataset", "model", "registry", "cache"])
 def test_the_output_is_never_an_input(other):
     with pytest.raises(UsageError) as caught:
         load_config(None, {other: "x.jsonl", "out": "./x.jsonl"})
@@ -247,7 +247,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed |= {"max_turns", "strict_keys", "url_allowlist", "baseline", "primary_metrics"}
     changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
-    changed |= {"model_revision", "adapter", "prompt_wrapper", "system"}
+    changed |= {"model_revision", "adapter", "prompt_wrapper", "system", "cache"}
     changed |= {"engine", "num_shards", "num_cpus", "num_gpus"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name

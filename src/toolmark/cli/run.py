@@ -64,6 +64,11 @@ OUTPUT: Group = {
     "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
     "--restart": {**FLAG, "help": "throw that journal away"},
+    "--cache": {
+        "metavar": "DIR",
+        "help": "keep the model's answers there, and ask for none of them twice",
+    },
+    "--no-cache": {**FLAG, "help": "keep and take none, whatever a settings file says"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
 }
 BASELINE: Group = {
@@ -203,6 +208,8 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
 def config_of(options: argparse.Namespace) -> RunConfig:
     """The settings of this command line, with a place for the output if nobody named one."""
     flags = flags_given(options, list(GROUPS.values()))
+    if flags.pop("no_cache", False):
+        flags["cache"] = None
     if flags.get("num_shards") == "auto":
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
     file: Path | None = getattr(options, "config", None)

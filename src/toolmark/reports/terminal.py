@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from toolmark.core.jsontext import Json
 from toolmark.core.report import Block as MetricBlock
 from toolmark.core.report import Failing, GateOutcome, Metric, Number, Op, Report, Status, Verdict
 from toolmark.reports.layout import Block, Cell, Line, Style, Table, line
@@ -293,8 +294,17 @@ def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
     seconds = report.timing.wall_time_sec
     if seconds is not None:
         yield line()
-        yield line(f"{report.counts.trials} trials in {seconds:.1f} s", "quiet", indent=2)
+        cache = _cache_note(report.timing.more)
+        yield line(f"{report.counts.trials} trials in {seconds:.1f} s{cache}", "quiet", indent=2)
     if next_steps:
         yield line()
         yield line("next", "strong")
         yield from (line(step, indent=2) for step in next_steps)
+
+
+def _cache_note(measured: dict[str, Json]) -> str:
+    match measured:
+        case {"cache_hits": int(hits), "cache_asked": int(asked)}:
+            return f"; {hits} of {hits + asked} answers from the cache"
+        case _:
+            return ""

@@ -25,6 +25,7 @@ from toolmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_data
 from toolmark.errors import Incomplete, OutputFailed, UsageError
 from toolmark.plugins import find_runner, with_formats
 from toolmark.runners.options import RunnerFactory
+from toolmark.running.cached import cached, check_cache, why_unused
 from toolmark.running.decoding import decoding_of
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
@@ -136,7 +137,7 @@ def run(
     if config.engine is not None:
         raise UsageError("--engine: this way to run knows no engine: use `toolmark.run`")
     with Interrupts() as interrupts:
-        with prepared(config, open_runner, tools) as setup:
+        with prepared(config, open_runner, tools) as opened, cached(opened) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
@@ -284,6 +285,7 @@ def _opened(
         warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(None if tools else config.fixtures, offers.registry)
     decoding = decoding_of(config)
+    check_cache(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
@@ -298,6 +300,7 @@ def _opened(
         ),
         model_fingerprint=runner.model_fingerprint(),
     )
+    warnings += why_unused(config, computed)
     pinned = compare_pinned(dataset.header, computed)
     warnings += refuse_other_pins(
         dataset.header_place,

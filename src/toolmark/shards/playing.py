@@ -11,6 +11,7 @@ from toolmark.core.protocols import Standing
 from toolmark.core.summary import Summariser
 from toolmark.datasets.reader import PartOfDataset
 from toolmark.errors import BadInput, FingerprintMismatch, Incomplete
+from toolmark.running.cached import cached
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.loop import TrialLoop
@@ -103,7 +104,7 @@ def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> E
     def is_here(sample_id: str) -> bool:
         return shard_of(sample_id, task.num_shards) == task.shard
 
-    with prepared_part(plan.config, dataset, is_here) as setup:
+    with prepared_part(plan.config, dataset, is_here) as opened, cached(opened) as setup:
         _refuse_other_inputs(plan, setup)
         evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
         summariser = Summariser(evaluator.cross_score(setup.offers.registry))
