@@ -17,6 +17,7 @@ from toolmark.shards.validate import (
     ENVIRONMENT,
     ShardingConfig,
     child_environment,
+    run_flags,
     validate_sharding,
 )
 from toolmark.shards.validation import BASELINE, Validation, validate_files
@@ -343,7 +344,9 @@ def test_a95_lost_trials_are_said(project):
 
 
 def test_a92_the_environment_leaves_nothing_to_chance():
-    found = child_environment({"HOME": "/home/me", "PYTHONHASHSEED": "5", "PYTHONPATH": "mine"})
+    ours = {"HOME": "/home/me", "PYTHONHASHSEED": "5", "PYTHONPATH": "mine"}
+    found = child_environment({**ours, "GITHUB_STEP_SUMMARY": "summary.md"})
+    assert "GITHUB_STEP_SUMMARY" not in found
     assert {name: found[name] for name in ENVIRONMENT} == {
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
@@ -410,3 +413,8 @@ def test_recorded_answers_pass(tmp_path):
     outcome = validate_sharding({**files, "model": str(paths.answers), "output": output})
     assert outcome.validation.ok, outcome.validation.reasons
     assert msgspec.json.decode(Path(output).read_bytes())["num_shards"] == 4
+
+
+def test_its_runs_take_nothing_from_a_cache_that_a_settings_file_names():
+    config = ShardingConfig(dataset="d.jsonl", model="m", runner="replay", num_shards=2)
+    assert {"--no-cache", "--determinism-mode"} <= set(run_flags(config))

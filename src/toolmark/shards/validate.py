@@ -137,9 +137,9 @@ def _run_one(
     results, report = (folder / name for name in names)
     for old in (results, report):
         old.unlink(missing_ok=True)  # what an earlier run left must not speak for this one
-    written = ("--out", str(results), "--report", str(report), "--restart", "--quiet")
+    written = ("--out", str(results), "--report", str(report), "--no-html", "--restart", "--quiet")
     finished = subprocess.run(  # noqa: S603 - this very program, with the user's own file names
-        [sys.executable, "-m", "toolmark", "run", *_flags(config), *part, *written],
+        [sys.executable, "-m", "toolmark", "run", *run_flags(config), *part, *written],
         env=child_environment(os.environ),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -153,7 +153,8 @@ def _run_one(
         raise RunFailed(what, finished.returncode, said)
 
 
-def _flags(config: ShardingConfig) -> list[str]:
+def run_flags(config: ShardingConfig) -> list[str]:
+    """What the runs of the baseline and of each shard have in common."""
     named = {
         "--in": config.dataset,
         "--model": config.model,
@@ -164,10 +165,13 @@ def _flags(config: ShardingConfig) -> list[str]:
         "--seed": config.seed,
     }
     given = [word for flag, value in named.items() if value is not None for word in (flag, value)]
-    return [*map(str, given), "--determinism-mode"]
+    # With a cache the shards would only show that they read the same file as the baseline.
+    return [*map(str, given), "--determinism-mode", "--no-cache"]
 
 
 def child_environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """Ours, with one thread and one hash seed, and this very package before any other."""
+    """Ours, with one thread and one hash seed, this very package before any other, and no place for
+    summaries: these runs are nobody's step."""
     paths = filter(None, (str(_SOURCES), ours.get("PYTHONPATH")))
-    return {**ours, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
+    kept = {name: value for name, value in ours.items() if name != "GITHUB_STEP_SUMMARY"}
+    return {**kept, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
