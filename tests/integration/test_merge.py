@@ -95,6 +95,15 @@ def test_misses_errors_and_warnings_merge(project):
     assert_same({**project.config(), "max_errors": "90%", "gates": gates}, project.folder, 3)
 
 
+def test_misses_with_numbers_of_any_size_merge(project):
+    answers = [json.loads(line) for line in lines_of(project.answers)]
+    for answer in answers[::2]:
+        for call in answer.get("tool_trace", ()):
+            call["arguments"] = {"q": "nobody knows", "top_k": 10**30}
+    project.write(answers=answers)
+    assert_same(project.config(), project.folder, 2)
+
+
 @pytest.mark.parametrize("part", [{"limit": 11}, {"only": ["s003", "s004", "s020"]}])
 def test_a_part_of_the_dataset_merges(project, part):
     assert_same({**project.config(), **part}, project.folder, 3, dataset=project.dataset)
