@@ -33,7 +33,7 @@ AXE := build/axe/axe.min.js
 AXE_VERSION := 4.14.0
 browser: $(AXE) ## install what the tests of the page need: chromium, its driver, axe-core
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
-	  { command -v apt-get >/dev/null && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	  echo "make browser: no chromium, and apt-get cannot install it: the page will NOT be tested in a browser" >&2
 
 $(AXE):

@@ -220,7 +220,7 @@ def test_num_shards_auto_reads_the_cluster(toolmark, world):
     auto = world.arguments("--num-shards", "auto")
     finished = toolmark(*auto, SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="3")
     assert finished.returncode in (0, 5), finished.stderr
-    header = read_report(world.folder / "report.json")["header"]
+    header = read_report(world.folder / "report.shard_1.json")["header"]
     assert (header["num_shards"], header["shard_index"]) == (3, 1)
     assert toolmark(*auto).returncode == 2
 

@@ -140,7 +140,7 @@ def test_a46_shards_summarised_together_are_the_whole(measure, as_told, shards):
     assert sum(len(part.results) for part in parts) == len(as_told.results)
     lines = [line for part in reversed(parts) for line in part.results.values()]
     together = toolmark.summarize_results(lines, integration_span_cap=3, span_extractor="marker")
-    for name in together.keys() - {"header", "provenance", "timing", "warnings"}:
+    for name in together.keys() - {"header", "provenance", "shard", "timing", "warnings"}:
         assert together[name] == as_told.report[name], name
     assert {line["sample_id"]: line["scores"] for line in lines} == as_told.scores
 

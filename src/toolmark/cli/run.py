@@ -48,6 +48,7 @@ from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show
 from toolmark.running.selection import RESULTS
 from toolmark.shards.files import report_beside, shard_results
 from toolmark.shards.run import run_anywhere
+from toolmark.store.files import check_writable, has_place
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
@@ -146,6 +147,9 @@ def run_and_present(
     page = page_path(config)
     if page is not None:
         forms = (*forms, Wanted(page, write_html))
+    for written in (config.out, config.report):
+        if written is not None:
+            check_writable(Path(written))
     check_forms(forms)
 
     def publish(report: Report, results: Path | None = None) -> None:
@@ -168,13 +172,14 @@ def run_and_present(
 
 
 def page_path(config: RunConfig) -> Path | None:
-    """None: nobody wants one, or the report goes somewhere that has no place beside it."""
-    if not config.html or config.report is None:
+    """None: nobody wants one, it would show a shard, or the report goes somewhere that has no place
+    beside it."""
+    is_shard = config.engine is None and config.num_shards > 1
+    if not config.html or config.report is None or is_shard:
         return None
     report = Path(config.report)
     path = report.with_suffix(".html")
-    is_elsewhere = report.exists() and not report.is_file()
-    return None if is_elsewhere or path == report else path
+    return path if has_place(report) and path != report else None
 
 
 def publish_report(

@@ -33,9 +33,9 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
     def describe(error: OSError) -> OutputFailed:
         return output_failed(path, error, kept + what_next)
 
-    if target.exists() and not target.is_file():
+    if not has_place(target):
         # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
-        with _stream(lambda: os.open(target, os.O_WRONLY), describe) as device:
+        with _stream(lambda: _opened(target), describe) as device:
             yield device
         return
     _remove_leftovers(target)
@@ -51,6 +51,14 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
     sync_folder(target.parent)
 
 
+def has_place(path: Path) -> bool:
+    """Whether a file stands or could stand there, with others beside it; not /dev/stdout, whatever
+    that leads to."""
+    if _open_already(path) is not None:
+        return False
+    return not path.exists() or path.is_file()
+
+
 def check_writable(path: Path) -> None:
     """Before anything is run: could `path` be written? Makes the folders above it."""
     try:
@@ -60,7 +68,7 @@ def check_writable(path: Path) -> None:
             raise CannotWrite(f"{path}: is a folder: give the name of a file in it")
         if mode and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        if not mode or stat.S_ISREG(mode):
+        if has_place(target):
             make_folder(target.parent)
             _remove_leftovers(target)
             probe = _temporary_for(target)
@@ -145,9 +153,25 @@ def _replace(temporary: Path, target: Path, describe: _Describe) -> None:
 
 def _target_of(path: Path) -> Path:
     # A link stays a link: what it points at is replaced.
-    target = path.resolve() if path.is_symlink() else path
-    # /dev/stdout into a pipe resolves to a name that is no file.
-    return target if target.exists() or not path.exists() else path
+    return path.resolve() if path.is_symlink() and has_place(path) else path
+
+
+def _open_already(path: Path) -> int | None:
+    """The number of the open file that a name such as /dev/stdout or /dev/fd/3 stands for."""
+    try:
+        link = path.parent.resolve() / path.name
+        if link.is_symlink() and not link.is_relative_to("/proc"):
+            link = link.parent / link.readlink()
+    except (OSError, ValueError):
+        return None
+    ours = link.parent in (Path("/proc/self/fd"), Path(f"/proc/{os.getpid()}/fd"))
+    return int(link.name) if ours and link.name.isdecimal() else None
+
+
+def _opened(target: Path) -> int:
+    """Where the one who opened it stands, so that nobody writes over the other."""
+    number = _open_already(target)
+    return os.open(target, os.O_WRONLY) if number is None else os.dup(number)
 
 
 def _mode_of(target: Path) -> int:

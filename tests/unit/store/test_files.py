@@ -239,3 +239,24 @@ class TestLeftovers:
         with atomic_writer(target) as stream:
             stream.write(b"x")
         assert names(tmp_path) == [target.name]
+
+
+def test_standard_output_is_written_to_whatever_it_is_and_never_replaced(tmp_path):
+    """A file that is gone from its folder looks like any other file to who follows the link."""
+    script = (
+        "from pathlib import Path\n"
+        "from toolmark.store.files import atomic_writer, check_writable, has_place\n"
+        "out = Path('/dev/stdout')\n"
+        "check_writable(out)\n"
+        "assert not has_place(out)\n"
+        "print('before', flush=True)\n"
+        "with atomic_writer(out) as stream:\n"
+        "    stream.write(b'report')\n"
+    )
+    with (tmp_path / "gone").open("w+b") as gone:
+        (tmp_path / "gone").unlink()
+        subprocess.run([sys.executable, "-c", script], stdout=gone, check=True)
+        gone.seek(0)
+        assert gone.read() == b"before\nreport"
+    assert Path("/dev/stdout").is_symlink()
+    assert not list(tmp_path.iterdir())
