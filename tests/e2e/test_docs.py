@@ -129,6 +129,15 @@ def test_the_examples_of_a_document_give_what_it_says(document):
     assert runner.run(test).failed == 0
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_who_reads_a_file_is_told_its_name(document):
+    """What stands beside the language of a block is not shown by a browser."""
+    text = document.read_text("utf-8")
+    for name in re.findall(r"^```\w+ (\S+)$", text, re.M):
+        before = text[: text.index(f" {name}\n")].rsplit("```", 1)[0].rstrip()
+        assert f"`{name}`" in before.rsplit("\n\n", 1)[-1], name
+
+
 def test_there_are_commands_to_run():
     assert sum(len(script_of(document)) for document in DOCUMENTS) >= 10
     assert shutil.which("bash")
