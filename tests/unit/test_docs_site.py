@@ -8,6 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from toolmark.cli import MODULES
+from toolmark.cli.completion import words_by_command
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -16,6 +19,12 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 FENCED = re.compile(r"^(`{3,}).*?^\1$", re.M | re.S)
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
+CODE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
+BLOCK = re.compile(r"^```(?:console|sh|text|yaml)?(?: \S+)?\n(.*?)^```$", re.M | re.S)
+CALL = re.compile(r"(?:^|[ '(])toolmark ((?!import )[a-z-]+.*)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+# Options of other programs that the docs speak of.
+OTHERS = {"--collect-only", "--enable-auto-tool-choice", "--tool-call-parser"}
 
 
 def prose_of(page: Path) -> str:
@@ -47,6 +56,42 @@ def test_links_lead_to_files_and_their_headings(page: Path):
 @pytest.mark.parametrize("page", [*PAGES, *READ_ELSEWHERE], ids=lambda page: page.name)
 def test_a_page_has_one_title(page: Path):
     assert len(re.findall(r"^# ", prose_of(page), re.M)) == 1
+
+
+def calls_in(page: Path) -> list[str]:
+    """The command lines of `toolmark` in code spans and blocks, without the word itself."""
+    text = page.read_text("utf-8")
+    blocks = [block.replace("\\\n", " ") for block in BLOCK.findall(text)]
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += [span.replace("\n", " ") for span in CODE.findall(FENCED.sub("", text))]
+    return [found.group(1) for line in lines if (found := CALL.search(line.split(" && ")[-1]))]
+
+
+def command_of(call: str) -> str | None:
+    one, two = call.split()[0], " ".join(call.split()[:2])
+    return next((name for name in (two, one) if name in MODULES), None)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *READ_ELSEWHERE], ids=lambda page: page.name)
+def test_commands_and_their_options_exist(page: Path):
+    """Those that no test runs (a served model, a cluster) too."""
+    options = words_by_command()
+    for call in calls_in(page):
+        command = command_of(call)
+        assert command or call == "--help", call
+        assert set(OPTION.findall(call)) <= set(options.get(command, ["--help"])), call
+
+
+@pytest.mark.parametrize("page", [*PAGES, *READ_ELSEWHERE], ids=lambda page: page.name)
+def test_options_that_are_spoken_of_exist(page: Path):
+    known = {word for words in words_by_command().values() for word in words} | OTHERS
+    spans = CODE.findall(prose_of(page))
+    assert {option for span in spans for option in OPTION.findall(span)} <= known
+
+
+def test_every_command_is_explained_somewhere():
+    calls = [call for page in [*PAGES, *READ_ELSEWHERE] for call in calls_in(page)]
+    assert set(MODULES) <= {command_of(call) for call in calls}
 
 
 @pytest.mark.slow
