@@ -122,7 +122,8 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_the_examples_of_a_document_give_what_it_says(document):
+def test_the_examples_of_a_document_give_what_it_says(document, monkeypatch):
+    monkeypatch.chdir(ROOT)
     text = "\n".join(blocks_of(document, "python"))
     test = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
