@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import toolmark
 from toolmark.cli import MODULES
 from toolmark.cli.completion import words_by_command
 
@@ -92,6 +93,12 @@ def test_options_that_are_spoken_of_exist(page: Path):
 def test_every_command_is_explained_somewhere():
     calls = [call for page in [*PAGES, *READ_ELSEWHERE] for call in calls_in(page)]
     assert set(MODULES) <= {command_of(call) for call in calls}
+
+
+def test_every_public_name_is_explained():
+    text = (DOCS / "python.md").read_text("utf-8")
+    rows = set(re.findall(r"`(\w+)\(", text))
+    assert rows == set(toolmark.__all__) - {"__version__"}
 
 
 @pytest.mark.slow
