@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test browser test-real test-slow lint format bench bench-size bench-peers prove train docs ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
+.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ lint: $(READY) ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
+	@echo build/docs/index.html
+
 format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -87,10 +91,6 @@ bench-peers: $(READY) build/peers/.installed ## a served sample in other harness
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove
-
-docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
-	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
-	@echo build/docs/index.html
 
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
 	@$(BIN)/python -m training

@@ -77,6 +77,7 @@ def test_a128_make_ci_broker_smoke_fails_when_fixtures_break(tmp_path: Path):
     ("workflow", "targets"),
     [
         ("ci", {"lint", "test"}),
+        ("docs", {"docs"}),
         ("broker-smoke", {"ci-broker-smoke"}),
         ("smoke", {"ci-smoke"}),
         ("locale", {"ci-locale"}),
