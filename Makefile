@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test browser test-real test-slow lint format bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
+.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("toolmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up $(VENV) (once, some minutes: torch is large) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf,mcp]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,hf,mcp]'
 	@touch $@
 
 demo: $(READY) ## evaluate the model that ships, for real
@@ -65,6 +65,10 @@ lint: $(READY) ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
+	@echo build/docs/index.html
 
 format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .

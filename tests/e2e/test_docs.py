@@ -83,10 +83,19 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
         (tmp_path / name).symlink_to(ROOT / name)
     commands = tmp_path / "bin"
     commands.mkdir()
-    for name, call in (("python", sys.executable), ("toolmark", f"{sys.executable} -m toolmark")):
+    # `pip install` is done for real, but into a folder of its own, and nothing is downloaded.
+    installed = tmp_path / "installed"
+    pip = f"{sys.executable} -m pip --quiet --disable-pip-version-check --no-cache-dir"
+    where = f"--target {installed} --no-index --no-deps --no-build-isolation"
+    for name, call in (
+        ("python", sys.executable),
+        ("toolmark", f"{sys.executable} -m toolmark"),
+        ("pip", f"env PIP_ROOT_USER_ACTION=ignore {pip}"),
+    ):
         # An MCP client starts a command with few variables: the path to us is none of them.
-        home = f"PYTHONPATH={ROOT / 'src'}"
-        (commands / name).write_text(f'#!/bin/sh\n{home} exec {call} "$@"\n')
+        home = f"PYTHONPATH={ROOT / 'src'}:{installed}"
+        more = where if name == "pip" else ""
+        (commands / name).write_text(f'#!/bin/sh\n{home} exec {call} "$@" {more}\n')
         (commands / name).chmod(0o755)
     path = f"{commands}:{child_environment['PATH']}"
     for step in script_of(document):
@@ -113,11 +122,21 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_the_examples_of_a_document_give_what_it_says(document):
+def test_the_examples_of_a_document_give_what_it_says(document, monkeypatch):
+    monkeypatch.chdir(ROOT)
     text = "\n".join(blocks_of(document, "python"))
     test = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_who_reads_a_file_is_told_its_name(document):
+    """What stands beside the language of a block is not shown by a browser."""
+    text = document.read_text("utf-8")
+    for name in re.findall(r"^```\w+ (\S+)$", text, re.M):
+        before = text[: text.index(f" {name}\n")].rsplit("```", 1)[0].rstrip()
+        assert f"`{name}`" in before.rsplit("\n\n", 1)[-1], name
 
 
 def test_there_are_commands_to_run():

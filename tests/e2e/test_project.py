@@ -77,6 +77,7 @@ def test_a128_make_ci_broker_smoke_fails_when_fixtures_break(tmp_path: Path):
     ("workflow", "targets"),
     [
         ("ci", {"lint", "test"}),
+        ("docs", {"docs"}),
         ("broker-smoke", {"ci-broker-smoke"}),
         ("smoke", {"ci-smoke"}),
         ("locale", {"ci-locale"}),
@@ -130,7 +131,8 @@ def test_constraints_are_names_and_versions_of_everything_that_is_needed():
     assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", pin) for pin in pins), pins
     pinned = {pin.partition("==")[0] for pin in pins}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + extras["dev"] + extras["docs"]
     names = {re.match(r"[\w-]+", want)[0].lower() for want in wanted}
     assert names <= pinned
 

@@ -10,7 +10,7 @@ import sys
 # group -> command -> (module, what it is for)
 CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     "start here": {
-        "demo": ("toolmark.cli.demo", "evaluate the bundled dataset, no model needed"),
+        "demo": ("toolmark.cli.demo", "evaluate the small model that ships"),
         "init": ("toolmark.cli.init", "write a toolmark.yaml for your own dataset"),
     },
     "evaluate": {

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolmark.calls.formats import FORMATS
 from toolmark.config import RunConfig, placed
 from toolmark.core.jsontext import Json, canonical_json
 from toolmark.core.protocols import Hit, Observed, Runner
@@ -17,7 +18,7 @@ from toolmark.core.trace import TraceEntry
 from toolmark.errors import Incomplete, ToolmarkError, UsageError
 from toolmark.grounding.ground import ground
 from toolmark.play import Played, PlaySettings, TrialInput, play, play_in_step
-from toolmark.plugins import find_runner
+from toolmark.plugins import find_runner, with_formats
 from toolmark.running.decoding import decoding_of
 from toolmark.running.driving import Drive, driver
 from toolmark.running.offers import Offers, open_offers
@@ -146,6 +147,7 @@ class _Session:
             allowed=offers.allowed,
             max_turns=1 if config.max_turns == 1 else 3,
             parse_text=config.parse_text,
+            formats=with_formats(FORMATS),
         )
         self.tool = _tool_of(offers)
         self.tools = offers.registry.openai_tools([self.tool])

@@ -1,0 +1,15 @@
+"""The documentation as a site: `make docs` builds it into build/docs, and a warning is an error."""
+
+import re
+from pathlib import Path
+
+VERSION = Path(__file__).parents[1] / "src" / "toolmark" / "_version.py"
+
+project = "toolmark"
+copyright = "the authors of toolmark, Apache-2.0"  # noqa: A001  the name that Sphinx reads
+release = re.search(r'"(.+)"', VERSION.read_text("utf-8")).group(1)
+extensions = ["myst_parser"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "toolmark"
+html_copy_source = False
