@@ -10,7 +10,6 @@ import msgspec
 
 from toolmark import resources
 from toolmark.calls import ledger
-from toolmark.calls.formats import FORMATS, Format
 from toolmark.calls.registry import Registry
 from toolmark.core import summary
 from toolmark.core.compare import CompareOptions
@@ -22,7 +21,7 @@ from toolmark.core.results import Result
 from toolmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
 from toolmark.core.trace import Said, Trace, entry_of
 from toolmark.errors import UsageError
-from toolmark.plugins import with_formats
+from toolmark.running.formats import installed_formats
 from toolmark.scorers.score import ScoreSettings, cross_score, score_trial
 from toolmark.store.problems import typed_problem
 
@@ -32,12 +31,6 @@ def builtin_registry() -> Registry:
     return Registry.from_specs(resources.builtin_tools(), where="the built-in tools")
 
 
-@lru_cache(maxsize=1)
-def call_formats() -> tuple[Format, ...]:
-    """The formats in force: the built-in ones and those of installed plug-ins."""
-    return with_formats(FORMATS)
-
-
 def parse_tool_calls(
     text: str | None,
     tools: Json = None,
@@ -45,7 +38,7 @@ def parse_tool_calls(
 ) -> list[dict[str, Json]]:
     """The ledger of one text. `tools`, names or specs, are those that the model was offered (None:
     every name counts); `format` is `auto` or the name of one."""
-    return ledger.parse_tool_calls(text, tools, format, formats=call_formats())
+    return ledger.parse_tool_calls(text, tools, format, formats=installed_formats())
 
 
 def score_item(

@@ -5,10 +5,12 @@ import sys
 import pytest
 
 import toolmark
-from toolmark.api import call_formats
 from toolmark.calls.formats import FORMATS
 from toolmark.errors import UsageError
 from toolmark.plugins import find_runner, runner_names, with_formats
+from toolmark.probe.signals import read_answer
+from toolmark.probe.spec import ToolUseCase
+from toolmark.running.formats import installed_formats
 from toolmark.runners.replay import open_replay
 
 
@@ -69,10 +71,10 @@ def offered_formats(tmp_path, monkeypatch):
         (tmp_path / "loud_formats.py").write_text(SHOUT)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "loud_formats", raising=False)
-        call_formats.cache_clear()
+        installed_formats.cache_clear()
 
     yield install
-    call_formats.cache_clear()
+    installed_formats.cache_clear()
 
 
 @pytest.mark.parametrize(("attribute", "rows"), [("SHOUT", 1), ("BOTH", 2)])
@@ -86,6 +88,13 @@ def test_formats_of_other_packages_are_further_rows(offered_formats, attribute, 
     assert toolmark.parse_tool_calls("Now CALL f!", format="hermes") == []
     (call,) = toolmark.parse_tool_calls("Now CALL f!", format="shout")
     assert call["raw"] == "CALL f!"
+
+
+def test_a_probe_reads_the_formats_of_other_packages(offered_formats):
+    case = ToolUseCase(prompt="p", tool_spec={"name": "f"}, gold_tool_name="f")
+    assert not read_answer("Now CALL f!", case, "full").valid
+    offered_formats(shout="SHOUT")
+    assert read_answer("Now CALL f!", case, "full").valid
 
 
 @pytest.mark.parametrize(

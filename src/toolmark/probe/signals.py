@@ -12,6 +12,7 @@ from toolmark.calls.schema import compiled, schema_errors
 from toolmark.core.fidelity_records import Answer, Call
 from toolmark.core.jsontext import Json, canonical_json
 from toolmark.probe.spec import SchemaMode, ToolUseCase
+from toolmark.running.formats import installed_formats
 
 Check = Callable[[dict[str, Json]], tuple[str, ...]]
 Leaves = dict[tuple[str, ...], str]
@@ -30,7 +31,7 @@ def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> Answer:
     """Every call in the text is tried, in whatever format it is written."""
     check = _check_of(case, mode)
     unfit: Answer | None = None
-    for attempt in read_turn(text, offered=None).attempts:
+    for attempt in read_turn(text, offered=None, formats=installed_formats()).attempts:
         match attempt:
             case ToolCall(name=name, arguments=arguments):
                 errors = check(arguments)

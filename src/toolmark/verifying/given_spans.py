@@ -11,6 +11,7 @@ from toolmark.core.jsontext import Json, NotJson, canonical_json, parse_json
 from toolmark.core.results import Result
 from toolmark.core.samples import Sample
 from toolmark.core.scores import Scores
+from toolmark.running.formats import installed_formats
 
 INTEGRATION = "integration_spans_bytes"
 ARGUMENTS = "json_args_spans_bytes"
@@ -85,7 +86,7 @@ def _arguments_problem(
 
 
 def _arguments(sample: Sample, text: str, offered: frozenset[str]) -> list[Json]:
-    attempts = read_turn(text, offered=offered).attempts
+    attempts = read_turn(text, offered=offered, formats=installed_formats()).attempts
     written = [attempt.arguments for attempt in attempts if isinstance(attempt, ToolCall)]
     expected = [call.arguments for call in sample.expectation.calls if call.arguments is not None]
     return written or expected

@@ -13,6 +13,7 @@ from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Failure, Reply
 from toolmark.core.samples import ExpectedCall, Sample
 from toolmark.core.trace import TraceEntry, answered
+from toolmark.running.formats import installed_formats
 
 NO_TEXT = "there is no teacher_text"
 
@@ -27,14 +28,14 @@ def teacher_reply(
     if text is None:
         return Failure(NO_TEXT)
     recorded = None if has_fixtures else sample.metadata.get("tool_result_fields")
-    expected = sample.expectation.calls
+    expected, formats = sample.expectation.calls, installed_formats()
     if recorded is None and any(call.arguments is None for call in expected):
-        if not read_turn(text, offered=offered).attempts:
+        if not read_turn(text, offered=offered, formats=formats).attempts:
             return Failure("call_sequence: a call has no arguments, and teacher_text makes none")
         expected = ()
     count = len(expected)
     if recorded is not None and not expected:
-        count = len(read_turn(text, offered=offered).attempts)
+        count = len(read_turn(text, offered=offered, formats=formats).attempts)
     answers = _answers(recorded, count)
     if isinstance(answers, Failure):
         return answers
@@ -51,7 +52,9 @@ def teacher_reply(
 def calls_disagree(sample: Sample, offered: frozenset[str], registry: Registry) -> bool:
     """Whether the text makes calls, but not those that the item says the teacher made."""
     text, schema_of = sample.teacher_text or "", registry.parameters
-    attempts = read_turn(text, offered=offered, schema_of=schema_of).attempts
+    attempts = read_turn(
+        text, offered=offered, formats=installed_formats(), schema_of=schema_of
+    ).attempts
     if not attempts or not sample.expectation.calls:
         return False
     expected = [expected_call(call, registry) for call in sample.expectation.calls]

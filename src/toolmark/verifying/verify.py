@@ -11,7 +11,6 @@ from typing import Literal
 
 import msgspec
 
-from toolmark.calls.formats import FORMATS
 from toolmark.config import RunConfig, load_config, with_header
 from toolmark.core.gate_rules import rules_on_dataset
 from toolmark.core.gates import exit_code
@@ -24,11 +23,11 @@ from toolmark.core.summary import Scope, Summariser
 from toolmark.datasets.reader import Dataset, open_dataset
 from toolmark.errors import UsageError
 from toolmark.play import PlaySettings, TrialInput, play
-from toolmark.plugins import with_formats
 from toolmark.runners.replay import OneRecording
 from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
+from toolmark.running.formats import installed_formats
 from toolmark.running.offers import Offer, check_tools, open_offers, open_source
 from toolmark.running.rescore import NOT_KNOWN
 from toolmark.running.run import RunOutcome, rules_of, write_report
@@ -130,7 +129,7 @@ class _Verification:
             registry=self._offers.registry,
             allowed=self._offers.allowed,
             max_turns=None,
-            formats=with_formats(FORMATS),
+            formats=installed_formats(),
         )
         origin = Origin(self._fingerprints, NOT_KNOWN)
         for sample in self._dataset.samples():
