@@ -10,8 +10,8 @@ from toolmark.errors import UsageError
 from toolmark.plugins import find_runner, runner_names, with_formats
 from toolmark.probe.signals import read_answer
 from toolmark.probe.spec import ToolUseCase
-from toolmark.running.formats import installed_formats
 from toolmark.runners.replay import open_replay
+from toolmark.running.formats import installed_formats
 
 
 def test_built_in_runners_are_found_by_name():
