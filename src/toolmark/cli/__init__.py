@@ -18,6 +18,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
         "report": ("toolmark.cli.report", "a run as a page to look at, every sample in it"),
+        "view": ("toolmark.cli.view", "a folder of runs in a browser: trend, compare, live"),
     },
     "compare": {
         "probe": ("toolmark.cli.probe", "what did a fine-tune do to the tool calls?"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from toolmark.config import RunConfig
+from toolmark.core.belonging import differing_fingerprint
 from toolmark.core.chance import CrossScore
 from toolmark.core.jsontext import NotJson
 from toolmark.core.report import Report, ReportHeader
@@ -23,7 +24,6 @@ from toolmark.store.lines import decode_result, read_results
 from toolmark.store.problems import typed_problem
 
 REPORT = "report.json"
-_SAME = ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint")
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -87,11 +87,8 @@ def _stranger(report: Report, first: Result, trials: int) -> str | None:
     """Why a report is not about these results; None: it is."""
     if report.counts.trials != trials:
         return f"{report.counts.trials} trials there, {trials} here"
-    for name in _SAME:
-        theirs, ours = getattr(report.header, name), getattr(first.fingerprints, name)
-        if theirs is not None and ours is not None and theirs != ours:
-            return f"another {name}"
-    return None
+    differing = differing_fingerprint(report.header, first.fingerprints)
+    return None if differing is None else f"another {differing}"
 
 
 def _made(results: Path, config: RunConfig, cross_score: CrossScore) -> Report:
