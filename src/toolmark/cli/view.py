@@ -22,7 +22,7 @@ from toolmark.view.opened import Judged
 from toolmark.view.server import ViewServer
 from toolmark.view.viewer import Doing, Viewer
 
-TOOLMARK = (sys.executable, "-m", "toolmark")
+TOOLMARK = (sys.executable, "-P", "-m", "toolmark")  # -P: nothing of this folder is imported
 
 
 def build_parser() -> CommandParser:
@@ -98,13 +98,18 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 def doing_of(config: RunConfig, settings: Path | None) -> Doing:
     def compare(wanted: Wanted, page: Path) -> Sequence[str]:
         """As a person would type it here: the page says these names."""
-        runs = [f"./{os.path.relpath(run.path)}" for run in (wanted.a, wanted.b)]
+        runs = [_typed(run.path) for run in (wanted.a, wanted.b)]
         more = ["--common"] if wanted.common else []
         more += [] if settings is None else ["--config", str(settings)]
         return [*TOOLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
 
     bounds = {rule.name: rule.bound for rule in rules_of(config)}
     return Doing(read_whole_report, lambda results: judged(results, config), compare, bounds)
+
+
+def _typed(path: Path) -> str:
+    short = os.path.relpath(path)
+    return str(path) if short.startswith(os.pardir) else f"./{short}"
 
 
 def judged(results: Path, config: RunConfig) -> Judged:

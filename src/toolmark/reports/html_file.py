@@ -14,6 +14,7 @@ import msgspec
 
 from toolmark.reports.html_index import Index
 from toolmark.reports.html_records import Head
+from toolmark.reports.neutral import one_line
 from toolmark.resources import data_path
 from toolmark.store.files import atomic_writer
 
@@ -73,7 +74,7 @@ def shell(
     """The page before the head's data, between them and the samples, and after those."""
     page = data_path("page", template).read_text("utf-8")
     policy = policy_of(style, script, connects=connects)
-    fills = {"title": _text(title), "policy": policy, "style": style, "script": script}
+    fills = {"title": _text(one_line(title)), "policy": policy, "style": style, "script": script}
     for name, fill in fills.items():
         page = page.replace(f"<!--{name}-->", fill)
     first, middle, last = page.split("<!--data-->")

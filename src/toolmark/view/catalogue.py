@@ -122,7 +122,7 @@ class Catalogue:
             return False
 
     def _peek(self, path: Path, stamp: Stamp) -> Found | None:
-        name = str(path.relative_to(self.root))
+        name = self._name(path)
         number = self._number(path)
         try:
             with path.open("rb") as stream:
@@ -130,7 +130,6 @@ class Catalogue:
         except OSError:
             return None
         if path.name.endswith(JOURNAL):
-            name = name.removesuffix(JOURNAL)
             if not line.startswith(MAGIC):
                 return None
             return Found(id=number, name=name, path=path, finished=False, stamp=stamp)
@@ -138,6 +137,11 @@ class Catalogue:
         if first is None and (path.name != RESULTS or line.strip()):
             return None
         return Found(id=number, name=name, path=path, finished=True, stamp=stamp, first=first)
+
+    def _name(self, path: Path) -> str:
+        """A folder stands for the results in it."""
+        name = str(path.relative_to(self.root)).removesuffix(JOURNAL)
+        return name.removesuffix(f"/{RESULTS}")
 
     def _number(self, path: Path) -> str:
         name = os.fsencode(path.relative_to(self.root))

@@ -17,6 +17,7 @@ from toolmark.view.pages import PLAIN, Page
 from toolmark.view.viewer import Asked, Json, JsonFile, Problem, Viewer
 
 MAX_BODY = 10_000
+MAX_FIELDS = 10
 PATIENCE = 60.0  # seconds that a connection may be silent
 
 
@@ -76,8 +77,12 @@ class Handler(BaseHTTPRequestHandler):
         if refusal is not None:
             self._problem(Problem(refusal.status, refusal.why))
             return
-        url = urlsplit(self.path)
-        query = dict(parse_qsl(url.query, max_num_fields=10))
+        try:
+            url = urlsplit(self.path)
+            query = dict(parse_qsl(url.query, max_num_fields=MAX_FIELDS))
+        except ValueError:
+            self._problem(Problem(400, "This is no address."))
+            return
         if url.path == "/" and body is None and guard.opens(query.get("token", "")):
             self._send(303, "text/plain", 0, {"Location": "/", "Set-Cookie": guard.cookie()})
         elif not guard.knows(self.headers):

@@ -9,9 +9,10 @@ class GrowingFacet {
     this.key = key;
     this.label = label;
     this.names = [];
-    this.sets = [[]];
-    this.codes = new Array(rows).fill(0);
-    this.known = new Map([["", 0]]);
+    this.sets = [];
+    this.codes = [];
+    this.known = new Map();
+    for (let row = 0; row < rows; row += 1) this.put(row, []);
   }
 
   put(row, names) {
