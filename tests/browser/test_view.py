@@ -11,7 +11,7 @@ from toolmark.core.trace import TraceEntry
 from toolmark.store.lines import encode_result
 
 SPACE = "\ue00d"
-EVIL = "<img src=x onerror=\"window.evil=1\"></script><script>window.evil=2</script>\u202e\x1b[31m"
+EVIL = '<img src=x onerror="window.evil=1"></script><script>window.evil=2</script>\u202e\x1b[31m'
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,14 @@ def test_the_list_shows_the_runs_and_the_token_is_gone(browser, address, folder)
 
 def test_each_metric_has_its_trend_in_the_order_of_time(browser, address, folder):
     visit(browser, address)
-    reports = [json.loads((folder / run / "report.json").read_text("utf-8")) for run in ("base", "tuned")]
+    reports = [
+        json.loads((folder / run / "report.json").read_text("utf-8")) for run in ("base", "tuned")
+    ]
     valued = {
-        name for report in reports for name, one in report["metrics"].items() if one["value"] is not None
+        name
+        for report in reports
+        for name, one in report["metrics"].items()
+        if one["value"] is not None
     }
     shown = browser.js("return [...document.querySelectorAll('.trend')].map((one) => one.id)")
     assert {f"trend-{name}" for name in valued} == set(shown)
@@ -122,7 +127,9 @@ def test_two_runs_are_compared_by_clicking(browser, address):
 def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
     visit(browser, address)
     run = id_of(browser, "base")
-    browser.js("[...document.querySelectorAll('tbody a')].find((one) => one.textContent === 'base').click()")
+    browser.js(
+        "[...document.querySelectorAll('tbody a')].find((one) => one.textContent === 'base').click()"
+    )
     browser.wait("location.pathname.startsWith('/run/')")
     ready(browser)
     assert "PASS" in browser.texts("#overview .word")[0]
@@ -146,12 +153,18 @@ def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_pa
         visit(browser, server.guard.address)
         run = id_of(browser, "base")
         visit(browser, server.guard.address, f"/run/{run}#view=samples")
-        listed = browser.js("return Number(/\\d+/.exec(document.getElementById('found').textContent)[0])")
+        listed = browser.js(
+            "return Number(/\\d+/.exec(document.getElementById('found').textContent)[0])"
+        )
         assert listed < 60
         assert "put #s=ID&t=0" in browser.texts(".left-out")[0]
         lines = (folder / "base" / "results.jsonl").read_text("utf-8").splitlines()
-        ids = browser.js("return [...document.querySelectorAll('.row .id')].map((one) => one.textContent)")
-        absent = next(one for one in (json.loads(line)["sample_id"] for line in lines[100:]) if one not in ids)
+        ids = browser.js(
+            "return [...document.querySelectorAll('.row .id')].map((one) => one.textContent)"
+        )
+        absent = next(
+            one for one in (json.loads(line)["sample_id"] for line in lines[100:]) if one not in ids
+        )
         visit(browser, server.guard.address, f"/run/{run}#s={absent}&t=0")
         browser.wait("document.querySelector('#sample h2')")
         assert browser.texts("#sample h2") == [absent]
@@ -163,7 +176,11 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
     make_run(root / "before" / "results.jsonl", age=60)
     out = root / "now" / "results.jsonl"
     journal, lines = begin_journal(out, folder / "base" / "results.jsonl")
-    lost = json.loads(lines[0]) | {"status": "error", "scores": None, "error": "the server was gone"}
+    lost = json.loads(lines[0]) | {
+        "status": "error",
+        "scores": None,
+        "error": "the server was gone",
+    }
     with viewing(root, scratch) as server, journal:
         journal.append(json.dumps(lost).encode() + b"\n")
         for line in lines[1:30]:
@@ -173,7 +190,9 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
         visit(browser, server.guard.address, f"/run/{id_of(browser, 'now')}")
         said = browser.texts("#live-said")[0]
         assert said.startswith("30 trials finished, 1 error, 1 with a call without a fixture")
-        assert browser.texts("#live-bar p") == ["19 % of the 153 trials of before, over the same dataset"]
+        assert browser.texts("#live-bar p") == [
+            "19 % of the 153 trials of before, over the same dataset"
+        ]
         browser.js("location.hash = 'view=samples&s=search-gemma-01&t=0'")
         browser.wait("document.querySelector('#sample h2')?.textContent === 'search-gemma-01'")
         browser.one("#search").send_keys("search-")
@@ -211,7 +230,9 @@ def test_the_keyboard_alone_is_enough(browser, address):
     browser.type("/")
     assert browser.js("return document.activeElement.id") == "search"
     seen = []
-    while len(seen) < 20 and not all(f"pick-{id_of(browser, run)}" in seen for run in ("base", "tuned")):
+    while len(seen) < 20 and not all(
+        f"pick-{id_of(browser, run)}" in seen for run in ("base", "tuned")
+    ):
         browser.type(TAB)
         seen.append(browser.js("return document.activeElement.id"))
         if seen[-1].startswith("pick-"):
@@ -228,15 +249,27 @@ def test_hostile_text_stays_text(browser, tmp_path):
     scratch.mkdir()
     name = EVIL.replace("/", "\u2215")
     (root / name).mkdir(parents=True)
-    trace = TraceEntry(turn=1, raw=EVIL, name=EVIL, arguments={EVIL: EVIL}, result={EVIL: EVIL}, status="ok", served_by=EVIL)
-    results = [make_result(at, sample_id=f"{EVIL}{at}", output=EVIL, trace=[trace]) for at in range(3)]
+    trace = TraceEntry(
+        turn=1,
+        raw=EVIL,
+        name=EVIL,
+        arguments={EVIL: EVIL},
+        result={EVIL: EVIL},
+        status="ok",
+        served_by=EVIL,
+    )
+    results = [
+        make_result(at, sample_id=f"{EVIL}{at}", output=EVIL, trace=[trace]) for at in range(3)
+    ]
     lines = [encode_result(result) for result in results]
     (root / name / "results.jsonl").write_bytes(b"".join(lines))
     head = b'{"journal":1,"fingerprints":{%s:%s}}\n' % ((json.dumps(EVIL).encode(),) * 2)
     (root / name / "other.jsonl.journal").write_bytes(head + b"".join(lines))
     with viewing(root, scratch) as server:
         visit(browser, server.guard.address)
-        links = browser.js("return [...document.querySelectorAll('tbody a')].map((one) => one.getAttribute('href'))")
+        links = browser.js(
+            "return [...document.querySelectorAll('tbody a')].map((one) => one.getAttribute('href'))"
+        )
         assert len(links) == 2
         assert browser.js("return document.querySelectorAll('img, main script').length") == 0
         for link in links:
@@ -264,7 +297,10 @@ def test_a_page_from_elsewhere_learns_nothing(browser, address, tmp_path):
     browser.wait("said.length === 2")
     for text in browser.js("return said"):
         assert "base" not in text
-    assert browser.js("try { return f.contentDocument.body.textContent } catch { return '' }") in ("", None)
+    assert browser.js("try { return f.contentDocument.body.textContent } catch { return '' }") in (
+        "",
+        None,
+    )
     browser.driver.get("about:blank")
     browser.forget()
 
@@ -278,12 +314,18 @@ def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
         (root / name).mkdir(parents=True)
         for file in ("results.jsonl", "report.json"):
             (root / name / file).write_bytes((folder / name / file).read_bytes())
-    journal, lines = begin_journal(root / "now" / "results.jsonl", folder / "base" / "results.jsonl")
+    journal, lines = begin_journal(
+        root / "now" / "results.jsonl", folder / "base" / "results.jsonl"
+    )
     with viewing(root, scratch) as server, journal:
         for line in lines[:30]:
             journal.append(line)
         visit(browser, server.guard.address)
-        path = {"list": "/", "run": f"/run/{id_of(browser, 'base')}", "live": f"/run/{id_of(browser, 'now')}"}[page]
+        path = {
+            "list": "/",
+            "run": f"/run/{id_of(browser, 'base')}",
+            "live": f"/run/{id_of(browser, 'now')}",
+        }[page]
         visit(browser, server.guard.address, path)
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
         browser.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

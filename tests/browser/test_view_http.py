@@ -116,7 +116,8 @@ def test_the_token_gives_a_cookie_and_leaves_the_address(client):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}", ""]
+    "host",
+    ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}", ""],
 )
 def test_another_name_is_refused_even_with_the_token(client, host):
     """DNS rebinding: a name that leads to this machine does not lead to this viewer."""
@@ -197,7 +198,14 @@ def test_no_path_leads_to_a_file(client, path):
 def test_every_answer_carries_its_protection(client):
     run = client.runs()["base"]["id"]
     state = client.compared(run, run)
-    paths = ["/", "/runs", f"/run/{run}", f"/run/{run}/head", f"/run/{run}/index", f"/run/{run}/sample?at=0"]
+    paths = [
+        "/",
+        "/runs",
+        f"/run/{run}",
+        f"/run/{run}/head",
+        f"/run/{run}/index",
+        f"/run/{run}/sample?at=0",
+    ]
     paths += [f"/compare/{state['id']}", "/nothing"]
     answers = [*map(client.known, paths), client.ask("/"), client.known("/", method="PUT")]
     for answer in answers:
@@ -208,7 +216,10 @@ def test_every_answer_carries_its_protection(client):
         assert "unsafe" not in policy
         assert answer.getheader("Access-Control-Allow-Origin") is None
         if "script-src" not in policy:
-            assert answer.getheader("Content-Type").split(";")[0] in ("application/json", "text/plain")
+            assert answer.getheader("Content-Type").split(";")[0] in (
+                "application/json",
+                "text/plain",
+            )
 
 
 @pytest.mark.parametrize(
@@ -233,7 +244,9 @@ def test_nonsense_is_refused_and_it_goes_on(client, request_bytes, capfd):
 def test_what_follows_a_refused_request_is_not_taken_for_another(client):
     """The body of a refused POST holds a second request: nobody answers it."""
     hidden = f"GET /runs HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nAuthorization: Bearer {client.token}\r\n\r\n"
-    outer = f"POST /compare HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nContent-Length: 99999\r\n\r\n"
+    outer = (
+        f"POST /compare HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nContent-Length: 99999\r\n\r\n"
+    )
     with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
         connection.sendall((outer + hidden).encode())
         connection.shutdown(socket.SHUT_WR)
@@ -249,7 +262,11 @@ def test_the_list_has_verdict_n_fingerprints_and_metrics(client, folder):
     assert list(runs) == ["deep/er/tuned.jsonl", "base"]  # the latest first
     base, tuned = runs["base"], runs["deep/er/tuned.jsonl"]
     report = json.loads((folder / "base" / "report.json").read_text("utf-8"))
-    assert (base["word"], base["samples"], tuned["word"]) == ("pass", report["counts"]["samples"], "fail")
+    assert (base["word"], base["samples"], tuned["word"]) == (
+        "pass",
+        report["counts"]["samples"],
+        "fail",
+    )
     assert report["header"]["dataset_sha256"].startswith(base["pins"]["dataset"])
     assert len(base["pins"]["dataset"]) == 10
     assert base["written"] == pytest.approx((folder / "base" / "results.jsonl").stat().st_mtime)
@@ -261,7 +278,10 @@ def test_the_list_has_verdict_n_fingerprints_and_metrics(client, folder):
 def test_every_sample_is_read_from_its_place(client, folder):
     run = client.runs()["base"]["id"]
     index = client.json(f"/run/{run}/index")
-    lines = [json.loads(line) for line in (folder / "base" / "results.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (folder / "base" / "results.jsonl").read_text("utf-8").splitlines()
+    ]
     assert index["ids"] == [line["sample_id"] for line in lines]
     for at, line in list(zip(index["at"], lines, strict=True))[::17]:
         [side] = client.json(f"/run/{run}/sample?at={at}")["sides"]
@@ -309,7 +329,9 @@ def test_runs_that_are_not_comparable_say_why(folder, tmp_path):
 
     other = msgspec.structs.replace(results[0].fingerprints, dataset_sha256="0" * 64)
     one.write_bytes(b"".join(map(encode_result, results)))
-    two.write_bytes(b"".join(encode_result(msgspec.structs.replace(r, fingerprints=other)) for r in results))
+    two.write_bytes(
+        b"".join(encode_result(msgspec.structs.replace(r, fingerprints=other)) for r in results)
+    )
     (tmp_path / "s").mkdir()
     with viewing(root, tmp_path / "s") as server:
         client = Client(server)
@@ -330,7 +352,9 @@ def test_a_report_of_another_run_and_a_broken_one_are_not_believed(folder, tmp_p
     scratch.mkdir()
     for name, report in (("other", "tuned"), ("broken", None)):
         (root / name).mkdir(parents=True)
-        (root / name / "results.jsonl").write_bytes((folder / "base" / "results.jsonl").read_bytes())
+        (root / name / "results.jsonl").write_bytes(
+            (folder / "base" / "results.jsonl").read_bytes()
+        )
         source = folder / "deep" / "er" / "report.json"
         (root / name / "report.json").write_bytes(source.read_bytes() if report else b"{")
     (root / "dataset.jsonl").write_text('{"prompt": "x", "metadata": {}}\n', "utf-8")
@@ -389,7 +413,10 @@ def test_the_search_for_runs_has_bounds(tmp_path, monkeypatch):
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8), st.data())
 def test_any_place_gives_its_line_or_nothing(tmp_path_factory, outputs, data):
     path = tmp_path_factory.mktemp("lines") / "results.jsonl"
-    results = [make_result(at, output=text.encode("utf-8", "replace").decode()) for at, text in enumerate(outputs)]
+    results = [
+        make_result(at, output=text.encode("utf-8", "replace").decode())
+        for at, text in enumerate(outputs)
+    ]
     path.write_bytes(b"".join(map(encode_result, results)))
     places = dict(placed_results(path))
     assert [*places.values()] == results
@@ -423,7 +450,9 @@ def test_pieces_of_a_journal_are_all_of_it(tmp_path_factory, indexes, piece, tor
                 break
     finally:
         live.PIECE_BYTES = before
-    assert [(name, trial) for name, trial, _ in found] == [(f"s{i}", at) for at, i in enumerate(indexes)]
+    assert [(name, trial) for name, trial, _ in found] == [
+        (f"s{i}", at) for at, i in enumerate(indexes)
+    ]
     assert all(result_at(path, at).trial == trial for _, trial, at in found)
     assert pins == [("dataset_sha256", "d")]
 
@@ -441,7 +470,10 @@ def test_a_run_goes_on_and_becomes_results(folder, tmp_path):
             journal.append(line)
         first = client.json(f"/run/{run['id']}/piece")
         assert len(first["index"]["ids"]) == 10
-        assert dict(first["pins"])["dataset_sha256"] == json.loads(lines[0])["fingerprints"]["dataset_sha256"]
+        assert (
+            dict(first["pins"])["dataset_sha256"]
+            == json.loads(lines[0])["fingerprints"]["dataset_sha256"]
+        )
         assert first["index"]["facets"][1]["names"].count("passes") == 0
         journal.append(lines[10])
         second = client.json(f"/run/{run['id']}/piece?from={first['next']}")

@@ -11,10 +11,11 @@ import msgspec
 
 from toolmark.core.chance import CrossScore
 from toolmark.core.report import Report
-from toolmark.reports.html import Survey
+from toolmark.reports.html import BINS, Survey
 from toolmark.reports.html_file import page_json
 from toolmark.reports.html_index import IndexBuilder, row_of
-from toolmark.reports.html_overview import run_head
+from toolmark.reports.html_overview import Distribution, run_head
+from toolmark.reports.html_records import Head
 from toolmark.store.lines import placed_results, read_results
 from toolmark.view.catalogue import Found, Stamp
 
@@ -37,6 +38,9 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 Judge = Callable[[Path], Judged]
+Key = tuple[str, Stamp]
+F1_PLOT = "f1"
+NOT_COUNTED = Distribution((0.0,) * (BINS + 2), None)
 
 
 class Openings:
@@ -46,8 +50,16 @@ class Openings:
         self._folder = folder
         self._judge = judge
         self._lock = threading.Lock()
-        self._ready: dict[tuple[str, Stamp], Ready] = {}
+        self._judged: dict[Key, Judged] = {}
+        self._ready: dict[Key, Ready] = {}
         self._made = 0
+
+    def verdict(self, run: Found) -> bytes:
+        """The top of the page as far as the report alone says it: nobody waits for that."""
+        judged = self._report_of(run)
+        head = run_head(judged.report, run.name, NOT_COUNTED, (1, 1, 1))
+        plots = tuple(plot for plot in head.plots if plot.id != F1_PLOT)
+        return page_json(msgspec.structs.replace(_noted(head, judged), plots=plots))
 
     def open(self, run: Found) -> Ready:
         """One at a time: two readers of a big file would only slow each other down."""
@@ -61,8 +73,15 @@ class Openings:
                     old.index.unlink(missing_ok=True)
             return self._ready[key]
 
+    def _report_of(self, run: Found) -> Judged:
+        key = run.id, run.stamp
+        if key not in self._judged:
+            latest = dict(list(self._judged.items())[1 - KEPT :])
+            self._judged = latest | {key: self._judge(run.path)}
+        return self._judged[key]
+
     def _prepared(self, run: Found) -> Ready:
-        judged = self._judge(run.path)
+        judged = self._report_of(run)
         survey = Survey(judged.report, judged.cross_score)
         for result in read_results(run.path):
             survey.add(result)
@@ -75,15 +94,19 @@ class Openings:
         head = run_head(judged.report, run.name, survey.distribution(), (trials, trials, trials))
         if rows < trials:
             head = msgspec.structs.replace(head, left_out=_left_out(trials, rows))
-        if judged.note:
-            head = msgspec.structs.replace(head, warnings=(judged.note, *head.warnings))
         self._made += 1
         ready = Ready(
             self._folder / f"{self._made}.head.json", self._folder / f"{self._made}.index.json"
         )
-        ready.head.write_bytes(page_json(head))
+        ready.head.write_bytes(page_json(_noted(head, judged)))
         ready.index.write_bytes(page_json(index.built()))
         return ready
+
+
+def _noted(head: Head, judged: Judged) -> Head:
+    if not judged.note:
+        return head
+    return msgspec.structs.replace(head, warnings=(judged.note, *head.warnings))
 
 
 def _left_out(trials: int, rows: int) -> str:

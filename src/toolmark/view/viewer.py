@@ -104,6 +104,9 @@ class Viewer:
         run = self._catalogue.find(number)
         return run_page(run.name) if run.finished else live_page(run.name)
 
+    def _verdict(self, _asked: Asked, number: str) -> Answer:
+        return Json(self._openings.verdict(self._finished(number)))
+
     def _head(self, _asked: Asked, number: str) -> Answer:
         return JsonFile(self._openings.open(self._finished(number)).head)
 
@@ -163,6 +166,7 @@ ROUTES: tuple[tuple[re.Pattern[str], bool, Respond], ...] = (
     (re.compile(r"/"), False, Viewer._list_page),
     (re.compile(r"/runs"), False, Viewer._list),
     (re.compile(r"/run/([0-9a-f]{16})"), False, Viewer._run_page),
+    (re.compile(r"/run/([0-9a-f]{16})/verdict"), False, Viewer._verdict),
     (re.compile(r"/run/([0-9a-f]{16})/head"), False, Viewer._head),
     (re.compile(r"/run/([0-9a-f]{16})/index"), False, Viewer._index),
     (re.compile(r"/run/([0-9a-f]{16})/sample"), False, Viewer._sample),

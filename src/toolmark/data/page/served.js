@@ -18,8 +18,10 @@ function sampleFrom(run, query) {
 
 function servedSource(run) {
   let index = null;
+  const head = async (part) => ({ ...JSON.parse(await ask(`${run}/${part}`)), about: "Served by `toolmark view` on this machine." });
   return {
-    head: async () => ({ ...JSON.parse(await ask(`${run}/head`)), about: "Served by `toolmark view` on this machine." }),
+    verdict: () => head("verdict"),
+    head: () => head("head"),
     index: async () => (index ??= JSON.parse(await ask(`${run}/index`))),
     sample: (row) => sampleFrom(run, { at: index.at[row] }),
     named: (id, trial) => sampleFrom(run, { s: id, t: trial }),
