@@ -2,10 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 from tests.browser.conftest import ENTER, TAB
 from tests.browser.view_world import begin_journal, make_run, viewing
 from tests.builders import make_result
+from tests.endpoints import Answer, Server
+from tests.hostile import HOSTILE
 
 from toolmark.core.trace import TraceEntry
 from toolmark.store.lines import encode_result
@@ -28,14 +31,14 @@ def address(folder, tmp_path_factory):
         yield server.guard.address
 
 
-def visit(browser, address, path="/"):
+def visit(browser, address, path=""):
     """Through the door, then to a page of the viewer."""
     browser.driver.get("about:blank")
     browser.forget()
     browser.driver.get(address)
     ready(browser)
-    if path != "/":
-        browser.driver.get(address.partition("/?")[0] + path)
+    if path:
+        browser.driver.get(browser.js("return location.href") + path)
         ready(browser)
 
 
@@ -110,7 +113,7 @@ def test_two_runs_are_compared_by_clicking(browser, address):
     assert browser.texts("#picked") == ["Is B (tuned) worse than A (base)?"]
     assert browser.texts(".side-mark") == ["B", "A"]
     browser.one("#compare").click()
-    browser.wait("location.pathname.startsWith('/compare/')", 60)
+    browser.wait("location.pathname.includes('/compare/')", 60)
     ready(browser)
     assert "REGRESSION" in browser.texts("#overview .word")[0]
     browser.js("document.querySelector('#table-flips button').click()")
@@ -119,7 +122,7 @@ def test_two_runs_are_compared_by_clicking(browser, address):
     browser.wait("document.querySelectorAll('#sample .sides > section').length === 2")
     assert "I do not know." in browser.texts("#sample")[0]
     browser.one("a.brand").click()
-    browser.wait("location.pathname === '/'")
+    browser.wait("/^.[0-9a-f]+.$/.test(location.pathname)")
     ready(browser)
     assert browser.complaints() == []
 
@@ -130,17 +133,17 @@ def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
     browser.js(
         "[...document.querySelectorAll('tbody a')].find((one) => one.textContent === 'base').click()"
     )
-    browser.wait("location.pathname.startsWith('/run/')")
+    browser.wait("location.pathname.includes('/run/')")
     ready(browser)
     assert "PASS" in browser.texts("#overview .word")[0]
     assert browser.texts("#table-gates tbody tr")
     assert "network for nothing" not in browser.texts("#overview")[0]
-    visit(browser, address, f"/run/{run}#s=search-gemma-01&t=0")
+    visit(browser, address, f"run/{run}#s=search-gemma-01&t=0")
     browser.wait("document.querySelector('#sample h2')")
     assert browser.texts("#sample h2") == ["search-gemma-01"]
     browser.js("document.querySelector('mark.value').focus()")
     assert browser.texts(".leaf.lit .exact") == ["768"]
-    visit(browser, address, f"/run/{run}#s=nobody&t=0")
+    visit(browser, address, f"run/{run}#s=nobody&t=0")
     browser.wait("document.querySelector('#sample .empty')")
     assert browser.texts("#sample") == ["This page has no sample nobody, trial 0."]
     own = address.partition("?")[0]
@@ -152,7 +155,7 @@ def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_pa
     with viewing(folder, tmp_path) as server:
         visit(browser, server.guard.address)
         run = id_of(browser, "base")
-        visit(browser, server.guard.address, f"/run/{run}#view=samples")
+        visit(browser, server.guard.address, f"run/{run}#view=samples")
         listed = browser.js(
             "return Number(/\\d+/.exec(document.getElementById('found').textContent)[0])"
         )
@@ -165,7 +168,7 @@ def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_pa
         absent = next(
             one for one in (json.loads(line)["sample_id"] for line in lines[100:]) if one not in ids
         )
-        visit(browser, server.guard.address, f"/run/{run}#s={absent}&t=0")
+        visit(browser, server.guard.address, f"run/{run}#s={absent}&t=0")
         browser.wait("document.querySelector('#sample h2')")
         assert browser.texts("#sample h2") == [absent]
 
@@ -187,7 +190,7 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
             journal.append(line)
         visit(browser, server.guard.address)
         assert browser.texts("#runs tbody .badge")[0].endswith("unfinished")
-        visit(browser, server.guard.address, f"/run/{id_of(browser, 'now')}")
+        visit(browser, server.guard.address, f"run/{id_of(browser, 'now')}")
         said = browser.texts("#live-said")[0]
         assert said.startswith("30 trials finished, 1 error, 1 with a call without a fixture")
         assert browser.texts("#live-bar p") == [
@@ -241,29 +244,22 @@ def test_the_keyboard_alone_is_enough(browser, address):
     assert browser.texts(".side-mark") == ["A", "B"]
     browser.js("document.getElementById('compare').focus()")
     browser.type(ENTER)
-    browser.wait("location.pathname.startsWith('/compare/')", 60)
+    browser.wait("location.pathname.includes('/compare/')", 60)
 
 
 def test_hostile_text_stays_text(browser, tmp_path):
+    """As names of files, runs and samples, in prompts, answers, calls and results; finished or
+    not."""
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
-    name = EVIL.replace("/", "\u2215")
-    (root / name).mkdir(parents=True)
-    trace = TraceEntry(
-        turn=1,
-        raw=EVIL,
-        name=EVIL,
-        arguments={EVIL: EVIL},
-        result={EVIL: EVIL},
-        status="ok",
-        served_by=EVIL,
+    name = "".join(HOSTILE[kind] for kind in ("handler", "end of script", "bidi", "ansi")).replace(
+        "/", "_"
     )
-    results = [
-        make_result(at, sample_id=f"{EVIL}{at}", output=EVIL, trace=[trace]) for at in range(3)
-    ]
-    lines = [encode_result(result) for result in results]
+    (root / name).mkdir(parents=True)
+    lines = [encode_result(hostile_result(at, text)) for at, text in enumerate(HOSTILE.values())]
     (root / name / "results.jsonl").write_bytes(b"".join(lines))
-    head = b'{"journal":1,"fingerprints":{%s:%s}}\n' % ((json.dumps(EVIL).encode(),) * 2)
+    evil = json.dumps(HOSTILE["handler"]).encode()
+    head = b'{"journal":1,"fingerprints":{%s:%s}}\n' % (evil, evil)
     (root / name / "other.jsonl.journal").write_bytes(head + b"".join(lines))
     with viewing(root, scratch) as server:
         visit(browser, server.guard.address)
@@ -271,21 +267,59 @@ def test_hostile_text_stays_text(browser, tmp_path):
             "return [...document.querySelectorAll('tbody a')].map((one) => one.getAttribute('href'))"
         )
         assert len(links) == 2
-        assert browser.js("return document.querySelectorAll('img, main script').length") == 0
+        nothing_ran(browser)
         for link in links:
             visit(browser, server.guard.address, f"{link}#view=samples")
-            browser.one(".row").click()
-            browser.wait("document.querySelector('#sample h2')")
-            assert "\\u202e\\x1b[31m" in browser.texts("#sample")[0]
-            assert browser.js("return document.querySelectorAll('img, main script').length") == 0
-            assert browser.js("return window.evil === undefined")
+            nothing_ran(browser)
+            for place in range(len(HOSTILE)):
+                browser.type("j")
+                browser.wait(
+                    f"document.querySelector('#sample .quiet')?.textContent.startsWith('trial {place} ')"
+                )
+            nothing_ran(browser)
         assert browser.complaints() == []
+
+
+def hostile_result(at, text):
+    trace = TraceEntry(
+        turn=1,
+        raw=text,
+        name=text,
+        arguments={"q": text},
+        result={"r": text},
+        status="ok",
+        served_by=text,
+    )
+    result = make_result(at, trial=at, sample_id=f"{text[:2000]}{at}", output=text, trace=[trace])
+    return msgspec.structs.replace(result, prompt=text)
+
+
+def nothing_ran(browser):
+    assert browser.js("return window.pwned === undefined")
+    assert (
+        browser.js(
+            "return document.querySelectorAll('img, iframe, main script, main style, svg[onload]').length"
+        )
+        == 0
+    )
+
+
+def test_the_cookie_is_not_given_to_other_servers_of_this_machine(browser, address):
+    visit(browser, address)
+    with Server(
+        lambda _: Answer(), models=Answer(body=b"x", headers={"Content-Type": "text/plain"})
+    ) as other:
+        browser.driver.get(f"{other.url}/models")
+        [look] = [one for one in other.looks if one.path.endswith("/models")]
+        assert "cookie" not in {name.lower() for name in look.headers}
+    browser.driver.get("about:blank")
+    browser.forget()
 
 
 def test_a_page_from_elsewhere_learns_nothing(browser, address, tmp_path):
     """It asks the viewer in the name of the person, whose browser has the cookie."""
     visit(browser, address)
-    own = address.partition("?")[0]
+    own = browser.js("return location.href")
     stranger = tmp_path / "stranger.html"
     stranger.write_text(
         "<body><script>window.said = [];"
@@ -322,9 +356,9 @@ def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
             journal.append(line)
         visit(browser, server.guard.address)
         path = {
-            "list": "/",
-            "run": f"/run/{id_of(browser, 'base')}",
-            "live": f"/run/{id_of(browser, 'now')}",
+            "list": "",
+            "run": f"run/{id_of(browser, 'base')}",
+            "live": f"run/{id_of(browser, 'now')}",
         }[page]
         visit(browser, server.guard.address, path)
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)

@@ -17,6 +17,7 @@ from toolmark.store.journal_head import MAGIC
 from toolmark.store.lines import decode_result
 
 RESULTS = "results.jsonl"
+REPORT = "report.json"
 JOURNAL = ".journal"
 MAX_DEPTH = 8
 MAX_ENTRIES = 50_000
@@ -39,6 +40,11 @@ def stamp_of(path: Path) -> Stamp | None:
     except OSError:
         return None
     return Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def report_paths(results: Path) -> tuple[Path, ...]:
+    """Where the report of a results file may stand: under its own name, or as report.json."""
+    return results.with_suffix(".json"), results.with_name(REPORT)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

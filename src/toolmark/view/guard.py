@@ -33,8 +33,10 @@ class Guard:
     def __init__(self, port: int) -> None:
         self.token = secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
-        # Cookies do not know ports: two viewers must not overwrite each other's.
+        # Cookies do not know ports. Two viewers must not overwrite each other's, and whatever
+        # else listens on this machine must not be given it: nobody can guess where it belongs.
         self._cookie = f"toolmark-{port}"
+        self.room = f"/{secrets.token_hex(16)}"
         self._hosts = {f"{name}:{port}" for name in NAMES}
         self._origins = {f"http://{host}" for host in self._hosts}
         self.address = f"http://{ADDRESS}:{port}/?token={self.token}"
@@ -72,7 +74,7 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._session.encode())
 
     def cookie(self) -> str:
-        return f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
+        return f"{self._cookie}={self._session}; Path={self.room}; HttpOnly; SameSite=Strict"
 
 
 def protection(policy: str) -> Mapping[str, str]:

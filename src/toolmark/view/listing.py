@@ -13,9 +13,8 @@ from toolmark.errors import BadInput
 from toolmark.reports.layout import Style
 from toolmark.reports.neutral import one_line
 from toolmark.reports.terminal import VERDICT_STYLE, verdict_line
-from toolmark.view.catalogue import Folder, Found, Stamp, stamp_of
+from toolmark.view.catalogue import Folder, Found, Stamp, report_paths, stamp_of
 
-REPORT = "report.json"
 SHORT = 10
 SHOWN_PINS = {
     "dataset": "dataset_sha256",
@@ -108,11 +107,6 @@ class Lister:
             return self._read_report(path)
         except BadInput as error:
             return one_line(str(error), 300)
-
-
-def report_paths(results: Path) -> tuple[Path, ...]:
-    """Where the report of a results file may stand: under its own name, or as report.json."""
-    return results.with_suffix(".json"), results.with_name(REPORT)
 
 
 def _stranger(report: Report, found: Found) -> str | None:

@@ -17,7 +17,7 @@ from toolmark.reports.html_index import IndexBuilder, row_of
 from toolmark.reports.html_overview import Distribution, run_head
 from toolmark.reports.html_records import Head
 from toolmark.store.lines import placed_results, read_results
-from toolmark.view.catalogue import Found, Stamp
+from toolmark.view.catalogue import Found, Stamp, report_paths, stamp_of
 
 KEPT = 8
 
@@ -38,7 +38,7 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 Judge = Callable[[Path], Judged]
-Key = tuple[str, Stamp]
+Key = tuple[str, Stamp, tuple[Stamp | None, ...]]
 F1_PLOT = "f1"
 NOT_COUNTED = Distribution((0.0,) * (BINS + 2), None)
 
@@ -63,7 +63,7 @@ class Openings:
 
     def open(self, run: Found) -> Ready:
         """One at a time: two readers of a big file would only slow each other down."""
-        key = run.id, run.stamp
+        key = _key(run)
         with self._lock:
             if key not in self._ready:
                 self._ready[key] = self._prepared(run)
@@ -74,7 +74,7 @@ class Openings:
             return self._ready[key]
 
     def _report_of(self, run: Found) -> Judged:
-        key = run.id, run.stamp
+        key = _key(run)
         if key not in self._judged:
             latest = dict(list(self._judged.items())[1 - KEPT :])
             self._judged = latest | {key: self._judge(run.path)}
@@ -101,6 +101,11 @@ class Openings:
         ready.head.write_bytes(page_json(_noted(head, judged)))
         ready.index.write_bytes(page_json(index.built()))
         return ready
+
+
+def _key(run: Found) -> Key:
+    """A report may be written after its results."""
+    return run.id, run.stamp, tuple(map(stamp_of, report_paths(run.path)))
 
 
 def _noted(head: Head, judged: Judged) -> Head:

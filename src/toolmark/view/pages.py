@@ -10,7 +10,7 @@ from toolmark.reports.html_file import page_script, page_style, policy_of, shell
 
 # In a file the name of the program is text; here it leads back to the list.
 _BRAND = b'<span class="brand">toolmark</span>'
-_HOME = b'<a class="brand" href="/">toolmark</a>'
+_HOME = b'<a class="brand" href="../">toolmark</a>'
 _TOP_BYTES = 1 << 17  # the bar stands in them, after style and title
 PLAIN = "default-src 'none'; base-uri 'none'; form-action 'none'"
 

@@ -84,11 +84,13 @@ class Handler(BaseHTTPRequestHandler):
             self._problem(Problem(400, "This is no address."))
             return
         if url.path == "/" and body is None and guard.opens(query.get("token", "")):
-            self._send(303, "text/plain", 0, {"Location": "/", "Set-Cookie": guard.cookie()})
+            self._send(
+                303, "text/plain", 0, {"Location": f"{guard.room}/", "Set-Cookie": guard.cookie()}
+            )
         elif not guard.knows(self.headers):
             self._problem(Problem(NO_TOKEN.status, NO_TOKEN.why))
         else:
-            self._answer(Asked(url.path, query, body))
+            self._answer(Asked(url.path.removeprefix(guard.room), query, body))
 
     def _answer(self, asked: Asked) -> None:
         match self.server.viewer.answer(asked):

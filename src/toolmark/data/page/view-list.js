@@ -41,7 +41,7 @@ class RunList {
 
   async follow() {
     for (;;) {
-      const text = document.hidden && this.text ? this.text : await ask("/runs");
+      const text = document.hidden && this.text ? this.text : await ask("runs");
       if (text !== this.text) {
         this.text = text;
         this.listing = JSON.parse(text);
@@ -97,7 +97,7 @@ class RunList {
     return make("tr", {},
       make("td", {}, run.finished ? this.choice(run) : null),
       make("td", {}, make("span", { class: `badge ${run.style}` }, `${SIGNS[run.style] ?? ""} ${run.word}`.trim())),
-      make("td", {}, make("a", { href: `/run/${run.id}`, id: `open-${run.id}` }, run.name)),
+      make("td", {}, make("a", { href: `run/${run.id}`, id: `open-${run.id}` }, run.name)),
       make("td", {}, run.model),
       make("td", { class: "right" }, run.samples === null ? "–" : run.samples.toLocaleString("en") + trials),
       make("td", { class: "right" }, threeDigits(f1)),
@@ -133,14 +133,14 @@ class RunList {
     this.compare.disabled = true;
     try {
       const body = JSON.stringify({ a, b, common });
-      let state = JSON.parse(await ask("/compare", { method: "POST", body, headers: { "Content-Type": "application/json" } }));
+      let state = JSON.parse(await ask("compare", { method: "POST", body, headers: { "Content-Type": "application/json" } }));
       while (state.word === "running") {
         await pause(400);
-        state = JSON.parse(await ask(`/compare/${state.id}/state`));
+        state = JSON.parse(await ask(`compare/${state.id}/state`));
       }
       if (state.word === "failed") throw new Error(state.message);
       this.say("");
-      location.assign(`/compare/${state.id}`);
+      location.assign(`compare/${state.id}`);
     } catch (error) {
       this.say(error.message, error.message.includes("--common") ? button("Compare the samples that are the same", () => this.start(true), { id: "common" }) : null);
     }
@@ -178,7 +178,7 @@ function trendFigure(name, runs) {
   drawing.setAttribute("aria-label", `${name} over ${plural(points.length, "run")}. The table below has the numbers.`);
   const last = points.at(-1).point;
   const rows = points.map(({ run, point, gate }) => make("tr", {},
-    make("th", { scope: "row" }, make("a", { href: `/run/${run.id}` }, run.name)),
+    make("th", { scope: "row" }, make("a", { href: `run/${run.id}` }, run.name)),
     make("td", { class: "right" }, threeDigits(point.value)), make("td", { class: "right" }, point.n.toLocaleString("en")),
     make("td", {}, point.low === null ? "–" : `${threeDigits(point.low)} to ${threeDigits(point.high)}`), make("td", {}, gate?.status ?? "")));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ["run", "value", "n", "95 % interval", "gate"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, rows));
@@ -215,7 +215,7 @@ function trendMark(x, y, style, title, id) {
   const mark = style === "bad" ? shape("rect", { x: x - 4, y: y - 4, width: 8, height: 8, class: "mark bad" })
     : shape("circle", { cx: x, cy: y, r: style === "good" ? 4 : 3.4, class: `mark ${style}` });
   mark.append(shape("title", {}, title));
-  mark.addEventListener("click", () => location.assign(`/run/${id}`));
+  mark.addEventListener("click", () => location.assign(`run/${id}`));
   return mark;
 }
 

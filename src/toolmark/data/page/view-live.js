@@ -88,7 +88,8 @@ class LiveRun {
     for (;;) {
       const piece = JSON.parse(await ask(`${this.run}/piece?from=${this.from}`));
       if (piece.became) {
-        location.replace(`/run/${piece.became}${location.hash}`);
+        await pause(EVERY); // its report is about to be written
+        location.replace(`${piece.became}${location.hash}`);
         return;
       }
       if (piece.start < this.from) {
@@ -123,7 +124,7 @@ class LiveRun {
   // How many trials an earlier run over the same dataset had.
   async earlier() {
     const dataset = this.pins.find(([name]) => name === "dataset_sha256")?.[1] ?? "";
-    const { runs } = JSON.parse(await ask("/runs"));
+    const { runs } = JSON.parse(await ask("../runs"));
     return runs.find((run) => run.trials && run.pins.dataset && dataset.startsWith(run.pins.dataset)) ?? null;
   }
 
