@@ -1,6 +1,7 @@
 """The viewer in a real browser, used as a person would."""
 
 import json
+import shutil
 
 import msgspec
 import pytest
@@ -14,15 +15,13 @@ from toolmark.core.trace import TraceEntry
 from toolmark.store.lines import encode_result
 
 SPACE = "\ue00d"
+TUNED = "deep/tuned.jsonl"
 EVIL = '<img src=x onerror="window.evil=1"></script><script>window.evil=2</script>\u202e\x1b[31m'
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    root = tmp_path_factory.mktemp("runs")
-    make_run(root / "base" / "results.jsonl", age=7200)
-    make_run(root / "tuned" / "results.jsonl", worse=5, age=3600)
-    return root
+def folder(two_runs):
+    return two_runs
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +56,7 @@ def id_of(browser, name):
 def test_the_list_shows_the_runs_and_the_token_is_gone(browser, address, folder):
     visit(browser, address)
     assert "token" not in browser.js("return location.href")
-    assert browser.texts("#runs tbody a") == ["tuned", "base"]
+    assert browser.texts("#runs tbody a") == [TUNED, "base"]
     assert [text[2:] for text in browser.texts("#runs tbody .badge")] == ["fail", "pass"]
     assert browser.texts("h1") == [f"2 runs in {folder.resolve()}"]
     report = json.loads((folder / "base" / "report.json").read_text("utf-8"))
@@ -74,7 +73,7 @@ def test_the_list_shows_the_runs_and_the_token_is_gone(browser, address, folder)
 def test_each_metric_has_its_trend_in_the_order_of_time(browser, address, folder):
     visit(browser, address)
     reports = [
-        json.loads((folder / run / "report.json").read_text("utf-8")) for run in ("base", "tuned")
+        json.loads((folder / run / "report.json").read_text("utf-8")) for run in ("base", "deep")
     ]
     valued = {
         name
@@ -91,7 +90,7 @@ def test_each_metric_has_its_trend_in_the_order_of_time(browser, address, folder
     values = [report["metrics"]["integration_f1_macro_lax"]["value"] for report in reports]
     assert rows == [
         ["base", pytest.approx(values[0], abs=6e-4), "pass"],
-        ["tuned", pytest.approx(values[1], abs=6e-4), "fail"],
+        [TUNED, pytest.approx(values[1], abs=6e-4), "fail"],
     ]
     marks = browser.js(
         "return [...document.querySelectorAll('#trend-integration_f1_macro_lax .mark')]"
@@ -104,13 +103,13 @@ def test_each_metric_has_its_trend_in_the_order_of_time(browser, address, folder
 
 def test_two_runs_are_compared_by_clicking(browser, address):
     visit(browser, address)
-    base, tuned = id_of(browser, "base"), id_of(browser, "tuned")
+    base, tuned = id_of(browser, "base"), id_of(browser, TUNED)
     assert browser.js("return document.getElementById('compare').disabled")
     browser.one(f"#pick-{tuned}").click()
     browser.one(f"#pick-{base}").click()
-    assert browser.texts("#picked") == ["Is B (base) worse than A (tuned)?"]
+    assert browser.texts("#picked") == ["Is B (base) worse than A (deep/tuned.jsonl)?"]
     browser.one("#swap").click()
-    assert browser.texts("#picked") == ["Is B (tuned) worse than A (base)?"]
+    assert browser.texts("#picked") == ["Is B (deep/tuned.jsonl) worse than A (base)?"]
     assert browser.texts(".side-mark") == ["B", "A"]
     browser.one("#compare").click()
     browser.wait("location.pathname.includes('/compare/')", 60)
@@ -173,6 +172,7 @@ def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_pa
         assert browser.texts("#sample h2") == [absent]
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
@@ -234,7 +234,7 @@ def test_the_keyboard_alone_is_enough(browser, address):
     assert browser.js("return document.activeElement.id") == "search"
     seen = []
     while len(seen) < 20 and not all(
-        f"pick-{id_of(browser, run)}" in seen for run in ("base", "tuned")
+        f"pick-{id_of(browser, run)}" in seen for run in ("base", TUNED)
     ):
         browser.type(TAB)
         seen.append(browser.js("return document.activeElement.id"))
@@ -247,6 +247,7 @@ def test_the_keyboard_alone_is_enough(browser, address):
     browser.wait("location.pathname.includes('/compare/')", 60)
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(browser, tmp_path):
     """As names of files, runs and samples, in prompts, answers, calls and results; finished or
     not."""
@@ -344,10 +345,7 @@ def test_a_page_from_elsewhere_learns_nothing(browser, address, tmp_path):
 def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
-    for name in ("base", "tuned"):
-        (root / name).mkdir(parents=True)
-        for file in ("results.jsonl", "report.json"):
-            (root / name / file).write_bytes((folder / name / file).read_bytes())
+    shutil.copytree(folder, root)
     journal, lines = begin_journal(
         root / "now" / "results.jsonl", folder / "base" / "results.jsonl"
     )

@@ -73,11 +73,8 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    root = tmp_path_factory.mktemp("runs")
-    make_run(root / "base" / "results.jsonl", age=7200)
-    make_run(root / "deep" / "er" / "tuned.jsonl", worse=5, age=3600)
-    return root
+def folder(two_runs):
+    return two_runs
 
 
 @pytest.fixture(scope="module")
@@ -262,8 +259,8 @@ def test_what_follows_a_refused_request_is_not_taken_for_another(client):
 
 def test_the_list_has_verdict_n_fingerprints_and_metrics(client, folder):
     runs = client.runs()
-    assert list(runs) == ["deep/er/tuned.jsonl", "base"]  # the latest first
-    base, tuned = runs["base"], runs["deep/er/tuned.jsonl"]
+    assert list(runs) == ["deep/tuned.jsonl", "base"]  # the latest first
+    base, tuned = runs["base"], runs["deep/tuned.jsonl"]
     report = json.loads((folder / "base" / "report.json").read_text("utf-8"))
     assert (base["word"], base["samples"], tuned["word"]) == (
         "pass",
@@ -311,7 +308,7 @@ def test_the_page_of_a_run_has_the_head_of_the_file(client, folder):
 def test_comparing_writes_the_page_of_both_sides_once(client, folder):
     before = sorted(folder.rglob("*"))
     runs = client.runs()
-    a, b = runs["base"]["id"], runs["deep/er/tuned.jsonl"]["id"]
+    a, b = runs["base"]["id"], runs["deep/tuned.jsonl"]["id"]
     state = client.compared(a, b)
     assert state["word"] == "done", state
     page = client.known(f"/compare/{state['id']}")
@@ -358,7 +355,7 @@ def test_a_report_of_another_run_and_a_broken_one_are_not_believed(folder, tmp_p
         (root / name / "results.jsonl").write_bytes(
             (folder / "base" / "results.jsonl").read_bytes()
         )
-        source = folder / "deep" / "er" / "report.json"
+        source = folder / "deep" / "report.json"
         (root / name / "report.json").write_bytes(source.read_bytes() if report else b"{")
     (root / "dataset.jsonl").write_text('{"prompt": "x", "metadata": {}}\n', "utf-8")
     with viewing(root, scratch) as server:

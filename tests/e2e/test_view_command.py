@@ -115,6 +115,7 @@ def reply(request) -> Answer:
     return Answer(body={"choices": [{"message": message, "finish_reason": "stop"}]}, before=0.15)
 
 
+@pytest.mark.slow
 def test_a_real_run_is_followed_from_its_first_trial_to_its_report(start, world, child_environment):
     (world.folder / "runs").mkdir()
     _, _, address = start("runs")
