@@ -1,6 +1,5 @@
-"""Makes the pictures of docs/page.md: a run over the bundled dataset from recorded answers, its
-page opened in chromium, two screenshots. `python docs/screenshots.py` in the checkout,
-after `make browser`."""
+"""Makes the pictures of docs/page.md and docs/view.md: runs over the bundled dataset from recorded
+answers, opened in chromium. `python docs/screenshots.py` in the checkout, after `make browser`."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
+from tests.browser.view_world import make_run, viewing
 
 from toolmark.cli import main
 
@@ -53,8 +53,26 @@ def take(folder: Path) -> None:
                 driver.execute_script("arguments[0].scrollIntoView({block: 'end'})", found)
                 ActionChains(driver).move_to_element(found).perform()
             driver.save_screenshot(str(IMAGES / f"{name}.png"))
+        take_view(driver, folder)
     finally:
         driver.quit()
+
+
+def take_view(driver: webdriver.Chrome, folder: Path) -> None:
+    """Four runs of growing skill, the first and the last of them chosen."""
+    (folder / "scratch").mkdir()
+    for number, worse in enumerate((4, 9, 20, 0)):
+        make_run(folder / "runs" / f"step-{number}" / "results.jsonl", worse=worse, age=-number)
+    with viewing(folder / "runs", folder / "scratch") as server:
+        driver.get(server.guard.address)
+        WebDriverWait(driver, 20).until(
+            lambda page: page.execute_script("return document.body.dataset.ready === 'yes'")
+        )
+        driver.execute_script("document.getElementById('title').textContent = '4 runs in runs'")
+        for at in (3, 0):
+            driver.find_elements("css selector", "#runs input[type=checkbox]")[at].click()
+        driver.execute_script("document.getElementById('title').textContent = '4 runs in runs'")
+        driver.save_screenshot(str(IMAGES / "view-list.png"))
 
 
 if __name__ == "__main__":

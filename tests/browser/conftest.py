@@ -134,6 +134,17 @@ Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a good run, `base`, and a later and worse one, `deep/tuned`."""
+    from tests.browser.view_world import make_run
+
+    root = tmp_path_factory.mktemp("runs")
+    make_run(root / "base" / "results.jsonl", age=7200)
+    make_run(root / "deep" / "tuned.jsonl", worse=5, age=3600)
+    return root
+
+
+@pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `toolmark run` writes for the bundled dataset and its recorded answers."""
     from toolmark.cli import main

@@ -18,6 +18,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "score": ("toolmark.cli.score", "score recorded answers or conversations again"),
         "show": ("toolmark.cli.show", "one conversation with its calls and its evidence"),
         "report": ("toolmark.cli.report", "a run as a page, JUnit, Markdown, CSV, Parquet"),
+        "view": ("toolmark.cli.view", "a folder of runs in a browser: trend, compare, live"),
     },
     "scale": {
         "merge": ("toolmark.cli.merge", "the shards of a run become the whole"),

@@ -9,6 +9,7 @@ import msgspec
 
 from toolmark.api import summarize_results
 from toolmark.comparing.opening import REPORT, file_of, is_report
+from toolmark.core.belonging import differing_fingerprint
 from toolmark.core.jsontext import NotJson, parse_json
 from toolmark.core.report import Report
 from toolmark.core.results import Result
@@ -18,6 +19,7 @@ from toolmark.errors import BadInput, UsageError
 from toolmark.reports.finished import Finished
 from toolmark.running.conflicts import located
 from toolmark.running.evaluate import cross_scorer
+from toolmark.shards.files import report_beside
 from toolmark.store.jsonl import LINE_DEPTH, open_input
 from toolmark.store.lines import numbered_results, read_results
 from toolmark.store.problems import typed_problem
@@ -32,11 +34,11 @@ def open_finished(
         if report is not None:
             raise UsageError(f"--report: {path} is a report already: give one of them")
         return Finished(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
-    beside = path.with_name(REPORT)
-    if report is None and beside.is_file():
-        report = beside
     if report is None:
-        found = _summarised(path)
+        beside = (report_beside(path), path.with_name(REPORT))
+        report = next((one for one in beside if one.is_file()), None)
+    if report is None:
+        found = summarised(path)
     else:
         found = read_report(report)
         _check_same_run(path, report, found)
@@ -48,7 +50,7 @@ def open_finished(
     )
 
 
-def _summarised(path: Path) -> Report:
+def summarised(path: Path) -> Report:
     """By the scores that the lines have. Their metadata decide who is counted for what, and
     anybody may have edited them."""
     line = 0
@@ -88,11 +90,9 @@ def _check_same_run(results: Path, path: Path, report: Report) -> None:
     trials, of_report = 0, report.header
     for result in read_results(results):
         trials += 1
-        of_line = result.fingerprints
-        for name in ("dataset_sha256", "model_fingerprint", "runner_fingerprint"):
-            known = getattr(of_report, name)
-            if known is not None and getattr(of_line, name) not in (None, known):
-                raise _other_run(results, path, f"{name} differs")
+        differs = differing_fingerprint(of_report, result.fingerprints)
+        if differs is not None:
+            raise _other_run(results, path, f"{differs} differs")
     if trials != report.counts.trials:
         raise _other_run(
             results, path, f"{trials} trials, the report counts {report.counts.trials}"

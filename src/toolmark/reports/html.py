@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 import msgspec
@@ -13,7 +13,7 @@ from toolmark.core.chance import ChanceSample, CrossScore
 from toolmark.core.failing import failing_rows
 from toolmark.core.jsontext import Json
 from toolmark.core.metrics import Subset
-from toolmark.core.report import Report
+from toolmark.core.report import Number, Report
 from toolmark.core.results import ByteRange, Result
 from toolmark.core.scores import Scores
 from toolmark.core.summary import DEFAULT_SEED
@@ -137,15 +137,8 @@ class Survey:
     def fails(self) -> dict[int, tuple[str, ...]]:
         """By the place of a sample in its dataset: the gates that it falls short of."""
         if self._fails is None:
-            found: dict[int, list[str]] = {}
-            rules = self._report.header.gates
-            samples = self._trials.samples()
-            whole = Subset(samples, range(len(samples)), self._seed)
-            for name, rows in failing_rows(whole, {name: one.bound for name, one in rules.items()}):
-                if name in rules:
-                    for row in rows:
-                        found.setdefault(samples.index_at(row), []).append(name)
-            self._fails = {place: tuple(names) for place, names in found.items()}
+            bounds = {name: rule.bound for name, rule in self._report.header.gates.items()}
+            self._fails = falling_short(self._trials, bounds, self._seed)
         return self._fails
 
     def choice(self) -> Choice:
@@ -166,6 +159,20 @@ class Survey:
             pairs = self._chance.pairs(self._cross_score)
             chance = Counter(bin_of(pair.chance) for pair in pairs)
         return Distribution(_shares(self._own), None if chance is None else _shares(chance))
+
+
+def falling_short(
+    trials: Trials, bounds: Mapping[str, Number], seed: int
+) -> dict[int, tuple[str, ...]]:
+    """By the place of a sample in its dataset: the gates, out of these, that it falls short of."""
+    found: dict[int, list[str]] = {}
+    samples = trials.samples()
+    whole = Subset(samples, range(len(samples)), seed)
+    for name, rows in failing_rows(whole, bounds):
+        if name in bounds:
+            for row in rows:
+                found.setdefault(samples.index_at(row), []).append(name)
+    return {place: tuple(names) for place, names in found.items()}
 
 
 def bin_of(f1: float) -> int:

@@ -13,6 +13,7 @@ import msgspec
 
 from toolmark.reports.html_index import Index
 from toolmark.reports.html_records import Head
+from toolmark.reports.neutral import one_line
 from toolmark.resources import data_path
 
 CHUNK_BYTES = 250_000
@@ -45,24 +46,33 @@ def page_json(value: Any) -> bytes:
     return data
 
 
-def page_style() -> str:
-    return _joined(STYLES)
+def page_style(*more: str) -> str:
+    return _joined((*STYLES, *more))
 
 
-def page_script(start: str = START) -> str:
-    """The whole program: one function, so that nothing of it is global. `start` is the file that
-    says where samples come from, and begins."""
-    return f'(() => {{\n"use strict";\n{_joined((*SCRIPTS, start))}}})();\n'
+def page_script(*start: str) -> str:
+    """The whole program: one function, so that nothing of it is global. `start` are the files that
+    say where samples come from, and begin; none: the page is a file."""
+    return f'(() => {{\n"use strict";\n{_joined((*SCRIPTS, *(start or (START,))))}}})();\n'
 
 
-def shell(*, title: str, style: str, script: str) -> tuple[str, str, str]:
-    """The page before the head's data, between them and the samples, and after those."""
-    policy = (
+def policy_of(style: str, script: str, *, connects: bool = False) -> str:
+    """What the browser may do: run this script and show this style, and nothing else. `connects`:
+    the script may ask the server that it came from."""
+    return (
         f"default-src 'none'; style-src {_hash_of(style)}; script-src {_hash_of(script)}; "
-        "base-uri 'none'; form-action 'none'"
+        + ("connect-src 'self'; " if connects else "")
+        + "base-uri 'none'; form-action 'none'"
     )
-    page = data_path("page", "page.html").read_text("utf-8")
-    fills = {"title": _text(title), "policy": policy, "style": style, "script": script}
+
+
+def shell(
+    *, title: str, style: str, script: str, connects: bool = False, template: str = "page.html"
+) -> tuple[str, str, str]:
+    """The page before the head's data, between them and the samples, and after those."""
+    page = data_path("page", template).read_text("utf-8")
+    policy = policy_of(style, script, connects=connects)
+    fills = {"title": _text(one_line(title)), "policy": policy, "style": style, "script": script}
     for name, fill in fills.items():
         page = page.replace(f"<!--{name}-->", fill)
     first, middle, last = page.split("<!--data-->")

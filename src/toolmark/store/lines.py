@@ -12,7 +12,7 @@ import msgspec
 from toolmark.core.jsontext import Json, NotJson, well_formed
 from toolmark.core.results import Result
 from toolmark.errors import BadInput, UsageError
-from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
+from toolmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
 from toolmark.store.problems import typed_problem
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -67,6 +67,29 @@ def read_results(path: Path) -> Iterator[Result]:
 
 def numbered_results(path: Path) -> Iterator[tuple[int, Result]]:
     """The same, each with the number of its line."""
+    return ((line.number, result) for line, result in _lines_and_results(path))
+
+
+def placed_results(path: Path) -> Iterator[tuple[int, Result]]:
+    """The same, each with the byte at which its line begins: `result_at` takes it."""
+    return ((line.offset, result) for line, result in _lines_and_results(path))
+
+
+def result_at(path: Path, offset: int) -> Result:
+    """The line that begins at this byte; BadInput if none does."""
+    with open_input(path) as stream:
+        stream.seek(max(0, offset - 1))
+        begins = offset == 0 or stream.read(1) == b"\n"
+        line = Line(1, offset, stream.readline())
+    try:
+        if not begins:
+            raise NotJson("no line begins here")
+        return decode_result(line.json)
+    except NotJson as error:
+        raise BadInput(f"{path}: byte {offset}: {error}") from None
+
+
+def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:
     with open_input(path) as stream:
         for line in lines_of(stream, str(path)):
             if is_blank(line.data):
@@ -75,7 +98,7 @@ def numbered_results(path: Path) -> Iterator[tuple[int, Result]]:
                 result = decode_result(line.json)
             except NotJson as error:
                 raise BadInput(f"{path}:{line.number}: {error}") from None
-            yield line.number, result
+            yield line, result
 
 
 def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:

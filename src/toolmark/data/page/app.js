@@ -14,19 +14,23 @@ class Page {
     this.head = head;
     this.index = null;
     this.row = null;
-    this.theme();
+    theme();
   }
 
   overview() {
+    this.top(() => showOverview(byId("overview"), this.head, (pick) => this.pick(pick)));
+  }
+
+  top(show) {
     byId("title").replaceChildren(visible(this.head.title));
     badge(byId("badge"), this.head);
-    showOverview(byId("overview"), this.head, (pick) => this.pick(pick));
+    show();
     this.view(new URLSearchParams(location.hash.slice(1)).has("s") ? "samples" : "overview");
   }
 
   samples(index) {
     this.index = index;
-    byId("to-samples").textContent = `Samples (${index.ids.length.toLocaleString("en")})`;
+    this.count();
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
@@ -41,6 +45,20 @@ class Page {
     document.body.dataset.ready = "yes";
   }
 
+  // There are more rows than before: a run goes on.
+  renew(index) {
+    this.index = index;
+    this.count();
+    this.filters.renew(index);
+    this.list.index = index;
+    this.refresh(true);
+    if (this.row === null && new URLSearchParams(location.hash.slice(1)).has("s")) this.follow();
+  }
+
+  count() {
+    byId("to-samples").textContent = `Samples (${this.index.ids.length.toLocaleString("en")})`;
+  }
+
   // What the address asks for: #view=samples, #q=…&kind=…, #s=ID&t=0
   follow() {
     const asked = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
@@ -50,7 +68,7 @@ class Page {
     this.refresh();
     const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
     this.view(samples ? "samples" : "overview");
-    if (id !== undefined && this.row === null) this.empty(`This page has no sample ${id}, trial ${trial ?? 0}.`);
+    if (id !== undefined && this.row === null) this.showUnlisted(id, Number(trial ?? 0));
     else this.show();
   }
 
@@ -60,14 +78,14 @@ class Page {
     return row < 0 ? null : row;
   }
 
-  refresh() {
+  refresh(keep = false) {
     const rows = this.filters.rows();
     byId("found").textContent = rows.length === this.index.ids.length
       ? plural(rows.length, "trial") : `${rows.length.toLocaleString("en")} of ${plural(this.index.ids.length, "trial")}`;
     byId("list").hidden = rows.length === 0;
     byId("none").hidden = rows.length > 0;
     byId("none").textContent = this.index.ids.length ? "Nothing fits these filters." : "This run has no trials to show.";
-    this.list.show(rows, this.row);
+    this.list.show(rows, this.row, keep);
   }
 
   open(row) {
@@ -82,8 +100,12 @@ class Page {
       return;
     }
     const row = this.row;
-    const sample = await this.source.sample(row);
+    const sample = await this.source.sample(row).catch((error) => error);
     if (row !== this.row) return;
+    if (sample instanceof Error) {
+      this.empty(sample.message);
+      return;
+    }
     const about = {
       id: this.index.ids[row], trial: this.index.trials[row], fails: this.list.names("fails", row),
       failsLabel: this.list.label("fails"), gained: this.list.names("gained", row),
@@ -94,6 +116,18 @@ class Page {
       this.empty(`${id} is only listed here, to keep the file small. See it with: toolmark show RESULTS ${id}`);
       return;
     }
+    this.fill(sample, about);
+  }
+
+  // A source may know samples that its index does not list.
+  async showUnlisted(id, trial) {
+    const absent = `This page has no sample ${id}, trial ${trial}.`;
+    const sample = this.source.named ? await this.source.named(id, trial).catch(() => null) : null;
+    if (sample === null) this.empty(absent);
+    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], kinds: ["not in the list"] });
+  }
+
+  fill(sample, about) {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
@@ -138,18 +172,18 @@ class Page {
       this.list.move(event.key === "j" ? 1 : -1);
     }
   }
+}
 
-  theme() {
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const root = document.documentElement;
-    const toggle = byId("theme");
-    const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-    const say = () => toggle.setAttribute("aria-pressed", String(isDark()));
-    toggle.addEventListener("click", () => {
-      root.dataset.theme = isDark() ? "light" : "dark";
-      say();
-    });
-    dark.addEventListener("change", say);
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const toggle = byId("theme");
+  const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const say = () => toggle.setAttribute("aria-pressed", String(isDark()));
+  toggle.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
     say();
-  }
+  });
+  dark.addEventListener("change", say);
+  say();
 }

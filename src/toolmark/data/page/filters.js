@@ -6,22 +6,33 @@ const ORDERS = {
 
 class Filters {
   constructor(form, index, changed) {
-    this.index = index;
+    this.form = form;
     this.changed = changed;
-    this.texts = null;
-    const telling = index.facets.filter((facet) => facet.sets.length > 1);
-    this.members = new Map(telling.map((facet) => [facet.key, membersOf(facet)]));
     this.search = make("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
     this.search.addEventListener("input", () => this.later());
+    form.replaceChildren(labelled("search ids, prompts, answers  ( / )", this.search, "wide"));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    this.selects = new Map();
+    this.renew(index);
+  }
+
+  // Also where rows came in while somebody chooses: what was chosen and typed stays.
+  renew(index) {
+    this.index = index;
+    this.texts = null;
+    if (this.form.querySelector("select:focus")) return;
+    const values = this.order ? this.values() : null;
+    const telling = index.facets.filter((facet) => facet.sets.length > 1);
+    this.members = new Map(telling.map((facet) => [facet.key, membersOf(facet)]));
     const twoSides = index.numbers[0]?.label === "F1 A";
     const orders = Object.entries(ORDERS).filter(([name]) => name === "" || name === "fails" || (name === "drop") === twoSides);
     this.order = selectOf("order", index.numbers.length ? orders : orders.slice(0, 2), () => this.changed());
     this.selects = new Map(telling.map((facet) => [facet.key, this.facetSelect(facet)]));
     const fields = [...this.selects].map(([key, select]) =>
       labelled(index.facets.find((facet) => facet.key === key).label, select));
-    form.replaceChildren(
-      labelled("search ids, prompts, answers  ( / )", this.search, "wide"), ...fields, labelled("order", this.order));
-    form.addEventListener("submit", (event) => event.preventDefault());
+    while (this.form.children.length > 1) this.form.lastChild.remove();
+    this.form.append(...fields, labelled("order", this.order));
+    if (values) this.set({ ...values, q: this.search.value });
   }
 
   facetSelect(facet) {

@@ -18,14 +18,16 @@ class SampleList {
     new ResizeObserver(() => this.draw()).observe(box);
   }
 
-  show(rows, selected) {
+  show(rows, selected, keep = false) {
     this.rows = rows;
     this.drawn.clear();
     this.space.replaceChildren();
     this.current = selected === null ? -1 : rows.indexOf(selected);
     this.space.style.height = `${rows.length * ROW}px`;
-    if (this.current >= 0) this.reveal();
-    else this.box.scrollTop = 0;
+    if (!keep) {
+      if (this.current >= 0) this.reveal();
+      else this.box.scrollTop = 0;
+    }
     this.draw();
   }
 

@@ -19,7 +19,7 @@ function showOverview(root, head, pick) {
     make("div", { class: "plots" }, head.plots.map((plot) => plotFigure(plot, pick))),
     ...head.tables.filter((table) => table.folded && table.rows.length).map((table) => tableOf(table, pick)),
     pinsOf(head),
-    make("p", { class: "made quiet" }, `Written by ${head.made_by}. This file asks the network for nothing.`),
+    make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),
   );
 }
 
