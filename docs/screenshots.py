@@ -63,6 +63,7 @@ def take_view(driver: webdriver.Chrome, folder: Path) -> None:
     (folder / "scratch").mkdir()
     for number, worse in enumerate((4, 9, 20, 0)):
         make_run(folder / "runs" / f"step-{number}" / "results.jsonl", worse=worse, age=-number)
+    driver.set_window_size(1200, 1000)
     with viewing(folder / "runs", folder / "scratch") as server:
         driver.get(server.guard.address)
         WebDriverWait(driver, 20).until(

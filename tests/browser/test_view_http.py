@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,7 @@ class Client:
     def compared(self, a, b, **more):
         state = json.loads(self.post({"a": a, "b": b, **more}).text)
         while state["word"] == "running":
+            time.sleep(0.05)
             state = self.json(f"/compare/{state['id']}/state")
         return state
 
@@ -364,6 +366,48 @@ def test_a_report_of_another_run_and_a_broken_one_are_not_believed(folder, tmp_p
         assert all(run["word"] == "no report" and not run["metrics"] for run in runs.values())
         assert "another run (model_fingerprint)" in runs["other"]["reason"]
         assert "report.json: not JSON" in runs["broken"]["reason"]
+
+
+def test_a_report_of_its_own_name_goes_with_each_file(folder, tmp_path):
+    root, scratch = tmp_path / "runs", tmp_path / "s"
+    scratch.mkdir()
+    root.mkdir()
+    for name, source in (("a", "base/results.jsonl"), ("b", "deep/tuned.jsonl")):
+        (root / f"{name}.jsonl").write_bytes((folder / source).read_bytes())
+        report = (folder / source).with_name("report.json")
+        (root / f"{name}.json").write_bytes(report.read_bytes())
+    with viewing(root, scratch) as server:
+        client = Client(server)
+        runs = client.runs()
+        assert {name: run["word"] for name, run in runs.items()} == {
+            "a.jsonl": "pass",
+            "b.jsonl": "fail",
+        }
+        for run in runs.values():
+            assert client.json(f"/run/{run['id']}/verdict")["word"] == run["word"]
+            head = client.json(f"/run/{run['id']}/head")
+            assert (head["word"], head["warnings"]) == (run["word"], [])
+
+
+def test_the_verdict_is_the_head_without_what_needs_all_lines(client):
+    run = client.runs()["base"]["id"]
+    verdict, head = client.json(f"/run/{run}/verdict"), client.json(f"/run/{run}/head")
+    assert head["plots"][0]["id"] == "f1"
+    assert {**head, "plots": head["plots"][1:]} == verdict
+
+
+def test_results_that_cannot_be_read_say_where_and_why(folder, tmp_path):
+    root, scratch = tmp_path / "runs", tmp_path / "s"
+    scratch.mkdir()
+    root.mkdir()
+    lines = (folder / "base" / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (root / "results.jsonl").write_bytes(lines[0] + b"{broken\n" + lines[1])
+    with viewing(root, scratch) as server:
+        client = Client(server)
+        [run] = client.runs().values()
+        answer = client.known(f"/run/{run['id']}/index")
+        assert answer.status == 422
+        assert "results.jsonl:2: " in answer.text
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path):

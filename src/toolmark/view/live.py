@@ -17,7 +17,7 @@ from toolmark.reports.html import falling_short
 from toolmark.reports.html_index import Index, IndexBuilder, Row, row_of
 from toolmark.reports.neutral import one_line
 from toolmark.store.journal_head import MAGIC
-from toolmark.store.jsonl import object_of, open_input
+from toolmark.store.jsonl import object_of
 from toolmark.store.lines import decode_result
 
 PIECE_BYTES = 4 << 20
@@ -38,7 +38,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> Piece:
     """`bounds`: of the gates by which samples are marked as falling short."""
-    with open_input(journal) as stream:
+    with journal.open("rb") as stream:
         size = stream.seek(0, 2)
         written = time.time() - journal.stat().st_mtime
         stream.seek(max(0, asked - 1))

@@ -92,6 +92,8 @@ class Viewer:
                 return NOT_HERE
             except ToolmarkError as error:
                 return Problem(422, str(error))
+            except OSError as error:  # a file that went away, or may not be read
+                return Problem(422, error.strerror or str(error))
         return NOT_HERE
 
     def _list_page(self, _asked: Asked) -> Answer:
@@ -135,11 +137,11 @@ class Viewer:
             return NOT_HERE
         try:
             run = self._catalogue.find(number)
-        except NoSuchRun:
+            if run.finished:
+                return NOT_HERE
+            return Json(page_json(read_piece(run.path, int(start), self._doing.bounds)))
+        except (NoSuchRun, FileNotFoundError):
             return Json(page_json({"became": self._catalogue.successor(number).id}))
-        if run.finished:
-            return NOT_HERE
-        return Json(page_json(read_piece(run.path, int(start), self._doing.bounds)))
 
     def _compare(self, asked: Asked) -> Answer:
         try:

@@ -83,7 +83,7 @@ class RunList {
   }
 
   rows(runs) {
-    const names = ["compare", "verdict", "run", "model", "samples", "F1 lax", "last written", "fingerprints", "why"];
+    const names = ["compare", "verdict", "run", "model", "samples", "F1 lax", "last written", "fingerprints"];
     const right = new Set([4, 5]);
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" },
       make("table", {},
@@ -97,13 +97,12 @@ class RunList {
     return make("tr", {},
       make("td", {}, run.finished ? this.choice(run) : null),
       make("td", {}, make("span", { class: `badge ${run.style}` }, `${SIGNS[run.style] ?? ""} ${run.word}`.trim())),
-      make("td", {}, make("a", { href: `run/${run.id}`, id: `open-${run.id}` }, run.name)),
+      make("td", {}, make("a", { href: `run/${run.id}`, id: `open-${run.id}` }, run.name), make("p", { class: "why" }, run.reason)),
       make("td", {}, run.model),
       make("td", { class: "right" }, run.samples === null ? "–" : run.samples.toLocaleString("en") + trials),
       make("td", { class: "right" }, threeDigits(f1)),
       make("td", { class: "date" }, shownDate(run.written)),
-      make("td", { class: "pin-cell" }, Object.entries(run.pins).map(([name, pin]) => make("span", { class: "pin" }, `${name} `, make("code", {}, pin)))),
-      make("td", { class: "why" }, run.reason));
+      make("td", { class: "pin-cell" }, Object.entries(run.pins).map(([name, pin]) => make("span", { class: "pin" }, `${name} `, make("code", {}, pin)))));
   }
 
   choice(run) {
