@@ -106,7 +106,7 @@ def _sha256_of(lines: list[bytes]) -> str:
 def _files_below(folder: Path) -> list[Path]:
     if not folder.exists():
         raise BadInput(
-            f"{folder}: no such fixture folder; make it, or name another with --fixtures"
+            f"{folder}: no such fixture folder; make it, or name another"
         )
     if not folder.is_dir():
         raise BadInput(f"{folder}: not a folder; fixtures are the .jsonl files below one folder")
