@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_STDERR = 2000  # characters of what the server complained about
 LISTED_PAGES = 100  # of tools; a server that pages for ever must not hold us
-# Servers print all kinds of things; the SDK would print a traceback for each line that is no message.
+# Servers print all kinds of things; the SDK would log a traceback for each line of them.
 _QUIET = logging.NullHandler()
 
 

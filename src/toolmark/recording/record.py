@@ -162,7 +162,8 @@ def record(
     lost: list[str] = []
     missing: dict[str, NotCalled] = {}
     try:
-        for seen, outcome in enumerate(_asked(planned, recorder), start=1):
+        for outcome in _asked(planned, recorder):
+            seen += 1
             match outcome:
                 case Called():
                     pass
@@ -277,7 +278,7 @@ def _remarks(
         copy = f"{keeping.out_dataset} has the same" if keeping.out_dataset else WITHOUT_COPY
         yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
         if keeping.plain_results:
-            yield "results and report of this run hold them as they are; --redact-pii leaves them out"
+            yield "results and report of the run hold them as they are; --redact-pii leaves them out"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)
