@@ -278,7 +278,7 @@ def _remarks(
         copy = f"{keeping.out_dataset} has the same" if keeping.out_dataset else WITHOUT_COPY
         yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
         if keeping.plain_results:
-            yield "results and report of the run hold them as they are; --redact-pii leaves them out"
+            yield "results and report of the run hold them as they are; --redact-pii takes them out"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)

@@ -30,7 +30,7 @@ class Page {
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
-    this.filters = new Filters(byId("filters"), index, () => {
+    this.filters = new Filters(byId("filters"), index, this.head.kind !== "run", () => {
       this.refresh();
       this.remember();
     });
