@@ -66,8 +66,8 @@ def test_an_exported_log_brings_its_tools_along(toolmark, tmp_path):
     tools = [{"name": "weather", "description": "Weather.", "parameters": schema}]
     (tmp_path / "talks.jsonl").write_text(json.dumps({**TALK, "tools": tools}) + "\n", "utf-8")
     toolmark("dataset", "import", "talks.jsonl", "--out", "data.jsonl")
-    toolmark("score", "data.answers.jsonl", "--in", "data.jsonl", "--registry", "data.tools.json",
-             "--out", "results.jsonl")  # fmt: skip
+    toolmark("run", "--in", "data.jsonl", "--registry", "data.tools.json", "--fixtures",
+             "data.fixtures", "--model", "data.answers.jsonl", "--out", "results.jsonl")  # fmt: skip
     export = ("dataset", "export", "results.jsonl", "--registry", "data.tools.json", "--out")
     for name in ("run.eval", "run.json"):
         assert toolmark(*export, name).returncode == 0

@@ -80,16 +80,19 @@ def export_inspect(
 ) -> int:
     """Writes the log, an archive if `out` ends with `.eval`; gives the number of trials. The log
     has the specs of `registry` if the results were made with it; where somebody `named` it, they
-    have to be."""
+    must not have been made with another."""
     means = Means()
     for result in read_results(source):
         means.add(result)
     if not means.trials:
         raise BadInput(f"{source}: holds no result to export")
-    if registry is not None and means.registries == {registry.sha256}:
-        means.tools = [spec.function for spec in registry.specs]
-    elif named is not None:
-        raise UsageError(f"--registry {named}: these are not the tools of {source}")
+    if registry is not None:
+        # Scored conversations do not say which tools they were made with.
+        fitting = {registry.sha256} if named is None else {registry.sha256, None}
+        if means.registries <= fitting:
+            means.tools = [spec.function for spec in registry.specs]
+        elif named is not None:
+            raise UsageError(f"--registry {named}: these are not the tools of {source}")
     with atomic_writer(out) as target:
         if out.suffix == ".eval":
             _write_archive(target, source, means)
