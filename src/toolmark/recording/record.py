@@ -21,18 +21,20 @@ from toolmark.errors import BadInput
 from toolmark.recording.calls import PlannedCall
 from toolmark.recording.dataset_copy import items_for_copy, with_surrogates, write_copy
 from toolmark.recording.folder import (
+    PINS,
     REGISTRY,
+    SURROGATES,
     Entry,
     file_of,
     open_fixtures,
     read_specs,
-    read_surrogates,
+    read_texts,
     write_entries,
     write_specs,
-    write_surrogates,
+    write_texts,
 )
 from toolmark.recording.live import LiveTools, Lost
-from toolmark.recording.pins import Pin, Pins
+from toolmark.recording.pins import Pin, Pins, read_pin
 from toolmark.recording.recorder import AsWritten, Called, Mode, NotCalled, Recorder, Replayed
 from toolmark.recording.secrets import SecretFilter
 from toolmark.recording.source import LiveSource
@@ -205,7 +207,7 @@ def _asked(
 def as_written(keeping: Keeping) -> AsWritten:
     """The key under which a call would stand in the folder."""
     secrets = SecretFilter(keeping.secrets)
-    surrogates = Surrogates(key=keeping.pii_key, made=read_surrogates(keeping.folder))
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
 
     def key_of(arguments: dict[str, Json]) -> dict[str, Json]:
         key: dict[str, Json] = secrets.json(arguments)
@@ -223,7 +225,7 @@ class Settling:
 
     def __init__(self, keeping: Keeping) -> None:
         self._error_text = keeping.error_text
-        self.pins = Pins(keeping.pins)
+        self.pins = Pins(keeping.pins, map(read_pin, read_texts(keeping.folder, PINS)))
         self.secrets = SecretFilter(keeping.secrets)
 
     def answer(self, name: str, result: Json) -> Json:
@@ -244,7 +246,7 @@ def keep(
     secrets = settling.secrets
     entries = [settling.entry(entry) for entry in recorder.entries()]
     items = [secrets.json(item) for item in items_for_copy(keeping.dataset)] if copied else []
-    surrogates = Surrogates(key=keeping.pii_key, made=read_surrogates(keeping.folder))
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
     if keeping.pii == "surrogate":
         for value in (*items, *(value for entry in entries for value in (entry.key, entry.result))):
             surrogates.learn(value)
@@ -259,7 +261,9 @@ def keep(
     written = write_entries(keeping.folder, entries, begun.registry)
     write_specs(keeping.registry_file, begun.specs)
     if surrogates.replaced:
-        write_surrogates(keeping.folder, surrogates.made)
+        write_texts(keeping.folder, SURROGATES, surrogates.made)
+    if keeping.pins:
+        write_texts(keeping.folder, PINS, settling.pins.written)
     if copied is not None:
         write_copy(copied, keeping.dataset, items)
     remarks = _remarks(entries, settling, surrogates, keeping)
