@@ -293,3 +293,16 @@ WEATHER = {
     "type": "function",
     "function": {"name": "weather", "arguments": '{"city": "Ulm"}'},
 }
+
+
+def test_on_a_narrow_screen_the_list_stays_short_and_a_link_leads_to_its_sample(browser, demo_page):
+    browser.driver.set_window_size(520, 860)
+    try:
+        browser.open(demo_page, GROUNDED)
+        browser.wait("document.querySelector('#sample h2')")
+        assert browser.js("return document.getElementById('list').clientHeight") == 320
+        assert browser.js("return document.querySelectorAll('.row').length") < 30
+        top = "return document.getElementById('sample').getBoundingClientRect().top"
+        assert browser.js(top) < 100
+    finally:
+        browser.driver.set_window_size(1280, 860)

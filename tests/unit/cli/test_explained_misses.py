@@ -12,6 +12,6 @@ def test_a_call_that_was_missed_again_and_again_is_explained_once(tmp_path):
     line = {"name": "web.search", "key": {"q": "rope"}, "result": {"count": 1}}
     (tmp_path / "web.search.jsonl").write_text(json.dumps(line) + "\n")
     keys = ["same", "same", "same", "other"]
-    results = numbered(make_result(trace=[missed_call(key={"q": key})]) for key in keys)
+    results = numbered(make_result(trace=[missed_call(key={"q": key})], misses=1) for key in keys)
     texts = explained_misses(report_of(results), Places(fixtures=str(tmp_path)))
     assert ["same" in text for text in texts] == [True, False]

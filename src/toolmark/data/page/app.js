@@ -34,7 +34,7 @@ class Page {
       this.refresh();
       this.remember();
     });
-    this.list = new SampleList(byId("list"), index, (row) => this.open(row));
+    this.list = new SampleList(byId("list"), index, (row, clicked) => this.open(row, clicked));
     addEventListener("hashchange", () => this.follow());
     addEventListener("keydown", (event) => this.key(event));
     this.follow();
@@ -51,7 +51,7 @@ class Page {
     const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
     this.view(samples ? "samples" : "overview");
     if (id !== undefined && this.row === null) this.empty(`This page has no sample ${id}, trial ${trial ?? 0}.`);
-    else this.show();
+    else this.show(true);
   }
 
   find(id, trial) {
@@ -70,13 +70,14 @@ class Page {
     this.list.show(rows, this.row);
   }
 
-  open(row) {
+  open(row, clicked) {
     this.row = row;
     this.remember();
-    this.show();
+    this.show(clicked);
   }
 
-  async show() {
+  // `wanted`: somebody pointed at it. On a narrow screen it stands below the list.
+  async show(wanted) {
     if (this.row === null) {
       this.empty(this.index.ids.length ? "Choose a sample: its conversation appears here." : "Nothing to show.");
       return;
@@ -97,6 +98,7 @@ class Page {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
+    if (wanted && matchMedia("(max-width: 860px)").matches) byId("sample").scrollIntoView();
   }
 
   empty(text) {
