@@ -52,6 +52,16 @@ def test_what_is_exported_is_imported_again(make, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", sorted(DATASET_EXPORTS))
+def test_results_are_not_taken_for_a_dataset(tmp_path, name):
+    source, out = tmp_path / "results.jsonl", tmp_path / "out"
+    line = {"prompt": "x", "metadata": {}, "model_output": "y", "tool_trace": [], "scores": None}
+    source.write_text(json.dumps(line) + "\n")
+    with pytest.raises(BadInput, match="these are results, not a dataset; `toolmark report"):
+        export(name, source, out)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", sorted(DATASET_EXPORTS))
 def test_a_generated_dataset_goes_there_and_back_in_the_same_bytes(make, tmp_path, name):
     source = tmp_path / "made.jsonl"
     generate(40, 3, out=source, fixtures=tmp_path / "of-source")
