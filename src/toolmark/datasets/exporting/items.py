@@ -57,7 +57,7 @@ def _items(source: Path) -> Iterator[Item]:
     open_dataset(source).close()  # every problem of the file, before anything is written
     with open_input(source) as stream:
         for _, item in located_items(stream, str(source)):
-            if _OF_RESULTS <= item.keys():
+            if item.keys() >= _OF_RESULTS:
                 raise BadInput(
                     f"{source}: these are results, not a dataset; `toolmark report {source} -o"
                     " FILE` writes tables of them, and a log of Inspect ends with .eval"
