@@ -28,3 +28,8 @@ def sleeps() -> None:
 
 def odd() -> object:
     return object()
+
+
+def account(name: str) -> dict[str, str]:
+    """What is kept of a person."""
+    return {"mail": f"{name}@acme.com", "password": "open-sesame-77", "phrase": "the lamp is lit"}

@@ -5,6 +5,8 @@ import json
 import pytest
 from tests.browser.conftest import DOWN, END, ENTER, TAB
 
+from toolmark.cli import main
+
 GROUNDED = "s=search-gemma-01&t=0"
 
 
@@ -264,3 +266,43 @@ def test_axe_finds_nothing_serious(browser, demo_page, theme, view):
     if view == GROUNDED:
         browser.js("document.querySelector('mark.value').focus()")
     assert browser.violations() == []
+
+
+def test_a_long_system_message_is_folded_and_unexpected_calls_are_no_fault(browser, tmp_path):
+    talk = {
+        "id": "policy-1",
+        "messages": [
+            {"role": "system", "content": "Be kind. " * 200},
+            {"role": "user", "content": "How warm is Ulm?"},
+            {"role": "assistant", "content": None, "tool_calls": [WEATHER]},
+            {"role": "tool", "tool_call_id": "a", "content": '{"temp_c": 19}'},
+            {"role": "assistant", "content": "It is 19 degrees."},
+        ],
+    }
+    source, scored = tmp_path / "talks.jsonl", tmp_path / "results.jsonl"
+    source.write_text(json.dumps(talk) + "\n", "utf-8")
+    main(["score", str(source), "--out", str(scored), "--quiet"])
+    main(["report", str(scored), "--html", str(tmp_path / "page.html")])
+    browser.open(tmp_path / "page.html", "s=policy-1&t=0")
+    assert browser.texts("#sample .message.system summary") == ["1,800 characters"]
+    assert browser.texts("#sample .differences") == []
+
+
+WEATHER = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "weather", "arguments": '{"city": "Ulm"}'},
+}
+
+
+def test_on_a_narrow_screen_the_list_stays_short_and_a_link_leads_to_its_sample(browser, demo_page):
+    browser.driver.set_window_size(520, 860)
+    try:
+        browser.open(demo_page, GROUNDED)
+        browser.wait("document.querySelector('#sample h2')")
+        assert browser.js("return document.getElementById('list').clientHeight") == 320
+        assert browser.js("return document.querySelectorAll('.row').length") < 30
+        top = "return document.getElementById('sample').getBoundingClientRect().top"
+        assert browser.js(top) < 100
+    finally:
+        browser.driver.set_window_size(1280, 860)

@@ -58,6 +58,17 @@ def test_a_value_lights_up_only_on_its_own_side(browser, compare_page):
     assert lit == [0, 1]
 
 
+def test_flips_come_first_unless_the_order_of_the_run_is_asked_for(browser, compare_page):
+    browser.open(compare_page, "view=samples")
+    comparison = json.loads(compare_page.with_suffix(".json").read_text("utf-8"))
+    flips = comparison["flips"].values()
+    flipped = {one for both in flips for side in both.values() for one in side["sample_ids"]}
+    shown = browser.texts(".row .id")
+    assert set(shown[: len(flipped)]) == flipped
+    browser.open(compare_page, "view=samples&order=run")
+    assert browser.texts(".row .id")[:2] == ["search-rope-01", "search-rope-02"]
+
+
 def test_the_largest_drop_comes_first(browser, compare_page):
     browser.open(compare_page, "view=samples&order=drop")
     assert "F1 A 1.000  F1 B 0.000" in browser.texts(".row .small")[0]

@@ -61,6 +61,26 @@ def test_what_was_run_is_exported_and_imported(toolmark, talks, tmp_path):
         assert toolmark("dataset", "export", "data.jsonl", "--out", name).returncode == 0
 
 
+def test_an_exported_log_brings_its_tools_along(toolmark, tmp_path):
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tools = [{"name": "weather", "description": "Weather.", "parameters": schema}]
+    (tmp_path / "talks.jsonl").write_text(json.dumps({**TALK, "tools": tools}) + "\n", "utf-8")
+    toolmark("dataset", "import", "talks.jsonl", "--out", "data.jsonl")
+    toolmark("run", "--in", "data.jsonl", "--registry", "data.tools.json", "--fixtures",
+             "data.fixtures", "--model", "data.answers.jsonl", "--out", "results.jsonl")  # fmt: skip
+    export = ("dataset", "export", "results.jsonl", "--registry", "data.tools.json", "--out")
+    for name in ("run.eval", "run.json"):
+        assert toolmark(*export, name).returncode == 0
+        back = toolmark("dataset", "import", name, "--out", f"{name}.jsonl")
+        assert "tool_without_schema" not in back.stdout
+        made = json.loads((tmp_path / f"{name}.tools.json").read_text("utf-8"))
+        assert made == tools
+    (tmp_path / "other.json").write_text(json.dumps([{**tools[0], "name": "other"}]), "utf-8")
+    refused = toolmark(*export, "run.eval", "--registry", "other.json")
+    assert refused.returncode == 2
+    assert "these are not the tools of results.jsonl" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -74,6 +94,10 @@ def test_what_was_run_is_exported_and_imported(toolmark, talks, tmp_path):
         (["export", "talks.jsonl", "--out", "x.txt"], "says no format"),
         (["export", "talks.jsonl", "--out", "x.eval"], "talks.jsonl:1: index: is missing"),
         (["export", "talks.jsonl", "--out", "talks.jsonl"], "choose another place"),
+        (
+            ["export", "talks.jsonl", "--out", "x.jsonl", "--registry", "r.json"],
+            "goes into a log of results only",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(toolmark, talks, words, message):

@@ -143,9 +143,9 @@ def test_a_server_that_dies_is_named_and_its_answers_stay(tmp_path, capsys):
 
 def test_a_call_without_an_answer_in_time_is_not_recorded(tmp_path, capsys):
     folder = tmp_path / "fixtures"
-    code = record(folder, [("slow", {}), CALLS[0]], "--mode", "new", "--timeout", "1.5")
+    code = record(folder, [("slow", {}), CALLS[0]], "--mode", "new", "--timeout", "4")
     assert code == 4
-    assert "slow: no answer within 1.5 s" in capsys.readouterr().err
+    assert "slow: no answer within 4 s" in capsys.readouterr().err
     assert (folder / "find_order.jsonl").exists()
     assert not (folder / "slow.jsonl").exists()
 
@@ -291,3 +291,36 @@ def test_older_clients_that_shake_hands_are_served_too(recorded, live):
             return result.structured_content
 
     assert anyio.run(ask) == live[1][0].structured_content
+
+
+def test_a_command_that_cannot_be_read_is_the_users_mistake(tmp_path, capsys):
+    assert record(tmp_path / "fx", CALLS, "--mode", "new", mcp='server "half') == 2
+    assert "cannot be split into words: No closing quotation" in capsys.readouterr().err
+
+
+def test_calls_that_nothing_answered_are_counted_as_such(tmp_path, capsys):
+    calls = [("nosuch", {}), ("dies", {}), ("query", {"sql": "select 1"})]
+    assert record(tmp_path / "fx", calls, "--mode", "new") == 4
+    said = capsys.readouterr()
+    assert "2 asked, 0 answers written, 3 without a fixture" in said.out
+    assert "3 calls were not answered" in said.err
+
+
+def test_a_silent_server_is_given_up_after_the_timeout_that_was_asked_for(tmp_path, capsys):
+    assert record(tmp_path / "fx", CALLS, "--mode", "new", "--timeout", "0.2", mcp="sleep 60") == 4
+    assert "no MCP server answered within 0.2 s" in capsys.readouterr().err
+
+
+def test_what_a_server_prints_beside_its_messages_is_no_traceback_of_ours(tmp_path):
+    words = ["fixtures", "record", "fx", "--calls", "calls.jsonl", "--mode", "new"]
+    write_calls(tmp_path / "calls.jsonl", CALLS)
+    done = subprocess.run(
+        [sys.executable, "-m", "toolmark", *words, "--mcp", "echo hello"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 4
+    assert done.stderr.splitlines() == [done.stderr.strip()]

@@ -108,3 +108,34 @@ def test_a_tool_that_does_not_answer_ends_the_run_and_what_was_answered_stays(fo
     assert "sleeps: no answer within 0.2 s" in said
     assert "--resume" in said
     assert (folder / "fixtures" / "add.jsonl").exists()
+
+
+def records_an_account(folder: Path, *words: str) -> None:
+    call = {"name": "account", "arguments": '{"name": "ada"}'}
+    line = json.loads((folder / "answers.jsonl").read_text())
+    line["messages"][1]["tool_calls"] = [{"id": "c", "type": "function", "function": call}]
+    line["messages"][2]["content"] = "The lamp is lit for ada@acme.com."
+    (folder / "answers.jsonl").write_text(json.dumps(line) + "\n")
+    live = ["--python", "tests.live_functions:account"]
+    assert main([*RUN, "--record", *live, *words]) in (0, 1, 5)
+
+
+def test_a_secret_of_a_live_tool_is_in_no_file_and_reaches_no_model(folder):
+    records_an_account(folder)
+    texts = [path.read_text() for path in folder.rglob("*") if path.is_file()]
+    assert not [text for text in texts if "open-sesame" in text]
+    [entry] = result(folder)["tool_trace"]
+    assert entry["result"]["password"] == "[secret]"
+
+
+def test_a_pin_holds_for_the_model_too(folder):
+    records_an_account(folder, "--pin", "account:$.phrase=pinned")
+    assert result(folder)["tool_trace"][0]["result"]["phrase"] == "pinned"
+
+
+def test_a_run_says_that_its_results_hold_personal_data(folder, capsys):
+    records_an_account(folder)
+    assert "hold them as they are; --redact-pii" in capsys.readouterr().err
+    records_an_account(folder, "--redact-pii", "--restart", "--record", "all")
+    assert "as they are" not in capsys.readouterr().err
+    assert "ada@acme.com" not in (folder / "results.jsonl").read_text()

@@ -118,3 +118,13 @@ def test_reports_that_are_not_paired_say_so():
     assert "not paired: these are differences of two reports" in plain_text(
         comparison_blocks(alone)
     )
+
+
+def test_a_headline_does_not_say_it_twice():
+    fine = msgspec.structs.replace(
+        COMPARISON,
+        decision="non_inferior",
+        decision_reason="not worse: valid_call_rate",
+        point_check=None,
+    )
+    assert comparison_markdown(fine).startswith("### ✅ Not worse: valid\\_call\\_rate\n")

@@ -105,9 +105,7 @@ def _sha256_of(lines: list[bytes]) -> str:
 
 def _files_below(folder: Path) -> list[Path]:
     if not folder.exists():
-        raise BadInput(
-            f"{folder}: no such fixture folder; make it, or name another with --fixtures"
-        )
+        raise BadInput(f"{folder}: no such fixture folder; make it, or name another")
     if not folder.is_dir():
         raise BadInput(f"{folder}: not a folder; fixtures are the .jsonl files below one folder")
     found = sorted(_walk(folder), key=lambda path: path.relative_to(folder).as_posix())

@@ -6,9 +6,16 @@ import sys
 from pathlib import Path
 
 from toolmark.cli.parser import CommandParser
-from toolmark.datasets.exporting import EXPORTS, FORMAT_OF_SUFFIX
+from toolmark.datasets.exporting import (
+    DATASET_EXPORTS,
+    FORMAT_OF_SUFFIX,
+    FORMATS,
+    INSPECT,
+    export_inspect,
+)
 from toolmark.errors import UsageError
 from toolmark.reports.layout import line, write
+from toolmark.running.offers import open_registry
 from toolmark.store.files import check_writable
 
 
@@ -27,7 +34,12 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="results or a dataset, JSONL")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
-    parser.add_argument("--format", choices=sorted(EXPORTS), help="by default from OUT's ending")
+    parser.add_argument("--format", choices=sorted(FORMATS), help="by default from OUT's ending")
+    parser.add_argument(
+        "--registry",
+        metavar="PATH",
+        help="the tools of the results, for the log to hold their specs (default: built in)",
+    )
     return parser
 
 
@@ -39,8 +51,13 @@ def main(arguments: list[str]) -> int:
     if options.out.resolve() == options.source.resolve():
         raise UsageError(f"{options.out}: is the file that is exported: choose another place")
     check_writable(options.out)
-    what, export = EXPORTS[chosen]
-    count = export(options.source, options.out)
-    noun = "trials" if what == "results" else "samples"
+    if chosen == INSPECT:
+        tools = open_registry(options.registry)
+        count = export_inspect(options.source, options.out, tools, named=options.registry)
+    elif options.registry is not None:
+        raise UsageError(f"--registry: goes into a log of results only, this is {chosen}")
+    else:
+        count = DATASET_EXPORTS[chosen](options.source, options.out)
+    noun = "trials" if chosen == INSPECT else "samples"
     write([line(f"{options.out}: {count} {noun} ({chosen})", "strong")], sys.stdout)
     return 0

@@ -31,7 +31,7 @@ def build_parser() -> CommandParser:
         """,
     )
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the file to read")
+    add("source", type=Path, metavar="SOURCE", help="the file to read; of tau2 also a folder")
     add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
     add("--format", choices=CHOICES, default="auto", help="what the source is (auto)")
     add("--registry", type=Path, metavar="FILE", help="the tools (OUT's name with .tools.json)")

@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     _print(done, kept, mode)
     if done.lost:
         raise Incomplete(
-            f"{len(done.lost)} calls were not answered: {done.lost[0]}; what was answered is"
+            f"{done.unanswered} calls were not answered: {done.lost[0]}; what was answered is"
             " written: mend that and run the same command with --mode new"
         )
     return 1 if done.missing else 0
@@ -90,7 +90,7 @@ def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
 def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
     print(
         f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
-        f" {done.written} answers written, {len(done.missing)} without a fixture"
+        f" {done.written} answers written, {len(done.missing) + done.unanswered} without a fixture"
     )
     for text in done.warnings:
         print(f"  {one_line(text, 200)}")

@@ -39,7 +39,7 @@ from toolmark.probe.spec_file import read_cases, read_spec
 from toolmark.probe.views import probe_of, tools_of
 from toolmark.reports.html_probe import BothSides, write_probe_page
 from toolmark.reports.layout import write
-from toolmark.reports.probe import answer_lines, probe_blocks
+from toolmark.reports.probe import decided, probe_blocks
 from toolmark.reports.probe_markdown import probe_markdown
 from toolmark.store.problems import typed_problem
 
@@ -161,7 +161,7 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(answer_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
+    write(decided(report) if options.quiet else probe_blocks(report), sys.stdout)
     return report.exit_code
 
 

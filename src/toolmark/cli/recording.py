@@ -34,7 +34,7 @@ LIVE: Group = {
     "--timeout": {
         "type": float,
         "metavar": "S",
-        "help": "seconds for one call of a live tool (30)",
+        "help": "seconds for one call of a live tool, and for an MCP server to come up (30)",
     },
 }
 KEPT: Group = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
 from toolmark.broker.broker import ToolBroker
 from toolmark.broker.nearest import explain_miss
-from toolmark.core.report import Report
+from toolmark.core.jsontext import canonical_json
+from toolmark.core.report import MissedCall, Report
 from toolmark.reports.layout import write
 from toolmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
 from toolmark.running.offers import open_registry
@@ -39,15 +41,18 @@ def present(report: Report, places: Places, *, quiet: bool, more: Sequence[str] 
 
 
 def explained_misses(report: Report, places: Places) -> list[str]:
-    """The first calls without a fixture, each with the fixture that came nearest."""
+    """The first different calls without a fixture, each with the fixture that came nearest."""
     if not report.misses.count or places.fixtures is None:
         return []
     broker = ToolBroker(places.fixtures, open_registry(places.registry))
+    different: dict[tuple[str, str], MissedCall] = {}
+    for miss in report.misses.first:
+        different.setdefault((miss.name, canonical_json(miss.key_normalized)), miss)
     texts = [
         explain_miss(broker, miss.name, miss.key_normalized, miss.sample_id).text(
             places.results or "results.jsonl"
         )
-        for miss in report.misses.first[:SHOWN_MISSES]
+        for miss in islice(different.values(), SHOWN_MISSES)
     ]
     return [redact_pii(text) for text in texts] if places.redact_pii else texts
 

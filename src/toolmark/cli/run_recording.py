@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from toolmark.cli.options import Group
 from toolmark.cli.recording import KEPT, LIVE, keeping, live_options, refuse_options
 from toolmark.config import RunConfig
@@ -53,7 +55,10 @@ def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[Given
     for name, why in _NOT_WITH_RECORD.items():
         if getattr(config, name) is not None:
             raise UsageError(f"--{name}: not with --record, {why}; leave it out")
-    kept = keeping(options, Path(config.fixtures), Path(str(config.dataset)), None)
+    kept = msgspec.structs.replace(
+        keeping(options, Path(config.fixtures), Path(str(config.dataset)), None),
+        plain_results=not config.redact_pii,
+    )
     check_folder(kept.folder)
     with (
         open_live(live_options(options)) as live,

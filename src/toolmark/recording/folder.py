@@ -20,6 +20,7 @@ from toolmark.store.jsonl import is_blank, lines_of, object_of, open_input
 
 REGISTRY = ".registry.json"  # the dot keeps it apart from fixtures
 SURROGATES = ".surrogates.json"
+PINS = ".pins.json"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -88,18 +89,19 @@ def write_specs(path: Path, specs: Iterable[Mapping[str, Json]]) -> None:
     _write_json(path, {"tools": ordered})
 
 
-def read_surrogates(folder: Path) -> list[str]:
-    path = folder / SURROGATES
+def read_texts(folder: Path, name: str) -> list[str]:
+    """What earlier recordings remembered (SURROGATES, PINS); nothing where there is no file."""
+    path = folder / name
     if not path.exists():
         return []
     found = load_registry_file(path).specs
     if not isinstance(found, list) or not all(isinstance(value, str) for value in found):
-        raise BadInput(f"{path}: must be a list of texts; remove it, and surrogates are made anew")
+        raise BadInput(f"{path}: must be a list of texts; mend it, or remove it to begin anew")
     return found
 
 
-def write_surrogates(folder: Path, surrogates: Iterable[str]) -> None:
-    _write_json(folder / SURROGATES, sorted(surrogates))
+def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
+    _write_json(folder / name, sorted(texts))
 
 
 def check_folder(folder: Path) -> None:

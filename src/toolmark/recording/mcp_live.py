@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 SHOWN_STDERR = 2000  # characters of what the server complained about
 LISTED_PAGES = 100  # of tools; a server that pages for ever must not hold us
+# Servers print all kinds of things; the SDK would log a traceback for each line of them.
+_QUIET = logging.NullHandler()
 
 
 class McpTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +46,7 @@ class McpTarget(msgspec.Struct, frozen=True, kw_only=True):
     def origin(self) -> str:
         """The address as a report may show it: no query, no password, no arguments."""
         if not self.is_url:
-            words = shlex.split(self.address)
-            return f"mcp command {Path(words[0]).name}" if words else "mcp command"
+            return f"mcp command {Path(_words(self.address)[0]).name}"
         parts = urlsplit(self.address)
         return f"mcp {parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
@@ -65,6 +68,7 @@ class McpTools:
             from mcp import MCPError
         except ModuleNotFoundError:
             raise MissingExtra("an MCP server", "mcp") from None
+        logging.getLogger("mcp").addHandler(_QUIET)
         with ExitStack() as stack:
             self._stderr = stack.enter_context(
                 tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
@@ -75,7 +79,7 @@ class McpTools:
                 self.specs = tuple(self._portal.call(self._listed))
             except (OSError, MCPError, TimeoutError, ValueError, BaseExceptionGroup) as error:
                 raise Incomplete(
-                    f"{self.origin}: no MCP server answered: {_first(error)}{self._complaints()};"
+                    f"{self.origin}: no MCP server answered{self._why(error)}{self._complaints()};"
                     " start it by hand to see why, then try again"
                 ) from None
             self._names = frozenset(spec["name"] for spec in self.specs)
@@ -118,7 +122,7 @@ class McpTools:
 
         enter = self._portal.wrap_async_context_manager
         client = Client(self._transport(stack), read_timeout_seconds=self.target.timeout)
-        return stack.enter_context(enter(client))
+        return stack.enter_context(enter(_soon(client, self.target.timeout)))
 
     def _transport(self, stack: ExitStack) -> Any:
         from mcp import StdioServerParameters, stdio_client
@@ -159,6 +163,11 @@ class McpTools:
         answer: dict[str, Json] = await self._client.session.send_request(request, raw)
         return answer
 
+    def _why(self, error: BaseException) -> str:
+        if isinstance(error, TimeoutError):
+            return f" within {self.target.timeout:g} s (a slow one needs a longer --timeout)"
+        return f": {_first(error)}"
+
     def _complaints(self) -> str:
         """The end of what the server wrote to its standard error, in one line."""
         if self._stderr is None:
@@ -169,6 +178,17 @@ class McpTools:
             text = text.replace(secret, "[secret]") if secret else text
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return f" (it said: {' | '.join(lines[-5:])})" if lines else ""
+
+
+@asynccontextmanager
+async def _soon(client: Client, seconds: float) -> AsyncIterator[Client]:
+    """The client, if its server answers in time; the SDK itself waits longer than it is told."""
+    import anyio
+
+    with anyio.fail_after(seconds) as limit:
+        async with client as connected:
+            limit.deadline = math.inf
+            yield connected
 
 
 def _as_json(name: str, result: dict[str, Json]) -> Answered | Lost:
@@ -184,7 +204,7 @@ def _words(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"--mcp: {error} in {command!r}") from None
+        raise UsageError(f"--mcp {command}: cannot be split into words: {error}") from None
     if not words:
         raise UsageError("--mcp: which server? Give a command or a URL")
     return words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -43,15 +43,22 @@ def read_pin(text: str) -> Pin:
 
 
 class Pins:
-    """All pins of a recording. `unused` are those that nothing fitted."""
+    """All pins of a recording: those that were given, and of `earlier` recordings those for other
+    places. `unused` are the given ones that nothing fitted."""
 
-    def __init__(self, pins: Sequence[Pin]) -> None:
-        self._pins = pins
+    def __init__(self, given: Sequence[Pin], earlier: Iterable[Pin] = ()) -> None:
+        places = {(pin.tool, pin.path) for pin in given}
+        self._given = given
+        self._pins = (*(one for one in earlier if (one.tool, one.path) not in places), *given)
         self._used: set[str] = set()
 
     @property
+    def written(self) -> tuple[str, ...]:
+        return tuple(pin.written for pin in self._pins)
+
+    @property
     def unused(self) -> tuple[str, ...]:
-        return tuple(pin.written for pin in self._pins if pin.written not in self._used)
+        return tuple(pin.written for pin in self._given if pin.written not in self._used)
 
     def apply(self, tool: str, result: Json) -> Json:
         for pin in self._pins:

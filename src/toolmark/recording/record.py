@@ -21,18 +21,20 @@ from toolmark.errors import BadInput
 from toolmark.recording.calls import PlannedCall
 from toolmark.recording.dataset_copy import items_for_copy, with_surrogates, write_copy
 from toolmark.recording.folder import (
+    PINS,
     REGISTRY,
+    SURROGATES,
     Entry,
     file_of,
     open_fixtures,
     read_specs,
-    read_surrogates,
+    read_texts,
     write_entries,
     write_specs,
-    write_surrogates,
+    write_texts,
 )
 from toolmark.recording.live import LiveTools, Lost
-from toolmark.recording.pins import Pin, Pins
+from toolmark.recording.pins import Pin, Pins, read_pin
 from toolmark.recording.recorder import AsWritten, Called, Mode, NotCalled, Recorder, Replayed
 from toolmark.recording.secrets import SecretFilter
 from toolmark.recording.source import LiveSource
@@ -47,7 +49,8 @@ WITHOUT_COPY = "a dataset that holds them needs --out-dataset, or --pii keep"
 
 
 class Keeping(msgspec.Struct, frozen=True, kw_only=True):
-    """How answers are kept. `error_text`: a text that it fits makes the result an error."""
+    """How answers are kept. `error_text`: a text that it fits makes the result an error.
+    `plain_results`: a run writes what its model saw, personal data included."""
 
     folder: Path
     registry: Path | None = None
@@ -58,6 +61,7 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
     error_text: re.Pattern[str] | None = None
     dataset: Path | None = None
     out_dataset: Path | None = None
+    plain_results: bool = False
 
     @property
     def registry_file(self) -> Path:
@@ -65,7 +69,8 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording did. `lost` were asked and not answered, `missing` not asked."""
+    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, and
+    `unasked` came after the server had gone."""
 
     planned: int = 0
     calls: int = 0
@@ -73,7 +78,12 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     written: int = 0
     lost: tuple[str, ...] = ()
     missing: tuple[NotCalled, ...] = ()
+    unasked: int = 0
     warnings: tuple[str, ...] = ()
+
+    @property
+    def unanswered(self) -> int:
+        return len(self.lost) + self.unasked
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -104,7 +114,15 @@ def recording(
     """Live tools for a run. What they answered is written when the block ends, however it does;
     `done` is told how much that was, and what else there is to say."""
     begun = opened(keeping, live)
-    recorder = Recorder(live, begun.registry, begun.broker, mode, as_written=as_written(keeping))
+    settling = Settling(keeping)
+    recorder = Recorder(
+        live,
+        begun.registry,
+        begun.broker,
+        mode,
+        as_written=as_written(keeping),
+        settle=settling.answer,
+    )
     source = LiveSource(recorder, live)
     offers = Offers(begun.registry, frozenset(spec["name"] for spec in live.specs))
 
@@ -115,7 +133,7 @@ def recording(
     try:
         yield GivenTools(offers, source, observed)
     finally:
-        done(*keep(recorder, begun, keeping))
+        done(*keep(recorder, begun, keeping, settling))
 
 
 def record(
@@ -129,6 +147,7 @@ def record(
     """Ask for every call, then write. A server that goes away ends the asking, and what it has
     answered is written."""
     begun = opened(keeping, live)
+    settling = Settling(keeping)
     recorder = Recorder(
         live,
         begun.registry,
@@ -136,15 +155,17 @@ def record(
         mode,
         per_sample=per_sample,
         as_written=as_written(keeping),
+        settle=settling.answer,
     )
     planned = list(calls)
     if mode == "all" and begun.broker is not None:
         _refuse_other_files(planned, begun.broker, keeping.folder)
-    known = 0
+    known = seen = 0
     lost: list[str] = []
     missing: dict[str, NotCalled] = {}
     try:
         for outcome in _asked(planned, recorder):
+            seen += 1
             match outcome:
                 case Called():
                     pass
@@ -156,7 +177,7 @@ def record(
                     lost.append(reason)
     finally:
         # Also when somebody has had enough: what was answered need not be asked again.
-        written, warnings = keep(recorder, begun, keeping) if live is not None else (0, ())
+        written, warnings = (0, ()) if live is None else keep(recorder, begun, keeping, settling)
     return Recorded(
         planned=len(planned),
         calls=recorder.calls,
@@ -164,6 +185,7 @@ def record(
         written=written,
         lost=tuple(lost),
         missing=tuple(missing.values()),
+        unasked=len(planned) - seen,
         warnings=(*begun.warnings, *warnings),
     )
 
@@ -185,7 +207,7 @@ def _asked(
 def as_written(keeping: Keeping) -> AsWritten:
     """The key under which a call would stand in the folder."""
     secrets = SecretFilter(keeping.secrets)
-    surrogates = Surrogates(key=keeping.pii_key, made=read_surrogates(keeping.folder))
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
 
     def key_of(arguments: dict[str, Json]) -> dict[str, Json]:
         key: dict[str, Json] = secrets.json(arguments)
@@ -197,13 +219,34 @@ def as_written(keeping: Keeping) -> AsWritten:
     return key_of
 
 
-def keep(recorder: Recorder, begun: Opened, keeping: Keeping) -> tuple[int, tuple[str, ...]]:
+class Settling:
+    """What an answer goes through before anybody sees it, the model included: it would be told
+    the same on replay, and no secret comes into its results."""
+
+    def __init__(self, keeping: Keeping) -> None:
+        self._error_text = keeping.error_text
+        self.pins = Pins(keeping.pins, map(read_pin, read_texts(keeping.folder, PINS)))
+        self.secrets = SecretFilter(keeping.secrets)
+
+    def answer(self, name: str, result: Json) -> Json:
+        if self._error_text is not None and is_mcp_result(result):
+            failed = self._error_text.search(text_of(result)) is not None
+            result = {**result, "isError": result.get("isError") is True or failed}
+        return self.secrets.json(self.pins.apply(name, result))
+
+    def entry(self, entry: Entry) -> Entry:
+        return msgspec.structs.replace(entry, key=self.secrets.json(entry.key))
+
+
+def keep(
+    recorder: Recorder, begun: Opened, keeping: Keeping, settling: Settling
+) -> tuple[int, tuple[str, ...]]:
     """Write fixtures, registry and the copy of the dataset, with secrets and personal data gone."""
     copied = keeping.out_dataset
-    pins, secrets = Pins(keeping.pins), SecretFilter(keeping.secrets)
-    entries = [_settled(entry, pins, secrets, keeping) for entry in recorder.entries()]
+    secrets = settling.secrets
+    entries = [settling.entry(entry) for entry in recorder.entries()]
     items = [secrets.json(item) for item in items_for_copy(keeping.dataset)] if copied else []
-    surrogates = Surrogates(key=keeping.pii_key, made=read_surrogates(keeping.folder))
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
     if keeping.pii == "surrogate":
         for value in (*items, *(value for entry in entries for value in (entry.key, entry.result))):
             surrogates.learn(value)
@@ -218,36 +261,28 @@ def keep(recorder: Recorder, begun: Opened, keeping: Keeping) -> tuple[int, tupl
     written = write_entries(keeping.folder, entries, begun.registry)
     write_specs(keeping.registry_file, begun.specs)
     if surrogates.replaced:
-        write_surrogates(keeping.folder, surrogates.made)
+        write_texts(keeping.folder, SURROGATES, surrogates.made)
+    if keeping.pins:
+        write_texts(keeping.folder, PINS, settling.pins.written)
     if copied is not None:
         write_copy(copied, keeping.dataset, items)
-    remarks = _remarks(entries, pins, secrets, surrogates, keeping)
+    remarks = _remarks(entries, settling, surrogates, keeping)
     return written, (*elsewhere, *remarks)
 
 
-def _settled(entry: Entry, pins: Pins, secrets: SecretFilter, keeping: Keeping) -> Entry:
-    result = entry.result
-    if keeping.error_text is not None and is_mcp_result(result):
-        failed = keeping.error_text.search(text_of(result)) is not None
-        result = {**result, "isError": result.get("isError") is True or failed}
-    result = secrets.json(pins.apply(entry.name, result))
-    return msgspec.structs.replace(entry, key=secrets.json(entry.key), result=result)
-
-
 def _remarks(
-    entries: Sequence[Entry],
-    pins: Pins,
-    secrets: SecretFilter,
-    surrogates: Surrogates,
-    keeping: Keeping,
+    entries: Sequence[Entry], settling: Settling, surrogates: Surrogates, keeping: Keeping
 ) -> Iterable[str]:
-    for pin in pins.unused:
+    secrets = settling.secrets
+    for pin in settling.pins.unused:
         yield f"--pin {pin}: no recorded answer has this place"
     if secrets.removed:
         yield f"{secrets.removed} secrets were removed; a call that needs one finds no fixture"
     if surrogates.replaced:
         copy = f"{keeping.out_dataset} has the same" if keeping.out_dataset else WITHOUT_COPY
         yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
+        if keeping.plain_results:
+            yield "results and report of the run hold them as they are; --redact-pii takes them out"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)

@@ -41,6 +41,8 @@ class NotCalled(msgspec.Struct, frozen=True):
 
 # What stands in the folder instead of these arguments: personal data may have been replaced.
 AsWritten = Callable[[dict[str, Json]], dict[str, Json]]
+# (tool, answer) -> the answer as everybody gets it: a model, its results, the folder.
+Settle = Callable[[str, Json], Json]
 Outcome = Replayed | Called | NotCalled | Lost
 
 
@@ -65,8 +67,10 @@ class Recorder:
         *,
         per_sample: bool = False,
         as_written: AsWritten = lambda arguments: arguments,
+        settle: Settle = lambda name, result: result,
     ) -> None:
         self._live = live
+        self._settle = settle
         self.as_written = as_written
         self.registry = registry
         self._broker = None if mode == "all" else broker
@@ -115,8 +119,8 @@ class Recorder:
             return answer
         if sequence is None:
             sequence = self._sequences[place] = _Sequence(call.name, arguments, scope)
-        sequence.results.append(answer.result)
-        return Called(answer.result)
+        sequence.results.append(self._settle(call.name, answer.result))
+        return Called(sequence.results[-1])
 
 
 class RecordingSession:

@@ -66,7 +66,8 @@ def _headline(comparison: Comparison) -> str:
     if check is not None and check_leads(comparison):
         word = CHECK_WORD[check.ok][0].capitalize()
         return f"{_CHECK_SIGN[check.ok]} {word}: {as_text(check_text(check))}"
-    return f"{_WORDS[comparison.decision]}: {as_text(comparison.decision_reason)}"
+    word, reason = _WORDS[comparison.decision], comparison.decision_reason
+    return f"{word}: {as_text(reason.removeprefix('not worse: '))}"
 
 
 def _row(one: Compared) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from toolmark.reports.html_pairs import pairs_of
 from toolmark.reports.html_records import Head, PageCell, PageTable
 from toolmark.reports.layout import Line, Style, Table
 from toolmark.reports.neutral import one_line
-from toolmark.reports.probe import answer_line, probe_blocks
+from toolmark.reports.probe import decided, probe_blocks
 
 LABELS = {"fails": "lost or wrong", "gained": "gained", "status": "calls", "tool": "expected tool"}
 SIDES = ("base", "tuned")
+URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 
 
 class BothSides(NamedTuple):
@@ -63,9 +64,9 @@ def _write_cases(page: PageFile, head: Head, report: ProbeReport) -> None:
 def probe_head(report: ProbeReport, name: str) -> Head:
     words: list[tuple[str, Style, str]] = [
         (line.cells[0].text, line.cells[0].style, line.cells[1].text.strip())
-        for line in (answer_line(one.result) for one in report.results)
+        for line in decided(report)
     ] or [("NOTHING PROBED", "warn", "the suite holds no tool_use_fidelity")]
-    word, style, reason = words[0]
+    word, style, reason = min(words, key=lambda one: URGENCY.index(one[1]))
     comparison = report.comparison
     tables = tuple(_tables(report))
     if comparison is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from toolmark.core.fidelity_records import CaseOutcome, Evidence, FidelityResult
 from toolmark.core.fidelity_stats import Decision
 from toolmark.core.probe_records import NullResult, ProbeReport, ProbeResult
-from toolmark.reports.compare_terminal import comparison_blocks, signed
+from toolmark.reports.compare_terminal import comparison_blocks, decision_line, signed
 from toolmark.reports.layout import Block, Cell, Line, Style, Table, line
 from toolmark.reports.neutral import one_line
 from toolmark.reports.terminal import rounded
@@ -42,6 +42,13 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
 def answer_lines(report: ProbeReport) -> Iterator[Line]:
     """Only what was decided."""
     yield from (answer_line(one.result) for one in report.results)
+
+
+def decided(report: ProbeReport) -> Iterator[Line]:
+    """The same, with what the whole dataset says: either can be a regression."""
+    yield from answer_lines(report)
+    if report.comparison is not None:
+        yield decision_line(report.comparison)
 
 
 def answer_line(result: FidelityResult) -> Line:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from toolmark.core.jsontext import Json, canonical_json
 from toolmark.core.results import Result
-from toolmark.core.scores import Scores, SpanScore
+from toolmark.core.scores import CallDifferences, Scores, SpanScore
 from toolmark.core.trace import EntryStatus, TraceEntry
 from toolmark.reports.layout import Block, Cell, Line, Style, Table, line
 from toolmark.reports.neutral import one_line
@@ -194,7 +194,7 @@ def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
         yield (
             Cell(f"{match.start}-{match.end}"),
             Cell(_quoted(answer, match.start, match.end)),
-            Cell(f"{match.cls} ({match.kind})", "good"),
+            Cell(f"{'supported' if match.cls == 'value' else match.cls} ({match.kind})", "good"),
             Cell("prompt" if match.call < 0 else str(match.call)),
             Cell(match.path or "/"),
             Cell(_excerpt(match.value, _quoted(answer, match.start, match.end))),
@@ -230,7 +230,11 @@ def _quoted(answer: bytes, start: int, end: int) -> str:
 
 def _scores(scores: Scores) -> Iterator[Block]:
     yield line()
-    for name, part in (("lax", scores.lax), ("strict", scores.strict)):
+    if scores.kind != "eligible" and scores.spans_counted:
+        found = f"{scores.lax.grounded} of {scores.spans_counted} spans grounded"
+        yield line(f"{found}, {scores.strict.grounded} strictly")
+    f1_counts = (("lax", scores.lax), ("strict", scores.strict))
+    for name, part in f1_counts if scores.kind == "eligible" else ():
         yield line(
             f"{name:<6}  F1 {rounded(part.f1)}  precision {rounded(part.precision)} "
             f"({part.grounded} of {scores.spans_counted})  recall {rounded(part.recall)} "
@@ -241,7 +245,17 @@ def _scores(scores: Scores) -> Iterator[Block]:
             yield Line((Cell(f"{name}: "), Cell("yes", "good") if verdict else Cell("no", "bad")))
     if scores.call_f1 is not None:
         yield line(f"call F1: {rounded(scores.call_f1)}")
-    differences = scores.calls.differences
+    if scores.kind != "unclassified":
+        yield from _differences(scores.calls.differences)
+    for finding in scores.privacy.findings:
+        echoed = ", echoed" if finding.echoed else ""
+        yield line(f"{finding.kind} in {finding.where}: {finding.severity}{echoed}", indent=2)
+    yield from (
+        line(f"invented URL: {url}", "bad", indent=2) for url in scores.privacy.invented_urls
+    )
+
+
+def _differences(differences: CallDifferences) -> Iterator[Block]:
     for name, calls in (
         ("missing", differences.missing),
         ("extra", differences.extra),
@@ -250,12 +264,6 @@ def _scores(scores: Scores) -> Iterator[Block]:
         yield from (line(f"{name}: {call}", "bad", indent=2) for call in calls)
     if differences.reordered:
         yield line("the calls came in another order", "bad", indent=2)
-    for finding in scores.privacy.findings:
-        echoed = ", echoed" if finding.echoed else ""
-        yield line(f"{finding.kind} in {finding.where}: {finding.severity}{echoed}", indent=2)
-    yield from (
-        line(f"invented URL: {url}", "bad", indent=2) for url in scores.privacy.invented_urls
-    )
 
 
 def _verdicts(scores: Scores) -> tuple[tuple[str, bool | None], ...]:

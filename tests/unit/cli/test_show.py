@@ -106,7 +106,7 @@ def test_spans_are_marked_and_their_evidence_is_listed():
     assert "[+Größe: 17 rows+]." in text
     assert "[-Also 99 columns-]." in text
     rows = [row.split() for row in text.splitlines()]
-    assert ["9-11", "17", "value", "(number)", "0", "/count", "17", "yes"] in rows
+    assert ["9-11", "17", "supported", "(number)", "0", "/count", "17", "yes"] in rows
     assert ["23-25", "99", "unsupported", "(number)"] in rows
 
 
@@ -145,3 +145,12 @@ def test_hostile_answers_do_not_reach_the_terminal():
 def test_the_record_may_come_from_a_file():
     again = msgspec.json.decode(msgspec.json.encode(result()), type=Result)
     assert shown(again) == shown(result())
+
+
+def test_of_a_sample_that_expects_nothing_no_call_is_one_too_many():
+    unclassified = msgspec.structs.replace(scores(), kind="unclassified", call_f1=None)
+    text = shown(result(scores=unclassified))
+    assert "extra:" not in text
+    assert "F1" not in text
+    assert "1 of 2 spans grounded, 1 strictly" in text
+    assert "extra:" in shown(result(scores=msgspec.structs.replace(scores(), kind="control")))

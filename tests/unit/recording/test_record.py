@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolmark.broker.broker import ToolBroker
@@ -256,3 +257,17 @@ def test_only_tools_that_live_are_offered(kept):
     with recording(Counting(), kept, "new", lambda *_: None) as tools:
         assert tools.offers.allowed == {"count", "echo", "gone"}
     assert "old" in open_registry(str(kept.registry_file)).names
+
+
+def test_pins_are_remembered_and_the_newer_one_of_a_place_counts(kept):
+    def pinned(*texts: str) -> Keeping:
+        return msgspec.structs.replace(kept, pins=tuple(map(read_pin, texts)))
+
+    record(planned(COUNT), Counting(), pinned("count:$.n=7"), "new")
+    again = record(planned(COUNT), Counting(), kept, "all")
+    assert lines(kept, "count")[0]["result"] == {"n": 7}
+    assert again.warnings == ()
+    record(planned(COUNT), Counting(), pinned("count:$.n=8", "echo:$.x=1"), "all")
+    assert lines(kept, "count")[0]["result"] == {"n": 8}
+    remembered = json.loads((kept.folder / ".pins.json").read_text())
+    assert remembered == ["count:$.n=8", "echo:$.x=1"]

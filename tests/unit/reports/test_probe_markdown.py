@@ -5,10 +5,13 @@ import pytest
 from tests.hostile import HOSTILE
 from tests.unit.probe.asking import probe
 from tests.unit.reports.test_markdown import check_is_ours, tables_of
+from tests.unit.test_compare_reports import COMPARISON
 
 from toolmark.core.fidelity_records import FidelityResult
 from toolmark.core.probe_records import ProbeReport, ProbeResult
+from toolmark.reports.html_probe import probe_head
 from toolmark.reports.markup import LIMIT
+from toolmark.reports.probe import decided
 from toolmark.reports.probe_markdown import probe_markdown
 
 
@@ -42,3 +45,11 @@ def test_hostile_names_stay_in_their_place(hostile: str):
     assert len(text) <= LIMIT
     for rows in tables_of(text):
         assert len({row.count("|") for row in rows}) == 1, rows
+
+
+def test_a_regression_of_the_dataset_is_what_a_probe_answers_with():
+    report = report_of(probe(), [f"case {n}" for n in range(20)], comparison=COMPARISON)
+    words = [line.cells[0].text for line in decided(report)]
+    assert words == ["NO REGRESSION", "REGRESSION"]
+    head = probe_head(report, "a probe")
+    assert (head.word, head.style) == ("REGRESSION", "bad")

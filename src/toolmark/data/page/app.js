@@ -34,11 +34,11 @@ class Page {
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
-    this.filters = new Filters(byId("filters"), index, () => {
+    this.filters = new Filters(byId("filters"), index, this.head.kind !== "run", () => {
       this.refresh();
       this.remember();
     });
-    this.list = new SampleList(byId("list"), index, (row) => this.open(row));
+    this.list = new SampleList(byId("list"), index, (row, clicked) => this.open(row, clicked));
     addEventListener("hashchange", () => this.follow());
     addEventListener("keydown", (event) => this.key(event));
     this.follow();
@@ -69,7 +69,7 @@ class Page {
     const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
     this.view(samples ? "samples" : "overview");
     if (id !== undefined && this.row === null) this.showUnlisted(id, Number(trial ?? 0));
-    else this.show();
+    else this.show(true);
   }
 
   find(id, trial) {
@@ -88,13 +88,14 @@ class Page {
     this.list.show(rows, this.row, keep);
   }
 
-  open(row) {
+  open(row, clicked) {
     this.row = row;
     this.remember();
-    this.show();
+    this.show(clicked);
   }
 
-  async show() {
+  // `wanted`: somebody pointed at it. On a narrow screen it stands below the list.
+  async show(wanted) {
     if (this.row === null) {
       this.empty(this.index.ids.length ? "Choose a sample: its conversation appears here." : "Nothing to show.");
       return;
@@ -131,6 +132,7 @@ class Page {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
+    if (wanted && matchMedia("(max-width: 860px)").matches) byId("sample").scrollIntoView();
   }
 
   empty(text) {

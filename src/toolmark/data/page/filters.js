@@ -1,12 +1,13 @@
 // Which rows of the index are shown, and in which order.
 
-const ORDERS = {
-  "": "order of the run", fails: "most to look at first", f1: "lowest F1 first", drop: "largest drop first",
-};
+const ONE_SIDE = { "": "order of the run", fails: "most to look at first", f1: "lowest F1 first" };
+const TWO_SIDES = { "": "flips first", run: "order of the run", drop: "largest drop first" };
+const NEED_NUMBERS = new Set(["f1", "drop"]);
 
 class Filters {
-  constructor(form, index, changed) {
+  constructor(form, index, twoSides, changed) {
     this.form = form;
+    this.twoSides = twoSides;
     this.changed = changed;
     this.search = make("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
     this.search.addEventListener("input", () => this.later());
@@ -24,9 +25,9 @@ class Filters {
     const values = this.order ? this.values() : null;
     const telling = index.facets.filter((facet) => facet.sets.length > 1);
     this.members = new Map(telling.map((facet) => [facet.key, membersOf(facet)]));
-    const twoSides = index.numbers[0]?.label === "F1 A";
-    const orders = Object.entries(ORDERS).filter(([name]) => name === "" || name === "fails" || (name === "drop") === twoSides);
-    this.order = selectOf("order", index.numbers.length ? orders : orders.slice(0, 2), () => this.changed());
+    const orders = Object.entries(this.twoSides ? TWO_SIDES : ONE_SIDE)
+      .filter(([name]) => index.numbers.length || !NEED_NUMBERS.has(name));
+    this.order = selectOf("order", orders, () => this.changed());
     this.selects = new Map(telling.map((facet) => [facet.key, this.facetSelect(facet)]));
     const fields = [...this.selects].map(([key, select]) =>
       labelled(index.facets.find((facet) => facet.key === key).label, select));
@@ -83,11 +84,8 @@ class Filters {
   }
 
   ordered(rows) {
-    if (this.order.value === "fails") {
-      const facet = this.index.facets.find((one) => one.key === "fails");
-      const failed = (row) => (facet ? facet.sets[facet.codes[row]].length : 0);
-      return rows.sort((a, b) => failed(b) - failed(a) || a - b);
-    }
+    if (this.order.value === "fails") return this.mostFirst(rows, "fails");
+    if (this.order.value === "" && this.twoSides) return this.mostFirst(rows, "fails", "gained");
     if (this.order.value === "f1") {
       const numbers = this.index.numbers[0].values;
       return rows.sort((a, b) => (numbers[a] ?? 2) - (numbers[b] ?? 2) || a - b);
@@ -98,6 +96,13 @@ class Filters {
       return rows.sort((a, b) => drop(b) - drop(a) || a - b);
     }
     return rows;
+  }
+
+  // By the number of names in a facet, then in the next one.
+  mostFirst(rows, ...keys) {
+    const counts = keys.map((key) => this.index.facets.find((one) => one.key === key))
+      .filter(Boolean).map((facet) => (row) => facet.sets[facet.codes[row]].length);
+    return rows.sort((a, b) => counts.reduce((found, count) => found || count(b) - count(a), 0) || a - b);
   }
 }
 

@@ -47,7 +47,7 @@ class SampleList {
     this.current = first ? wanted : Math.min(this.rows.length - 1, Math.max(0, wanted));
     this.reveal();
     this.draw();
-    this.opened(this.rows[this.current]);
+    this.opened(this.rows[this.current], false);
   }
 
   reveal() {
@@ -97,7 +97,7 @@ class SampleList {
     option.addEventListener("click", () => {
       this.current = at;
       this.draw();
-      this.opened(row);
+      this.opened(row, true);
     });
     return option;
   }

@@ -3,6 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 350;
 const BAR = 13;
+const TIP = 24; // the room that the number above a bar takes
+const LINE = 10;
 
 function shape(name, attributes, text) {
   const element = document.createElementNS(SVG, name);
@@ -73,6 +75,7 @@ function uprightBars(plot, top) {
   const step = WIDTH / Math.max(6, plot.bars.length);
   const thin = Math.min(34, (step - 6) / plot.series.length);
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height + 36}` });
+  let last = { x: -WIDTH, y: 0 };
   plot.bars.forEach((bar, at) => {
     const middle = step * (at + 0.5);
     const start = middle - (thin * bar.values.length) / 2;
@@ -83,8 +86,11 @@ function uprightBars(plot, top) {
       if (value > 0) {
         const percent = value < 0.01 ? "<1%" : `${Math.round(value * 100)}%`;
         const shown = plot.top === null ? shownNumber(value, plot) : percent;
-        const x = box.x + thin / 2;
-        svg.append(shape("text", { x, y: box.y - 4, class: "tip" }, shown));
+        // Neighbours of one height would write over each other: the later one goes above.
+        const x = Math.min(WIDTH - TIP / 2, Math.max(TIP / 2, box.x + thin / 2));
+        const y = box.y - 4;
+        last = { x, y: x - last.x < TIP && Math.abs(y - last.y) < LINE ? last.y - LINE : y };
+        svg.append(shape("text", { ...last, class: "tip" }, shown));
       }
     });
     svg.append(shape("text", { x: middle, y: height + 29, class: "tick" }, bar.label));

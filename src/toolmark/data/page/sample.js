@@ -1,6 +1,7 @@
 // One sample: its conversation turn by turn, calls with their ledger, the answer with its evidence.
 
 const PROMPT = 6000;
+const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
   ok: "good", error: "warn", miss: "bad", malformed: "bad", tool_not_offered: "bad",
   tool_not_allowed: "bad", invalid_arguments: "bad", unanswered: "quiet",
@@ -69,7 +70,8 @@ function scoresView(scores) {
       make("dd", { class: "quiet" }, `${scores.calls.matched} of ${scores.calls.expected} expected, ${scores.calls.observed} made`)));
   }
   const differences = scores.calls.differences;
-  const listed = [["missing", differences.missing], ["extra", differences.extra], ["differs", differences.differing]]
+  // Where the dataset expects nothing of the calls, none of them is one too many.
+  const listed = scores.kind === "unclassified" ? [] : [["missing", differences.missing], ["extra", differences.extra], ["differs", differences.differing]]
     .flatMap(([word, calls]) => calls.map((call) => make("li", {}, make("b", {}, `${word}: `), make("code", {}, clipped(call, 400)))));
   if (differences.reordered) listed.push(make("li", {}, "the calls came in another order"));
   return [
@@ -103,7 +105,10 @@ function promptView(prompt, trees) {
       trees.set(-1, [...(trees.get(-1) ?? []), tree]);
       return message("tool, in the prompt", tree.element, "tool");
     }
-    return message(role, [make("div", { class: "text" }, clipped(textOf(one.content), PROMPT)), calls], role);
+    const text = textOf(one.content);
+    const body = make("div", { class: "text" }, clipped(text, PROMPT));
+    const shut = role === "system" && text.length > LONG_SYSTEM;
+    return message(role, [shut ? folded(`${text.length.toLocaleString("en")} characters`, body) : body, calls], role);
   });
 }
 

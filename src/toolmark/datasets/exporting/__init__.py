@@ -8,15 +8,18 @@ from pathlib import Path
 from toolmark.datasets.exporting.inspect_log import export_inspect
 from toolmark.datasets.exporting.items import export_jsonl, export_parquet
 
-# format -> (what it reads, how it is written)
-EXPORTS: dict[str, tuple[str, Callable[[Path, Path], int]]] = {
-    "inspect": ("results", export_inspect),
-    "jsonl": ("dataset", export_jsonl),
-    "parquet": ("dataset", export_parquet),
+INSPECT = "inspect"
+# Of a dataset; results go to `export_inspect`.
+DATASET_EXPORTS: dict[str, Callable[[Path, Path], int]] = {
+    "jsonl": export_jsonl,
+    "parquet": export_parquet,
 }
+FORMATS = (INSPECT, *DATASET_EXPORTS)
 FORMAT_OF_SUFFIX = {
-    ".eval": "inspect",
-    ".json": "inspect",
+    ".eval": INSPECT,
+    ".json": INSPECT,
     ".jsonl": "jsonl",
     ".parquet": "parquet",
 }
+
+__all__ = ["DATASET_EXPORTS", "FORMATS", "FORMAT_OF_SUFFIX", "INSPECT", "export_inspect"]

@@ -11,11 +11,13 @@ from typing import BinaryIO
 import msgspec
 
 from toolmark._version import __version__
+from toolmark.calls.registry import Registry
 from toolmark.core.jsontext import Json, sha256_hex
 from toolmark.core.results import Result
 from toolmark.core.scores import Scores
 from toolmark.datasets.exporting.conversation import Message, conversation_of, prompt_of
-from toolmark.errors import BadInput
+from toolmark.datasets.importing.inspect_log import TOOLS
+from toolmark.errors import BadInput, UsageError
 from toolmark.store.files import atomic_writer
 from toolmark.store.lines import read_results
 
@@ -40,12 +42,15 @@ class Means:
         self.samples: set[str] = set()
         self.values: dict[str, list[float]] = {}
         self.model = "unknown"
+        self.registries: set[str | None] = set()
+        self.tools: list[Json] = []
 
     def add(self, result: Result) -> None:
         self.trials += 1
         self.completed += result.status == "ok"
         self.samples.add(result.sample_id)
         self.model = result.fingerprints.model_fingerprint or self.model
+        self.registries.add(result.fingerprints.tool_registry_sha256)
         for name, value in measures(result.scores).items():
             self.values.setdefault(name, []).append(value)
 
@@ -70,13 +75,24 @@ def measures(scores: Scores | None) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def export_inspect(source: Path, out: Path) -> int:
-    """Writes the log, an archive if `out` ends with `.eval`; gives the number of trials."""
+def export_inspect(
+    source: Path, out: Path, registry: Registry | None = None, *, named: str | None = None
+) -> int:
+    """Writes the log, an archive if `out` ends with `.eval`; gives the number of trials. The log
+    has the specs of `registry` if the results were made with it; where somebody `named` it, they
+    must not have been made with another."""
     means = Means()
     for result in read_results(source):
         means.add(result)
     if not means.trials:
         raise BadInput(f"{source}: holds no result to export")
+    if registry is not None:
+        # Scored conversations do not say which tools they were made with.
+        fitting = {registry.sha256} if named is None else {registry.sha256, None}
+        if means.registries <= fitting:
+            means.tools = [spec.function for spec in registry.specs]
+        elif named is not None:
+            raise UsageError(f"--registry {named}: these are not the tools of {source}")
     with atomic_writer(out) as target:
         if out.suffix == ".eval":
             _write_archive(target, source, means)
@@ -129,6 +145,8 @@ def _frame(means: Means) -> dict[str, Json]:
         "model": means.model,
         "config": {"epochs": math.ceil(means.trials / len(means.samples))},
         "packages": {"toolmark": __version__},
+        # Results hold no specs, only their hash.
+        "metadata": {TOOLS: means.tools} if means.tools else {},
     }
     return {
         "version": LOG_VERSION,

@@ -12,11 +12,12 @@ from toolmark.core.jsontext import Json
 from toolmark.datasets.importing.table import JSON_COLUMNS, OURS
 from toolmark.datasets.located import Item, find_header, header_fields, located_items
 from toolmark.datasets.reader import open_dataset
-from toolmark.errors import MissingExtra
+from toolmark.errors import BadInput, MissingExtra
 from toolmark.store.files import atomic_writer
 from toolmark.store.jsonl import open_input
 
 _ROWS = 1024
+_OF_RESULTS = frozenset({"model_output", "tool_trace", "scores"})  # no item has all of them
 _PLAIN_COLUMNS = ("user_turns", "teacher_text")
 
 
@@ -56,6 +57,11 @@ def _items(source: Path) -> Iterator[Item]:
     open_dataset(source).close()  # every problem of the file, before anything is written
     with open_input(source) as stream:
         for _, item in located_items(stream, str(source)):
+            if item.keys() >= _OF_RESULTS:
+                raise BadInput(
+                    f"{source}: these are results, not a dataset; `toolmark report {source} -o"
+                    " FILE` writes tables of them, and a log of Inspect ends with .eval"
+                )
             yield item
 
 

@@ -112,9 +112,8 @@ def _format(asked: str, first: Record, source: Path) -> Format:
 
 
 def _check_container(chosen: Format, container: Container, source: Path) -> None:
-    if (chosen in _FRAMED) != (container in ("document", "archive")) and (
-        chosen in _FRAMED or container == "archive"
-    ):
+    is_framed = container in ("document", "archive", "folder")
+    if (chosen in _FRAMED) != is_framed and (chosen in _FRAMED or container != "document"):
         wanted = "one JSON document" if chosen in _FRAMED else "JSON lines"
         raise BadInput(f"{source}: {chosen} is read from {wanted}, and this is none")
 

@@ -19,6 +19,7 @@ from toolmark.store.problems import typed_problem
 # A long text stands beside the messages, under its hash.
 _ATTACHMENT = "attachment://"
 _THOUGHT = "reasoning"
+TOOLS = "toolmark_tools"  # where an exported log of our own has the specs
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -53,10 +54,27 @@ def read_inspect(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
     if not isinstance(spec, dict):
         raise BadInput(f"{desk.place(line)}: eval: is missing: no log of Inspect")
     about = {"format": "inspect", "task": spec.get("task"), "model": spec.get("model")}
+    ours = _ours(spec.get("metadata"))
     for line, value in records:
-        imported = imported_talk(_talk(value, line, about, desk), desk)
+        talk = _talk(value, line, about, desk)
+        if talk.tools is None:
+            talk = msgspec.structs.replace(talk, tools=_offered(ours, talk.metadata))
+        imported = imported_talk(talk, desk)
         if imported is not None:
             yield imported
+
+
+def _ours(metadata: Json) -> dict[str, Json]:
+    """The specs that an exported log brings along, by name."""
+    tools = metadata.get(TOOLS) if isinstance(metadata, dict) else None
+    named = [tool for tool in tools or () if isinstance(tool, dict)]
+    return {tool["name"]: tool for tool in named if isinstance(tool.get("name"), str)}
+
+
+def _offered(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | None:
+    names = metadata.get("tools")
+    wanted = names if isinstance(names, list) else list(tools)
+    return [tools[name] for name in wanted if isinstance(name, str) and name in tools] or None
 
 
 def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:

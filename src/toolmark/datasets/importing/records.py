@@ -1,4 +1,5 @@
-"""The entries of a source, whatever holds them: lines, one JSON document, an archive, a table."""
+"""The entries of a source, whatever holds them: lines, one JSON document, an archive, a table, a
+folder."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ from toolmark.core.jsonplaces import lines_of_entries
 from toolmark.core.jsontext import Json, NotJson, parse_json
 from toolmark.datasets.importing.archive import records_of_archive
 from toolmark.datasets.importing.desk import Record
+from toolmark.datasets.importing.folder import INDEX, records_of_folder
 from toolmark.datasets.importing.lenient import MAX_DEPTH, parse_log
 from toolmark.datasets.importing.table import records_of_table
 from toolmark.errors import BadInput
 from toolmark.store.jsonl import is_blank, lines_of, open_input
 
-Container = Literal["lines", "document", "archive", "table"]
+Container = Literal["lines", "document", "archive", "table", "folder"]
 # Of a document that is an object, these lists are its entries.
 ENTRIES = ("samples", "simulations")
 
@@ -27,6 +29,8 @@ _BLANK = " \t\r\n"
 
 def container_of(path: Path) -> Container:
     """By the file's first bytes, never by its name."""
+    if path.is_dir():
+        return "folder"
     with open_input(path) as stream:
         magic = stream.read(4)
         if magic in _MAGIC:
@@ -55,6 +59,8 @@ def records_of(path: Path, container: Container) -> Iterator[Record]:
             return records_of_archive(path)
         case "table":
             return records_of_table(path)
+        case "folder":
+            return records_of_folder(path)
         case "document":
             return _of_document(path)
         case "lines":
@@ -75,7 +81,7 @@ def _goes_on(first: bytes) -> bool:
 
 def _is_document(value: Json) -> bool:
     if isinstance(value, dict):
-        return any(isinstance(value.get(name), list) for name in ENTRIES)
+        return any(isinstance(value.get(name), list) for name in (*ENTRIES, INDEX))
     has_entries = isinstance(value, list) and value and isinstance(value[0], dict | list)
     return bool(has_entries and not (isinstance(value[0], dict) and "role" in value[0]))
 
@@ -108,6 +114,9 @@ def _of_document(path: Path) -> Iterator[Record]:
         (one for one in ENTRIES if isinstance(value, dict) and isinstance(value.get(one), list)),
         None,
     )
+    if name is None and isinstance(value, dict) and INDEX in value:
+        yield from records_of_folder(path.parent)
+        return
     if name is None:
         yield Record(1, value)
         return

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from toolmark.datasets.exporting import EXPORTS
+from toolmark.datasets.exporting import DATASET_EXPORTS
 from toolmark.datasets.generate import generate
 from toolmark.errors import BadInput, MissingExtra
 
@@ -23,7 +23,7 @@ ITEMS = [
 
 
 def export(name: str, source, out) -> int:
-    return EXPORTS[name][1](source, out)
+    return DATASET_EXPORTS[name](source, out)
 
 
 def test_items_stay_as_they_are_and_are_sealed(make):
@@ -51,7 +51,17 @@ def test_what_is_exported_is_imported_again(make, tmp_path, name):
         assert all(one["sample_id"] for one in named)
 
 
-@pytest.mark.parametrize("name", sorted(set(EXPORTS) - {"inspect"}))
+@pytest.mark.parametrize("name", sorted(DATASET_EXPORTS))
+def test_results_are_not_taken_for_a_dataset(tmp_path, name):
+    source, out = tmp_path / "results.jsonl", tmp_path / "out"
+    line = {"prompt": "x", "metadata": {}, "model_output": "y", "tool_trace": [], "scores": None}
+    source.write_text(json.dumps(line) + "\n")
+    with pytest.raises(BadInput, match="these are results, not a dataset; `toolmark report"):
+        export(name, source, out)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", sorted(DATASET_EXPORTS))
 def test_a_generated_dataset_goes_there_and_back_in_the_same_bytes(make, tmp_path, name):
     source = tmp_path / "made.jsonl"
     generate(40, 3, out=source, fixtures=tmp_path / "of-source")

@@ -1,6 +1,8 @@
 """Results of tau-bench and tau2, in the shapes that these programs write."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from tests.unit.datasets.importing.talks import ASKED_TWICE, assistant, call, result, user
@@ -163,3 +165,36 @@ def test_tau2_that_is_no_document_is_refused(make):
     talk = [user("x"), call("weather", "{}"), result("1"), assistant("y")]
     with pytest.raises(BadInput, match="tau2 is read from one JSON document"):
         make([{"messages": talk}, {"messages": talk}], format="tau2")
+
+
+def tau2_folder(root: Path, *ids: str, indexed: Sequence[str] | None = None) -> Path:
+    """As tau2 writes it where simulations are long: the order of the index is that of the run."""
+    folder = root / "run"
+    (folder / "simulations").mkdir(parents=True)
+    frame = results()
+    del frame["simulations"]
+    index = [{"id": one, "task_id": "3", "trial": 0} for one in indexed or ids]
+    (folder / "results.json").write_text(json.dumps({**frame, "simulation_index": index}, indent=2))
+    for trial, one in enumerate(ids):
+        text = json.dumps(simulation(id=one, trial=trial))
+        (folder / "simulations" / f"{one}.json").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("named", ["", "results.json"])
+def test_a_folder_of_tau2_is_what_one_document_would_be(make, tmp_path, named):
+    made = make(tau2_folder(tmp_path, "b", "a") / named)
+    ids = [item["metadata"]["imported_from"]["simulation"] for item in made.items]
+    assert (made.report.format, ids) == ("tau2", ["b", "a"])
+    assert len(made.answers) == 2
+
+
+def test_a_folder_that_lacks_a_simulation_is_refused(make, tmp_path):
+    folder = tau2_folder(tmp_path, "a", indexed=("a", "../../etc/hosts"))
+    with pytest.raises(BadInput, match="1 simulations have no file in simulations/"):
+        make(folder)
+
+
+def test_another_folder_is_no_source(make, tmp_path):
+    with pytest.raises(BadInput, match=r"is a folder without results\.json and"):
+        make(tmp_path)
