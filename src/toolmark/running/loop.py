@@ -78,7 +78,7 @@ class TrialLoop:
             resumed = self._finished
             try:
                 self._run_journalled(journal)
-            except UsageError:
+            except (UsageError, Incomplete):
                 journal.remove_if_empty()
                 raise
             if self.skipped != resumed:

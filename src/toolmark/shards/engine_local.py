@@ -36,7 +36,7 @@ class LocalEngine:
         self._selector.register(worker.out, selectors.EVENT_READ, worker)
         worker.send(task)
 
-    def events(self, seconds: float | None = None) -> Sequence[tuple[int, Event]]:
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
         found: list[tuple[int, Event]] = []
         for key, _ in self._selector.select(seconds):
             worker: _Worker = key.data

@@ -61,7 +61,7 @@ class RayEngine:
         )(played_remotely)
         self._streams[task.shard] = remote.remote(encode_task(task), self._shipment)
 
-    def events(self, seconds: float | None = None) -> Sequence[tuple[int, Event]]:
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
         streams = {stream: shard for shard, stream in self._streams.items()}
         if not streams:
             return []
@@ -123,7 +123,8 @@ def _next(stream: Any) -> Event:
     except StopIteration:
         return Lost("its task ended without a word")
     except ray.exceptions.RayError as error:
-        return Lost(f"Ray says: {str(error).strip().splitlines()[0]}")
+        first, *_ = [*str(error).strip().splitlines(), type(error).__name__]  # some say nothing
+        return Lost(f"Ray says: {first}")
 
 
 def played_remotely(data: bytes, shipment: Shipment) -> Iterator[bytes]:

@@ -56,6 +56,7 @@ from toolmark.store.lines import decode_result
 # A worker that dies is replaced, unless so many in a row died without finishing a trial.
 TRIES = 3
 END_SECONDS = 10.0
+HEARD_SECONDS = 0.2  # so long Ctrl-C may go unheard while nothing happens
 
 
 def run_anywhere(
@@ -191,7 +192,7 @@ class ShardedLoop(TrialLoop):
                 self._start(number, journal)
         try:
             while self._playing:
-                self._take_all(journal, None)
+                self._take_all(journal)
         except (KeyboardInterrupt, Incomplete):
             self._let_all_end(journal)
             raise
@@ -207,9 +208,10 @@ class ShardedLoop(TrialLoop):
         )
         self._engine.start(task)
 
-    def _take_all(self, journal: Journal, seconds: float | None) -> None:
-        for number, event in self._engine.events(seconds):
-            with self._interrupts.deferred():
+    def _take_all(self, journal: Journal) -> None:
+        # What an engine has handed over it does not hand over again: Ctrl-C waits for all of it.
+        with self._interrupts.deferred():
+            for number, event in self._engine.events(HEARD_SECONDS):
                 self._take(number, event, journal)
 
     def _take(self, number: int, event: Event, journal: Journal) -> None:
