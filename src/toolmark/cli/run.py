@@ -35,7 +35,7 @@ from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
 from toolmark.core.report import Report
-from toolmark.errors import Incomplete
+from toolmark.errors import Incomplete, UsageError
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.finished import Finished
 from toolmark.reports.forms import Wanted, check_forms, write_forms
@@ -211,7 +211,11 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     if flags.pop("no_cache", False):
         flags["cache"] = None
     if flags.get("num_shards") == "auto":
+        if "engine" in flags:
+            raise UsageError("--num-shards auto: is for one shard: with --engine, leave it out")
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
+    if "shard_index" in flags:  # one shard: the engine of a settings file is for all of them
+        flags = {"engine": None, "num_cpus": None, "num_gpus": None, **flags}
     file: Path | None = getattr(options, "config", None)
     config = load_config(file, flags)
     out = config.out or RESULTS

@@ -136,6 +136,11 @@ def run(
     config = completed(config)
     if config.engine is not None:
         raise UsageError("--engine: this way to run knows no engine: use `toolmark.run`")
+    if config.num_shards > 1 and config.source_of("shard_index") == "default":
+        raise UsageError(
+            f"--num-shards: which of the {config.num_shards} shards? Add --shard-index I (from 0),"
+            " or --engine local, which runs them all"
+        )
     with Interrupts() as interrupts:
         with prepared(config, open_runner, tools) as opened, cached(opened) as setup:
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
