@@ -73,6 +73,23 @@ def test_one_shard_of_a_run_whose_settings_file_names_an_engine(toolmark, world,
     assert "with --engine, leave it out" in auto.stderr
 
 
+def test_a_shard_has_a_page_only_if_it_is_asked_for(toolmark, world, tmp_path):
+    part = world.arguments("--num-shards", "2", "--shard-index", "0", "--quiet")
+    toolmark(*part)
+    assert not list(tmp_path.glob("*.html"))
+    toolmark(*part, "--html")
+    assert (tmp_path / "report.shard_0.html").is_file()
+
+
+def test_a_shard_is_not_compared_with_the_baseline_of_a_whole_run(toolmark, world, tmp_path):
+    toolmark(*world.arguments("--out", "whole.jsonl", "--quiet"))
+    part = ("--num-shards", "2", "--shard-index", "0", "--quiet", "--baseline", "whole.jsonl")
+    finished = toolmark(*world.arguments(*part))
+    assert finished.returncode == 0
+    assert "not compared with whole.jsonl: a shard is compared after merge" in finished.stderr
+    assert not (tmp_path / "comparison.json").exists()
+
+
 def test_a_shard_that_is_not_there_is_called_so(toolmark):
     assert "gone.jsonl: no such file" in toolmark("merge", "gone.jsonl").stderr
 

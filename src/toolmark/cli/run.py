@@ -129,6 +129,11 @@ def main(arguments: list[str]) -> int:
         code = run_and_present(config, forms, quiet=options.quiet, tools=tools)
     if config.baseline is None:
         return code
+    if _is_one_shard(config):
+        print(
+            f"not compared with {config.baseline}: a shard is compared after merge", file=sys.stderr
+        )
+        return code
     if code in (INTERRUPTED, Incomplete.exit_code):
         print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
         return code
@@ -168,8 +173,10 @@ def run_and_present(
 
 
 def page_path(config: RunConfig) -> Path | None:
-    """None: nobody wants one, or the report goes somewhere that has no place beside it."""
-    if not config.html or config.report is None:
+    """None: nobody wants one, or the report goes somewhere that has no place beside it. A shard
+    has one only if somebody asks for it: the run is looked at after merge."""
+    unasked = _is_one_shard(config) and config.source_of("html") == "default"
+    if not config.html or config.report is None or unasked:
         return None
     report = Path(config.report)
     path = report.with_suffix(".html")
@@ -220,13 +227,17 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     config = load_config(file, flags)
     out = config.out or RESULTS
     report = config.report or str(Path(out).with_name(REPORT))
-    if config.num_shards > 1 and config.engine is None:
+    if _is_one_shard(config):
         # One settings file serves all shards: they must not write over each other.
         if config.source_of("out") != "flag":
             out = str(shard_results(Path(out), config.shard_index))
         if config.source_of("report") != "flag":
             report = str(report_beside(Path(out)))
     return msgspec.structs.replace(config, out=out, report=report)
+
+
+def _is_one_shard(config: RunConfig) -> bool:
+    return config.num_shards > 1 and config.engine is None
 
 
 def _print_json(value: DryRun | ShownPrompt) -> int:
