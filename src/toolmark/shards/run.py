@@ -119,7 +119,7 @@ def run_on(
             loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
             ending = ending_of(loop)
         interrupts.silence()
-        observed = put_together(loop.observed, deterministic=config.determinism_mode)
+        observed = put_together(loop.observed)
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
             scoring_sec=loop.scoring_sec,
@@ -129,7 +129,7 @@ def run_on(
         return concluded(setup.config, report, ending, unfinished)
 
 
-def put_together(seen: Sequence[Observed], *, deterministic: bool) -> Observed:
+def put_together(seen: Sequence[Observed], *, deterministic: bool = False) -> Observed:
     """What the runners of all shards saw, told as one would."""
     if not seen:
         return Observed()
@@ -196,6 +196,8 @@ class ShardedLoop(TrialLoop):
         except (KeyboardInterrupt, Incomplete):
             self._let_all_end(journal)
             raise
+        # Refused now if at all: once the results are in their place, they need a report.
+        put_together(self.observed, deterministic=self._setup.config.determinism_mode)
 
     def _start(self, number: int, journal: Journal) -> None:
         self._playing[number].begin()
