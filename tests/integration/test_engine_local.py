@@ -13,7 +13,8 @@ from tests.engines import children_of, install_slow_runner, is_running
 
 from toolmark.core.protocols import Standing
 from toolmark.errors import BadInput, Incomplete, UsageError
-from toolmark.running.run import completed, run
+from toolmark.running.run import run
+from toolmark.running.setup import completed
 from toolmark.shards.engine_local import LocalEngine
 from toolmark.shards.messages import Lines
 from toolmark.shards.run import run_anywhere, run_on

@@ -44,7 +44,8 @@ from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
 from toolmark.running.evaluate import cross_scorer
 from toolmark.running.offers import GivenTools
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
+from toolmark.running.preview import DryRun, ShownPrompt, dry_run, show_prompt
+from toolmark.running.run import INTERRUPTED
 from toolmark.running.selection import RESULTS
 from toolmark.shards.files import report_beside, shard_results
 from toolmark.shards.run import run_anywhere

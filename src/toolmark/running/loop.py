@@ -23,7 +23,7 @@ from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
 
 if TYPE_CHECKING:
-    from toolmark.running.run import Setup
+    from toolmark.running.setup import Setup
 
 
 # A server that is gone is noticed, and not asked ten thousand times more.

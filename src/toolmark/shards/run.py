@@ -22,19 +22,17 @@ from toolmark.running.driving import Interrupts, drive_at_once
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.loop import TrialLoop
 from toolmark.running.offers import GivenTools
+from toolmark.running.preview import dry_run
 from toolmark.running.run import (
     RunOutcome,
-    Setup,
     Unfinished,
-    completed,
     concluded,
-    dry_run,
     ending_of,
-    prepared,
     report_of,
     run,
     shard_written,
 )
+from toolmark.running.setup import Setup, completed, prepared
 from toolmark.shards.agreement import agreed, summed
 from toolmark.shards.engine import Engine
 from toolmark.shards.messages import (

@@ -121,7 +121,7 @@ def test_some_tasks_of_an_array_do_not_take_themselves_for_all_shards():
     """`--array=3,5` and `--array=3` after two of eight tasks failed."""
     assert shard_of_this_process(slurm_array(3, 8, 0, 7)) == (8, 3)
     for array in (slurm_array(3, 2, 3, 5), slurm_array(3, 1, 3, 3)):
-        with pytest.raises(UsageError, match="is a part of one: .* --shard-index 3"):
+        with pytest.raises(UsageError, match=r"is a part of one: .* --shard-index 3"):
             shard_of_this_process(array)
 
 
