@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -252,6 +253,19 @@ def test_a_run_that_could_not_begin_leaves_nothing_to_resume(slow, monkeypatch):
     with pytest.raises(Incomplete, match="nobody there"):
         local(slow, runner="slow")
     assert not Path(f"{slow.out}.journal").exists()
+
+
+def test_more_processes_than_the_system_allows_is_said_with_what_to_do(project):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 12, hard)
+    )
+    try:
+        with pytest.raises(Incomplete, match=r"shard \d+ of 20: Too many open files.* fewer"):
+            local(project, 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not Path(f"{project.out}.journal").exists()
 
 
 def test_workers_end_with_their_driver(slow, monkeypatch):

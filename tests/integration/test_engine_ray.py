@@ -74,6 +74,13 @@ def test_a_lost_node_costs_only_its_unfinished_samples(cluster, slow, tmp_path, 
     assert not Path(f"{slow.out}.journal").exists()
 
 
+def test_a_cluster_that_is_not_there_is_said_at_once(slow, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(Incomplete, match=r"no connection to 127.0.0.1:1: .*refused; start"):
+        on_ray(slow)
+    assert not Path(f"{slow.out}.journal").exists()
+
+
 def test_ctrl_c_ends_the_run_and_keeps_what_is_finished(slow, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("SLOW_SECONDS", "0.2")
