@@ -14,7 +14,7 @@ MODULE = '''
 import os, signal, time
 from contextlib import contextmanager
 from toolmark.core.protocols import Runner
-from toolmark.errors import UsageError
+from toolmark.errors import Incomplete, UsageError
 from toolmark.runners.replay import open_replay
 
 
@@ -29,6 +29,8 @@ class SlowRunner(Runner):
     async def ready(self):
         if "SLOW_REFUSES" in os.environ:
             raise UsageError("slow: no such model; name another one")
+        if "SLOW_GONE" in os.environ:
+            raise Incomplete("slow: nobody there")
 
     async def answer(self, batch):
         time.sleep(float(os.environ.get("SLOW_SECONDS", "0")))

@@ -54,6 +54,46 @@ def test_shards_in_one_folder_keep_their_own_reports(toolmark, world, tmp_path):
     assert toolmark("merge", "b.jsonl", "a.jsonl", "--quiet").returncode == 0
 
 
+def test_a45_which_shard_must_be_said(toolmark, world):
+    """A third of a dataset must not pass for the whole because a flag was forgotten."""
+    finished = toolmark(*world.arguments("--num-shards", "3"))
+    assert finished.returncode == 2
+    assert "which of the 3 shards? Add --shard-index" in finished.stderr
+
+
+def test_one_shard_of_a_run_whose_settings_file_names_an_engine(toolmark, world, tmp_path):
+    """Flags win: whoever asks for one shard gets one shard."""
+    text = "engine: ray\nnum_cpus: 2\nnum_shards: 2\n"
+    (tmp_path / "toolmark.yaml").write_text(text, "utf-8")
+    assert toolmark(*world.arguments("--shard-index", "1", "--quiet")).returncode == 0
+    assert (tmp_path / "results.shard_1.jsonl").is_file()
+    both = world.arguments("--shard-index", "1", "--engine", "local")
+    assert "an engine runs every shard" in toolmark(*both).stderr
+    auto = toolmark(*world.arguments("--num-shards", "auto", "--engine", "local"))
+    assert "with --engine, leave it out" in auto.stderr
+
+
+def test_a_shard_has_a_page_only_if_it_is_asked_for(toolmark, world, tmp_path):
+    part = world.arguments("--num-shards", "2", "--shard-index", "0", "--quiet")
+    toolmark(*part)
+    assert not list(tmp_path.glob("*.html"))
+    toolmark(*part, "--html")
+    assert (tmp_path / "report.shard_0.html").is_file()
+
+
+def test_a_shard_is_not_compared_with_the_baseline_of_a_whole_run(toolmark, world, tmp_path):
+    toolmark(*world.arguments("--out", "whole.jsonl", "--quiet"))
+    part = ("--num-shards", "2", "--shard-index", "0", "--quiet", "--baseline", "whole.jsonl")
+    finished = toolmark(*world.arguments(*part))
+    assert finished.returncode == 0
+    assert "not compared with whole.jsonl: a shard is compared after merge" in finished.stderr
+    assert not (tmp_path / "comparison.json").exists()
+
+
+def test_a_shard_that_is_not_there_is_called_so(toolmark):
+    assert "gone.jsonl: no such file" in toolmark("merge", "gone.jsonl").stderr
+
+
 def test_shards_with_one_settings_file_do_not_write_over_each_other(toolmark, world, tmp_path):
     places = "out: runs/mine.jsonl\nreport: runs/report.json\n"
     (tmp_path / "toolmark.yaml").write_text(places, "utf-8")

@@ -25,7 +25,8 @@ from toolmark.reports.terminal import report_blocks
 from toolmark.resources import allowlist
 from toolmark.running.offers import check_allowed, open_offers, open_registry
 from toolmark.running.rescore import score_file
-from toolmark.running.run import rules_of, run
+from toolmark.running.run import run
+from toolmark.running.setup import rules_of
 from toolmark.store.lines import read_results
 from toolmark.store.recorded import RecordedIndex, read_recorded
 

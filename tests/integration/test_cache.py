@@ -16,7 +16,8 @@ from toolmark.cli import main
 from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import BadInput, FingerprintMismatch, UsageError
 from toolmark.running.cached import check_cache
-from toolmark.running.run import dry_run, run
+from toolmark.running.preview import dry_run
+from toolmark.running.run import run
 from toolmark.shards.run import run_anywhere
 
 TINY = Path(toolmark.__file__).parent / "data" / "tiny"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from tests.engines import children_of, install_slow_runner, is_running
 from toolmark.core.protocols import Standing
 from toolmark.errors import BadInput, Incomplete, UsageError
 from toolmark.running.run import run
-from toolmark.shards.run import run_anywhere
+from toolmark.running.setup import completed
+from toolmark.shards.engine_local import LocalEngine
+from toolmark.shards.messages import Lines
+from toolmark.shards.run import run_anywhere, run_on
 
 CHILD = """
 import json, sys
@@ -49,7 +53,7 @@ def local(project, shards: int = 2, **settings):
 
 
 def start(project, **settings) -> subprocess.Popen:
-    config = project.config(engine="local", **settings)
+    config = project.config(**{"engine": "local", **settings})
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, json.dumps(config)],
         stdout=subprocess.PIPE,
@@ -220,6 +224,48 @@ def test_ctrl_c_ends_all_and_reports_what_is_finished(slow, monkeypatch):
     expected = whole(slow, runner="slow")
     local(slow, 3, runner="slow", resume=True)
     assert slow.out.read_bytes() == expected
+
+
+class HitWhileTaking(LocalEngine):
+    """Somebody presses Ctrl-C when trials have left their process, and before they are kept."""
+
+    def events(self, seconds):
+        found = super().events(seconds)
+        if any(isinstance(event, Lines) for _, event in found):
+            os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+
+def test_ctrl_c_loses_no_trial_that_was_handed_over(slow, monkeypatch):
+    """The report of an interrupted run counts what its journal has, and no more."""
+    monkeypatch.setenv("SLOW_SECONDS", "0.05")
+    config = completed(slow.config(engine="local", num_shards=2, runner="slow"))
+    with HitWhileTaking() as engine:
+        assert run_on(engine, config).exit_code == 130
+    finished = journal_lines(slow)
+    assert len(finished) == json.loads(slow.report.read_text("utf-8"))["counts"]["trials"] > 0
+    assert len(finished) == len((slow.folder / "answered.log").read_text().splitlines())
+
+
+def test_a_run_that_could_not_begin_leaves_nothing_to_resume(slow, monkeypatch):
+    """The next one is not told to choose between --resume and --restart of nothing."""
+    monkeypatch.setenv("SLOW_GONE", "yes")
+    with pytest.raises(Incomplete, match="nobody there"):
+        local(slow, runner="slow")
+    assert not Path(f"{slow.out}.journal").exists()
+
+
+def test_more_processes_than_the_system_allows_is_said_with_what_to_do(project):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 12, hard)
+    )
+    try:
+        with pytest.raises(Incomplete, match=r"shard \d+ of 20: Too many open files.* fewer"):
+            local(project, 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not Path(f"{project.out}.journal").exists()
 
 
 def test_workers_end_with_their_driver(slow, monkeypatch):

@@ -1,12 +1,19 @@
 """The engine `ray`: a cluster of two nodes on this machine, one of which is killed at work."""
 
 import json
+import signal
 import threading
 from pathlib import Path
 
 import pytest
 from tests.engines import install_slow_runner
-from tests.integration.test_engine_local import journal_lines, wait_until, whole, without_timing
+from tests.integration.test_engine_local import (
+    journal_lines,
+    start,
+    wait_until,
+    whole,
+    without_timing,
+)
 
 from toolmark.errors import Incomplete
 from toolmark.shards.run import run_anywhere
@@ -65,6 +72,27 @@ def test_a_lost_node_costs_only_its_unfinished_samples(cluster, slow, tmp_path, 
     assert slow.out.read_bytes() == expected
     assert without_timing(slow.report) == without_timing(slow.folder / "whole.json")
     assert not Path(f"{slow.out}.journal").exists()
+
+
+def test_a_cluster_that_is_not_there_is_said_at_once(slow, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(Incomplete, match=r"no connection to 127.0.0.1:1: .*refused; start"):
+        on_ray(slow)
+    assert not Path(f"{slow.out}.journal").exists()
+
+
+def test_ctrl_c_ends_the_run_and_keeps_what_is_finished(slow, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("SLOW_SECONDS", "0.2")
+    child = start(slow, engine="ray", runner="slow", num_shards=2)
+    wait_until(lambda: len(journal_lines(slow)) > 5, 120)
+    child.send_signal(signal.SIGINT)
+    _, error = child.communicate(timeout=60)
+    assert child.returncode == 130, error
+    assert b"Traceback" not in error
+    report = json.loads(slow.report.read_text("utf-8"))
+    assert not report["complete"]
+    assert report["counts"]["trials"] == len(journal_lines(slow)) < 60
 
 
 def test_a_cluster_for_the_run_alone_and_resumed_by_processes(slow, monkeypatch):

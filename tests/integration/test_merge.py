@@ -275,6 +275,24 @@ def test_a_file_that_lost_whole_lines_is_refused(shards):
     assert f"{path}: shard 1 of 3: holds {len(lines) - 1} lines, but {len(lines)}" in message
 
 
+@pytest.mark.parametrize("owner", [0, 1])
+def test_a_line_behind_the_last_one_is_refused(shards, owner):
+    """With the shard's summary too, which knows its lines and would not look for more."""
+    path = shards.paths[1]
+    extra = lines_of(shards.paths[owner])[-1]
+    path.write_bytes(path.read_bytes() + extra)
+    name = json.loads(extra)["sample_id"]
+    assert f"sample '{name}', trial 0: " in (message := shards.refused(BadInput))
+    assert f"{path}: shard 1 of 3, line " in message
+
+
+def test_results_and_report_need_a_place_each(shards):
+    place = shards.paths[0].with_name("both.jsonl")
+    with pytest.raises(UsageError, match="is the file of --out"):
+        merge_shards(shards.paths, out=place, report=place)
+    assert not place.exists()
+
+
 def test_a_changed_byte_is_refused(shards):
     path = shards.paths[1]
     data = path.read_bytes()

@@ -7,7 +7,8 @@ import pytest
 from toolmark.config import load_config
 from toolmark.errors import BadInput, UsageError
 from toolmark.running.rescore import score_file
-from toolmark.running.run import rules_of, run
+from toolmark.running.run import run
+from toolmark.running.setup import rules_of
 
 
 def read_lines(path) -> list:

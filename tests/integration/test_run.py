@@ -12,7 +12,8 @@ from tests.integration.conftest import answer, fixture
 import toolmark
 from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
 from toolmark.resources import schema
-from toolmark.running.run import dry_run, run, show_prompt
+from toolmark.running.preview import dry_run, show_prompt
+from toolmark.running.run import run
 from toolmark.shards.run import run_plainly
 
 

@@ -343,6 +343,25 @@ def test_a95_lost_trials_are_said(project):
     assert "exit code 4" in written(config)["reasons"][0]
 
 
+def test_a_run_that_lost_trials_is_named_with_its_verdict(project):
+    answers = project.answers.read_text("utf-8").splitlines(keepends=True)
+    project.answers.write_text("".join(answers[:-1]), "utf-8")
+    config = config_of(project)
+    validate_sharding(config)
+    assert "INCOMPLETE trials are missing or ended in an error" in written(config)["reasons"][0]
+
+
+@pytest.mark.parametrize("setting", ["num_shards: 4", "engine: local\nnum_shards: 3"])
+def test_the_shards_and_engine_of_a_settings_file_are_not_those_of_its_runs(
+    project, tmp_path, setting
+):
+    """Else the baseline would itself be a shard, and what is equal be called different."""
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"{setting}\n", "utf-8")
+    outcome = validate_sharding(config_of(project, config=str(settings)))
+    assert outcome.validation.ok, outcome.validation.reasons
+
+
 def test_a92_the_environment_leaves_nothing_to_chance():
     ours = {"HOME": "/home/me", "PYTHONHASHSEED": "5", "PYTHONPATH": "mine"}
     found = child_environment({**ours, "GITHUB_STEP_SUMMARY": "summary.md"})

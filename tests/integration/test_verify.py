@@ -27,7 +27,8 @@ from toolmark.cli import main
 from toolmark.core.gate_rules import GATES
 from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, UsageError
 from toolmark.resources import demo_paths
-from toolmark.running.run import dry_run, run
+from toolmark.running.preview import dry_run
+from toolmark.running.run import run
 
 
 @pytest.fixture

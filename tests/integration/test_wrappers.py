@@ -11,8 +11,9 @@ from toolmark.cli import main
 from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import BadInput, FingerprintMismatch, UsageError
 from toolmark.resources import data_path
+from toolmark.running.preview import dry_run, show_prompt
 from toolmark.running.rescore import score_file
-from toolmark.running.run import dry_run, run, show_prompt
+from toolmark.running.run import run
 
 J2 = '{"system": "{{ system }}", "user": "<<{{ user }}>>"}'
 TMPL = "[SYS] $system\n[USER] $user\n"

@@ -10,7 +10,8 @@ from toolmark.cli import main
 from toolmark.config import load_config
 from toolmark.core.protocols import Failure, Reply
 from toolmark.errors import UsageError
-from toolmark.running.run import dry_run, run
+from toolmark.running.preview import dry_run
+from toolmark.running.run import run
 
 SECRETS = {
     "MY_KEY": "sk-0123-marker-a",

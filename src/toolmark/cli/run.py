@@ -35,7 +35,7 @@ from toolmark.comparing.compare import Tools, compare_runs, write_comparison
 from toolmark.comparing.opening import results_of
 from toolmark.config import RunConfig, load_config
 from toolmark.core.report import Report
-from toolmark.errors import Incomplete
+from toolmark.errors import Incomplete, UsageError
 from toolmark.reports.compare_markdown import comparison_markdown
 from toolmark.reports.finished import Finished
 from toolmark.reports.forms import Wanted, check_forms, write_forms
@@ -44,7 +44,8 @@ from toolmark.reports.markdown import report_markdown
 from toolmark.reports.progress import RunProgress
 from toolmark.running.evaluate import cross_scorer
 from toolmark.running.offers import GivenTools
-from toolmark.running.run import INTERRUPTED, DryRun, ShownPrompt, dry_run, show_prompt
+from toolmark.running.preview import DryRun, ShownPrompt, dry_run, show_prompt
+from toolmark.running.run import INTERRUPTED
 from toolmark.running.selection import RESULTS
 from toolmark.shards.files import report_beside, shard_results
 from toolmark.shards.run import run_anywhere
@@ -130,6 +131,11 @@ def main(arguments: list[str]) -> int:
         code = run_and_present(config, forms, quiet=options.quiet, tools=tools)
     if config.baseline is None:
         return code
+    if _is_one_shard(config):
+        print(
+            f"not compared with {config.baseline}: a shard is compared after merge", file=sys.stderr
+        )
+        return code
     if code in (INTERRUPTED, Incomplete.exit_code):
         print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
         return code
@@ -172,10 +178,10 @@ def run_and_present(
 
 
 def page_path(config: RunConfig) -> Path | None:
-    """None: nobody wants one, it would show a shard, or the report goes somewhere that has no place
-    beside it."""
-    is_shard = config.engine is None and config.num_shards > 1
-    if not config.html or config.report is None or is_shard:
+    """None: nobody wants one, or the report goes somewhere that has no place beside it. A shard
+    has one only if somebody asks for it: the run is looked at after merge."""
+    unasked = _is_one_shard(config) and config.source_of("html") == "default"
+    if not config.html or config.report is None or unasked:
         return None
     report = Path(config.report)
     path = report.with_suffix(".html")
@@ -216,18 +222,26 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     if flags.pop("no_cache", False):
         flags["cache"] = None
     if flags.get("num_shards") == "auto":
+        if "engine" in flags:
+            raise UsageError("--num-shards auto: is for one shard: with --engine, leave it out")
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
+    if "shard_index" in flags:  # one shard: the engine of a settings file is for all of them
+        flags = {"engine": None, "num_cpus": None, "num_gpus": None, **flags}
     file: Path | None = getattr(options, "config", None)
     config = load_config(file, flags)
     out = config.out or RESULTS
     report = config.report or str(Path(out).with_name(REPORT))
-    if config.num_shards > 1 and config.engine is None:
+    if _is_one_shard(config):
         # One settings file serves all shards: they must not write over each other.
         if config.source_of("out") != "flag":
             out = str(shard_results(Path(out), config.shard_index))
         if config.source_of("report") != "flag":
             report = str(report_beside(Path(out)))
     return msgspec.structs.replace(config, out=out, report=report)
+
+
+def _is_one_shard(config: RunConfig) -> bool:
+    return config.num_shards > 1 and config.engine is None
 
 
 def _print_json(value: DryRun | ShownPrompt) -> int:

@@ -22,8 +22,9 @@ from toolmark.probe.spec import FidelitySpec, Models, ToolUseCase
 from toolmark.probe.views import Probe, Question, Views
 from toolmark.runners.hf_local import LocalRunner
 from toolmark.runners.options import RunnerFactory
-from toolmark.running.run import INTERRUPTED, Setup, prepared, run
+from toolmark.running.run import INTERRUPTED, run
 from toolmark.running.selection import RESULTS
+from toolmark.running.setup import Setup, prepared
 from toolmark.running.wiring import runner_options
 
 CASE_TOKENS = 256

@@ -20,7 +20,7 @@ from toolmark.running.wiring import resolved
 from toolmark.store.response_cache import ResponseCache
 
 if TYPE_CHECKING:
-    from toolmark.running.run import Setup
+    from toolmark.running.setup import Setup
 
 # Raised whenever a runner reads one and the same answer otherwise than before.
 REPLIES_VERSION = 1

@@ -23,7 +23,7 @@ from toolmark.store.key_index import KeyIndex, trial_key
 from toolmark.store.lines import encode_result
 
 if TYPE_CHECKING:
-    from toolmark.running.run import Setup
+    from toolmark.running.setup import Setup
 
 
 # A server that is gone is noticed, and not asked ten thousand times more.
@@ -78,7 +78,7 @@ class TrialLoop:
             resumed = self._finished
             try:
                 self._run_journalled(journal)
-            except UsageError:
+            except (UsageError, Incomplete):
                 journal.remove_if_empty()
                 raise
             if self.skipped != resumed:

@@ -37,7 +37,8 @@ from toolmark.running.driving import drive_at_once
 from toolmark.running.evaluate import Evaluator, Origin
 from toolmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
 from toolmark.running.offers import Offer, Offers, check_allowed, open_offers
-from toolmark.running.run import RunOutcome, rules_of, write_report
+from toolmark.running.run import RunOutcome, write_report
+from toolmark.running.setup import rules_of
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable
 from toolmark.store.lines import encode_result

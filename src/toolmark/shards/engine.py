@@ -18,9 +18,10 @@ class Engine(Protocol):
     def start(self, task: Task) -> None:
         """Have this shard played. One that was lost may be started again."""
 
-    def events(self, seconds: float | None = None) -> Sequence[tuple[int, Event]]:
-        """What happened, each with its shard: waits until there is something, or so long. After
-        `Ended`, `Failed` or `Lost` nothing more comes from a shard until it is started again."""
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
+        """What happened, each with its shard: waits until there is something, but no longer than
+        this. After `Ended`, `Failed` or `Lost` nothing more comes from a shard until it is started
+        again."""
 
     def stop(self) -> None:
         """Ask everybody to come to an end soon; they still tell what they have."""

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 import toolmark
+from toolmark.errors import Incomplete
 from toolmark.shards.messages import Event, Lines, Lost, Task, decode_message, encode_task
 from toolmark.shards.worker import LENGTH
 
@@ -31,12 +32,19 @@ class LocalEngine:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cores()
 
     def start(self, task: Task) -> None:
-        worker = _Worker(task.shard)
+        try:
+            worker = _Worker(task.shard)
+        except OSError as error:
+            raise Incomplete(
+                f"--engine local: no process could be started for shard {task.shard} of"
+                f" {task.num_shards}: {error.strerror}; what is finished is kept: try again with"
+                " fewer --num-shards"
+            ) from None
         self._workers[task.shard] = worker
         self._selector.register(worker.out, selectors.EVENT_READ, worker)
         worker.send(task)
 
-    def events(self, seconds: float | None = None) -> Sequence[tuple[int, Event]]:
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
         found: list[tuple[int, Event]] = []
         for key, _ in self._selector.select(seconds):
             worker: _Worker = key.data

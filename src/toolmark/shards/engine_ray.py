@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from toolmark.config import RunConfig
-from toolmark.errors import MissingExtra, ToolmarkError, UsageError
+from toolmark.errors import Incomplete, MissingExtra, ToolmarkError
 from toolmark.shards.messages import (
     Event,
     Failed,
@@ -34,6 +35,8 @@ from toolmark.shards.messages import (
 )
 from toolmark.shards.playing import play_shard
 from toolmark.shards.shipping import Shipment, ship, unpack
+
+KNOCK_SECONDS = 10.0
 
 
 class RayEngine:
@@ -61,7 +64,7 @@ class RayEngine:
         )(played_remotely)
         self._streams[task.shard] = remote.remote(encode_task(task), self._shipment)
 
-    def events(self, seconds: float | None = None) -> Sequence[tuple[int, Event]]:
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
         streams = {stream: shard for shard, stream in self._streams.items()}
         if not streams:
             return []
@@ -106,14 +109,25 @@ def _connect() -> None:
     ray = _ray()
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
-        if os.environ.get("RAY_ADDRESS"):
+        if address := os.environ.get("RAY_ADDRESS"):
+            _knock_at(address)
             ray.init(**quiet)
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         address = os.environ.get("RAY_ADDRESS", "a cluster of its own")
-        raise UsageError(f"--engine ray: no connection to {address}: {error}") from None
+        raise Incomplete(
+            f"--engine ray: no connection to {address}: {error};"
+            " start the cluster, or set RAY_ADDRESS to one that runs"
+        ) from None
+
+
+def _knock_at(address: str) -> None:
+    """Ray itself goes on trying for minutes where nobody answers."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():  # and not `auto`
+        socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
 
 def _next(stream: Any) -> Event:
@@ -123,7 +137,8 @@ def _next(stream: Any) -> Event:
     except StopIteration:
         return Lost("its task ended without a word")
     except ray.exceptions.RayError as error:
-        return Lost(f"Ray says: {str(error).strip().splitlines()[0]}")
+        first, *_ = [*str(error).strip().splitlines(), type(error).__name__]  # some say nothing
+        return Lost(f"Ray says: {first}")
 
 
 def played_remotely(data: bytes, shipment: Shipment) -> Iterator[bytes]:

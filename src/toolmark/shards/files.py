@@ -75,7 +75,10 @@ def _results_in(path: Path) -> list[Path]:
         shards.add(f"{RESULTS}{file.name.removeprefix(REPORT)}l")
     whole = path / f"{RESULTS}.jsonl"
     if not shards and not whole.is_file():
-        raise BadInput(f"{path}: holds neither {RESULTS}{_SHARD}0.jsonl nor {whole.name}")
+        raise BadInput(
+            f"{path}: holds neither {RESULTS}{_SHARD}0.jsonl nor {whole.name};"
+            " results with other names are named one by one"
+        )
     return [path / name for name in sorted(shards)] or [whole]
 
 
@@ -86,6 +89,8 @@ def _report_of(results: Path) -> Path:
     alone = results.with_name(f"{REPORT}.json")  # a folder for each shard
     if alone.is_file():
         return alone
+    if not results.exists():
+        raise BadInput(f"{results}: no such file")
     raise BadInput(f"{results}: its report {beside.name} is not beside it: name it with --reports")
 
 

@@ -91,6 +91,8 @@ def merge_shards(
 
 def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | None) -> None:
     read = {path.absolute() for file in files for path in (file.results, file.report_path)}
+    if out is not None and report is not None and out.absolute() == report.absolute():
+        raise UsageError(f"--report: {report} is the file of --out: choose another one")
     for path in (out, report):
         if path is None:
             continue
@@ -146,6 +148,7 @@ def _known_lines(
         if (index, trial) in wanted:
             summariser.add_to_chance(_result_of(file, lines, data))
         yield index, trial, shard, data, None
+    hasher.update(stream.read(1))  # nothing stands behind the last line that is known
     if lines != file.facts.results_lines or hasher.hexdigest() != file.facts.results_sha256:
         for _ in _lines_of(file, stack):  # which ends by saying what is wrong, and with which line
             pass

@@ -15,7 +15,7 @@ from toolmark.running.cached import cached
 from toolmark.running.driving import Interrupts, driver
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.loop import TrialLoop
-from toolmark.running.run import Setup, prepared_part
+from toolmark.running.setup import Setup, prepared_part
 from toolmark.shards.messages import Ended, Lines, Message, Plan, Task, decode_plan
 from toolmark.shards.places import places_of
 from toolmark.store.done_trials import DoneTrials

@@ -22,19 +22,17 @@ from toolmark.running.driving import Interrupts, drive_at_once
 from toolmark.running.evaluate import Evaluator
 from toolmark.running.loop import TrialLoop
 from toolmark.running.offers import GivenTools
+from toolmark.running.preview import dry_run
 from toolmark.running.run import (
     RunOutcome,
-    Setup,
     Unfinished,
-    completed,
     concluded,
-    dry_run,
     ending_of,
-    prepared,
     report_of,
     run,
     shard_written,
 )
+from toolmark.running.setup import Setup, completed, prepared
 from toolmark.shards.agreement import agreed, summed
 from toolmark.shards.engine import Engine
 from toolmark.shards.messages import (
@@ -56,6 +54,7 @@ from toolmark.store.lines import decode_result
 # A worker that dies is replaced, unless so many in a row died without finishing a trial.
 TRIES = 3
 END_SECONDS = 10.0
+HEARD_SECONDS = 0.2  # so long Ctrl-C may go unheard while nothing happens
 
 
 def run_anywhere(
@@ -118,7 +117,7 @@ def run_on(
             loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
             ending = ending_of(loop)
         interrupts.silence()
-        observed = put_together(loop.observed, deterministic=config.determinism_mode)
+        observed = put_together(loop.observed)
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
             scoring_sec=loop.scoring_sec,
@@ -128,7 +127,7 @@ def run_on(
         return concluded(setup.config, report, ending, unfinished)
 
 
-def put_together(seen: Sequence[Observed], *, deterministic: bool) -> Observed:
+def put_together(seen: Sequence[Observed], *, deterministic: bool = False) -> Observed:
     """What the runners of all shards saw, told as one would."""
     if not seen:
         return Observed()
@@ -191,10 +190,12 @@ class ShardedLoop(TrialLoop):
                 self._start(number, journal)
         try:
             while self._playing:
-                self._take_all(journal, None)
+                self._take_all(journal)
         except (KeyboardInterrupt, Incomplete):
             self._let_all_end(journal)
             raise
+        # Refused now if at all: once the results are in their place, they need a report.
+        put_together(self.observed, deterministic=self._setup.config.determinism_mode)
 
     def _start(self, number: int, journal: Journal) -> None:
         self._playing[number].begin()
@@ -207,9 +208,10 @@ class ShardedLoop(TrialLoop):
         )
         self._engine.start(task)
 
-    def _take_all(self, journal: Journal, seconds: float | None) -> None:
-        for number, event in self._engine.events(seconds):
-            with self._interrupts.deferred():
+    def _take_all(self, journal: Journal) -> None:
+        # What an engine has handed over it does not hand over again: Ctrl-C waits for all of it.
+        with self._interrupts.deferred():
+            for number, event in self._engine.events(HEARD_SECONDS):
                 self._take(number, event, journal)
 
     def _take(self, number: int, event: Event, journal: Journal) -> None:

@@ -117,11 +117,16 @@ def _folder(config: ShardingConfig) -> Iterator[Path]:
 
 
 def _run_all(config: ShardingConfig, folder: Path, say: Say | None) -> None:
-    _run_one(config, folder, "the baseline", BASELINE, (), say)
+    # Also for the baseline: a settings file may name a number of shards, or an engine.
+    _run_one(config, folder, "the baseline", BASELINE, _part(1, 0), say)
     for index in range(config.num_shards):
-        part = ("--num-shards", str(config.num_shards), "--shard-index", str(index))
+        part = _part(config.num_shards, index)
         what = f"shard {index} of {config.num_shards}"
         _run_one(config, folder, what, shard_names(index), part, say)
+
+
+def _part(num_shards: int, index: int) -> tuple[str, ...]:
+    return ("--num-shards", str(num_shards), "--shard-index", str(index))
 
 
 def _run_one(
@@ -149,8 +154,9 @@ def _run_one(
         check=False,
     )
     if finished.returncode not in FINISHED:
-        said = finished.stderr.strip().removeprefix("toolmark: error: ") or "it said nothing"
-        raise RunFailed(what, finished.returncode, said)
+        said = finished.stderr.strip().removeprefix("toolmark: error: ")
+        verdict = " ".join(finished.stdout.split())
+        raise RunFailed(what, finished.returncode, said or verdict or "it said nothing")
 
 
 def run_flags(config: ShardingConfig) -> list[str]:

@@ -125,11 +125,17 @@ class ResponseCache:
                     os.close(fd)
                     raise
                 return fd
-        path = self._folder / SEGMENTS.replace("*", secrets.token_hex(6))
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return fd
+        while True:
+            path = self._folder / SEGMENTS.replace("*", secrets.token_hex(6))
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # another process was here first, and writes to it
+                os.close(fd)
+                continue
+            except OSError:  # there are no locks here: nobody takes over what is not theirs
+                pass
+            return fd
 
 
 def _claim(folder: Path) -> None:

@@ -30,7 +30,8 @@ from toolmark.running.fingerprints import compare_pinned, provenance, refuse_oth
 from toolmark.running.formats import installed_formats
 from toolmark.running.offers import Offer, check_tools, open_offers, open_source
 from toolmark.running.rescore import NOT_KNOWN
-from toolmark.running.run import RunOutcome, rules_of, write_report
+from toolmark.running.run import RunOutcome, write_report
+from toolmark.running.setup import rules_of
 from toolmark.scorers.redaction import redact_result
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer, check_writable

@@ -112,6 +112,19 @@ def test_shards_from_the_cluster(environment, shard):
     assert shard_of_this_process(environment) == shard
 
 
+def slurm_array(task: int, count: int, first: int, last: int) -> dict[str, str]:
+    given = {"ID": task, "COUNT": count, "MIN": first, "MAX": last, "STEP": 1}
+    return {f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in given.items()}
+
+
+def test_some_tasks_of_an_array_do_not_take_themselves_for_all_shards():
+    """`--array=3,5` and `--array=3` after two of eight tasks failed."""
+    assert shard_of_this_process(slurm_array(3, 8, 0, 7)) == (8, 3)
+    for array in (slurm_array(3, 2, 3, 5), slurm_array(3, 1, 3, 3)):
+        with pytest.raises(UsageError, match=r"is a part of one: .* --shard-index 3"):
+            shard_of_this_process(array)
+
+
 @pytest.mark.parametrize(
     "environment",
     [{}, {"SLURM_ARRAY_TASK_ID": "2"}, {"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "two"}],

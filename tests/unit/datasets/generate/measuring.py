@@ -12,7 +12,7 @@ from toolmark.play import PlaySettings, TrialInput, opening_messages, play
 from toolmark.runners.replay import OneRecording, recorded_replies
 from toolmark.running.driving import driver
 from toolmark.running.evaluate import Evaluator, Origin
-from toolmark.running.run import prepared
+from toolmark.running.setup import prepared
 from toolmark.store.jsonl import Line
 from toolmark.store.recorded import recorded_of
 
