@@ -90,6 +90,8 @@ class JinjaWrapper:
             raise UsageError(f"{self._place(error)}: {error}; {_there_is()}") from None
         except _FAILURES as error:
             raise UsageError(f"{self._place(error)}: the template fails: {error}") from None
+        except MemoryError as error:
+            raise UsageError(f"{self._place(error)}: the template needs too much memory") from None
         return self._messages(text)
 
     def _messages(self, text: str) -> Messages:
