@@ -36,6 +36,7 @@ ODD_TEMPLATES = (
 )  # fmt: skip
 TOOLS = [{"type": "function", "function": {"name": "web.search", "parameters": {}}}]
 ENDPOINT, ENDPOINT_BATCH = "endpoint", 50
+MERGE = "shards: merge"
 MARKED = "marked as error"
 # The last ones are the user's mistake by themselves, and end a run.
 STATUSES = (200,) * 400 + (429, 500, 502, 503, 599) * 8 + (301, 400, 404)
@@ -104,7 +105,11 @@ def probe_try(name: str) -> Try:
     return try_probe
 
 
-def try_files(many: int, first: int = 0, kinds: list[str] | None = None) -> Iterator[Attempt]:
+def kinds() -> list[str]:
+    return [*TARGETS, "wrapper", *(f"probe: {kind}" for kind in PROBES), MERGE]
+
+
+def try_files(many: int, first: int = 0, wanted: list[str] | None = None) -> Iterator[Attempt]:
     """`many` files of each kind."""
     with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
         root = Path(name)
@@ -115,8 +120,8 @@ def try_files(many: int, first: int = 0, kinds: list[str] | None = None) -> Iter
         tries |= {f"probe: {kind}": probe_try(kind) for kind in PROBES}
         shards = root / "shards"
         shards.mkdir()
-        tries["shards: merge"] = Shards(material, shards).try_merge
-        for at, kind in enumerate(kinds or [*TARGETS, *tries]):
+        tries[MERGE] = Shards(material, shards).try_merge
+        for at, kind in enumerate(wanted or kinds()):
             folder = root / f"spoilt {at}"
             folder.mkdir()
             numbers = range(first, first + many)

@@ -16,6 +16,7 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from xml.etree import ElementTree
 
+from campaign.parts import HELD, REFUSED
 from tests.hostile import HOSTILE
 from toolmark import ToolBroker, ground, parse_tool_calls, render_prompt, score_item
 from toolmark.cli import MODULES
@@ -24,8 +25,6 @@ from toolmark.errors import ToolmarkError
 from toolmark.running.offers import open_registry
 
 SECONDS, BYTES = 60, 3 * 2**30
-REFUSED = "refused by name"
-HELD = "held"
 SECRET = "root:x:0:0"  # noqa: S105 - of /etc/passwd, which nothing may show
 Case = Callable[[Path], str]
 

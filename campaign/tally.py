@@ -36,3 +36,12 @@ class Tally(msgspec.Struct):
 
     def of(self, kind: str) -> int:
         return self.killed[kind] + sum(n for (k, _), n in self.survived.items() if k == kind)
+
+    def add(self, other: Tally) -> None:
+        self.lowered.update(other.lowered)
+        self.killed.update(other.killed)
+        self.survived.update(other.survived)
+        self.unexplained += other.unexplained
+        for key, examples in other.examples.items():
+            self.examples.setdefault(key, []).extend(examples)
+            del self.examples[key][EXAMPLES:]
