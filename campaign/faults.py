@@ -1,7 +1,7 @@
 """Faulty input of every format: a result or a named error, never a traceback.
 
-The files are spoilt by the machinery of the tests; what is added here are wrappers, shards, specs of
-probes and an endpoint that answers badly."""
+The files are spoilt by the machinery of the tests; what is added here are wrappers, shards, specs
+of probes and an endpoint that answers badly."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.endpoints import Answer, Request, Server, completion
 from tests.fuzz.material import Material
-from tests.fuzz.mutations import BYTES, JSON_FILE, LINE_FILE, mutated
-from tests.fuzz.table import READ
+from tests.fuzz.mutations import JSON_FILE, LINE_FILE, mutated
+from tests.fuzz.spoilt_bytes import BYTES
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.test_mutated_probes import TARGETS as PROBES
 from tests.fuzz.trying import try_one
-from toolmark.errors import ToolmarkError
 
+from toolmark.errors import ToolmarkError
 from toolmark.runners.wrappers import render_prompt
 from toolmark.running.run import run
 from toolmark.shards.merge import merge_shards
@@ -36,6 +37,8 @@ ODD_TEMPLATES = (
 )  # fmt: skip
 TOOLS = [{"type": "function", "function": {"name": "web.search", "parameters": {}}}]
 ENDPOINT, ENDPOINT_BATCH = "endpoint", 50
+ENDPOINT_SETTINGS = {"runner": "openai_http", "model": "stub", "max_turns": 2, "max_retries": 0}
+READ = "read"
 MERGE = "shards: merge"
 MARKED = "marked as error"
 # The last ones are the user's mistake by themselves, and end a run.
@@ -66,10 +69,15 @@ def try_wrapper(rng: random.Random, folder: Path) -> str:
     try:
         messages = render_prompt(path, user="What? {{ 7*7 }} $x", system="Be short.", tools=TOOLS)
     except ToolmarkError as error:
-        assert str(error).startswith(str(path)), f"names no file: {error}"
-        return type(error).__name__
+        return _named(error, (str(path),))
     json.dumps(messages).encode()
     return READ
+
+
+def _named(error: ToolmarkError, names: tuple[str, ...]) -> str:
+    """The error's kind, if it says one of these."""
+    assert any(name in str(error) for name in names), f"names nothing: {error}"
+    return type(error).__name__
 
 
 class Shards:
@@ -93,8 +101,7 @@ class Shards:
         try:
             merge_shards(paths, out=folder / "merged.jsonl", report=folder / "merged.json")
         except ToolmarkError as error:
-            assert str(folder) in str(error) or "shard" in str(error), f"names nothing: {error}"
-            return type(error).__name__
+            return _named(error, (str(folder), "shard"))
         return READ
 
 
@@ -126,7 +133,7 @@ def try_files(many: int, first: int = 0, wanted: list[str] | None = None) -> Ite
             folder.mkdir()
             numbers = range(first, first + many)
             if kind in TARGETS:
-                yield _tried(kind, numbers, lambda n, k=kind, f=folder: try_one(material, f, k, n))
+                yield _tried(kind, numbers, partial(try_one, material, folder, kind))
             else:
                 yield _tried(kind, numbers, _seeded(kind, tries[kind], folder))
 
@@ -141,7 +148,7 @@ def _tried(name: str, numbers: range, one: Callable[[int], str]) -> Attempt:
     for number in numbers:
         try:
             ends[one(number)] += 1
-        except Exception:  # noqa: BLE001 - whatever it is, it is a finding
+        except Exception:  # whatever it is, it is a finding
             ends["traceback"] += 1
             failures.append(f"{name} {number}:\n{traceback.format_exc(limit=-6)}")
     return Attempt(name, ends, failures)
@@ -176,7 +183,7 @@ def try_endpoint(many: int, seed: int = 0) -> Attempt:
         number = min(ENDPOINT_BATCH, many - first)
         try:
             ends += _served_badly(number, f"{seed} {batch}")
-        except Exception:  # noqa: BLE001 - whatever it is, it is a finding
+        except Exception:  # whatever it is, it is a finding
             ends["traceback"] += number
             failures.append(f"{ENDPOINT} {batch}:\n{traceback.format_exc(limit=-8)}")
     return Attempt(ENDPOINT, ends, failures)
@@ -186,17 +193,14 @@ def _served_badly(number: int, seed: str) -> Counter[str]:
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
         dataset, out = Path(name, "dataset.jsonl"), Path(name, "results.jsonl")
-        lines = [{"prompt": f"How many live in city {n}?", "sample_id": f"s{n}"} for n in range(number)]
+        lines = [
+            {"prompt": f"How many live in city {n}?", "sample_id": f"s{n}"} for n in range(number)
+        ]
         dataset.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        places = {"dataset": str(dataset), "out": str(out)}
         with Server(BadEndpoint(seed), ["stub"]) as server:
             try:
-                run(
-                    {
-                        "dataset": str(dataset), "out": str(out), "runner": "openai_http",
-                        "base_url": server.url, "model": "stub", "max_errors": number,
-                        "max_turns": 2, "max_retries": 0,
-                    }  # fmt: skip
-                )
+                run({**places, **ENDPOINT_SETTINGS, "base_url": server.url, "max_errors": number})
             except ToolmarkError as error:
                 return Counter({type(error).__name__: number})
         for line in out.read_bytes().splitlines():

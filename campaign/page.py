@@ -46,16 +46,16 @@ stand here as `unexplained`, and end the campaign with 1.
 FAULTS = """\
 ## Faulty input
 
-A good file of each kind, with every feature in it, is spoilt: bits, bytes, lines, encodings, values of
-other types, huge numbers, deep nesting. It is read, with every line accounted for, or refused with a
-named error that says the file and the line. An endpoint answers with spoilt bodies, statuses and
-broken connections; each trial is scored once or marked as an error.
+A good file of each kind, with every feature in it, is spoilt: bits, bytes, lines, encodings, values
+of other types, huge numbers, deep nesting. It is read, with every line accounted for, or refused
+with a named error that says the file and the line. An endpoint answers with spoilt bodies, statuses
+and broken connections; each trial is scored once or marked as an error.
 """
 ATTACKS = """\
 ## Attacks
 
-Each in a process of its own, with a limit of time and memory. *held*: nothing happened that should not
-have. *refused*: a named error.
+Each in a process of its own, with a limit of time and memory. *held*: nothing happened that should
+not have. *refused*: a named error.
 """
 
 

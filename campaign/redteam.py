@@ -16,12 +16,16 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from xml.etree import ElementTree
 
-from campaign.parts import HELD, REFUSED
 from tests.hostile import HOSTILE
-from toolmark import ToolBroker, ground, parse_tool_calls, render_prompt, score_item
+
+from campaign.parts import HELD, REFUSED
+from toolmark.api import parse_tool_calls, score_item
+from toolmark.broker.broker import ToolBroker
 from toolmark.cli import MODULES
 from toolmark.config import load_config
 from toolmark.errors import ToolmarkError
+from toolmark.grounding.ground import ground
+from toolmark.runners.wrappers import render_prompt
 from toolmark.running.offers import open_registry
 
 SECONDS, BYTES = 60, 3 * 2**30
@@ -60,7 +64,14 @@ TEXTS = {
     "table": "|" * 100_000,
     "labels": "Option 1:\nOption 2:\n" * 10_000,
 }
-PATTERNS = ("(a+)+$", "(a|a)*b", "(.*)*x", "(?:a?){80}a{80}", ".*.*.*.*.*.*.*b", "(a{0,9999}){0,9999}")
+PATTERNS = (
+    "(a+)+$",
+    "(a|a)*b",
+    "(.*)*x",
+    "(?:a?){80}a{80}",
+    ".*.*.*.*.*.*.*b",
+    "(a{0,9999}){0,9999}",
+)
 NAMES = ("../../evil", "/tmp/evil", "..\\evil", "a/b", "con", "x\x00y", ".hidden", "a" * 5000)
 
 
@@ -153,10 +164,18 @@ def tool_name(name: str) -> Case:
         results.write_text(_result_line(name, "ok", {"count": 7}))
         scored = inside / "scored.jsonl"
         assert _called("score", [str(results), "--out", str(scored)]) is not None
-        words = ["--from-trace", str(scored), "s1", "--id", "s2", "--fixtures", str(inside / "fixtures")]
+        words = [
+            "--from-trace",
+            str(scored),
+            "s1",
+            "--id",
+            "s2",
+            "--fixtures",
+            str(inside / "fixtures"),
+        ]
         code = _called("dataset add", [str(inside / "new.jsonl"), *words])
         outside = [path for path in folder.rglob("*") if inside not in (path, *path.parents)]
-        outside += [path for path in (Path("/tmp/evil"), Path("/tmp/evil.jsonl")) if path.exists()]  # noqa: S108
+        outside += [path for path in (Path("/tmp/evil"), Path("/tmp/evil.jsonl")) if path.exists()]
         return f"wrote {outside}" if outside else REFUSED if code is None else HELD
 
     return case
@@ -309,5 +328,5 @@ def _attacked(group: str, name: str, queue: Queue[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as folder:
         try:
             queue.put(CASES[group][name](Path(folder)))
-        except BaseException:  # noqa: BLE001 - whatever it is, it is a finding
+        except BaseException:  # whatever it is, it is a finding
             queue.put(f"traceback: {traceback.format_exc(limit=-4)}")

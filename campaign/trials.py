@@ -75,7 +75,11 @@ def _trials(results: Iterator[Result]) -> Iterator[Trial]:
 
 
 def _with_calls(sample: Sample, trace: Trace) -> Sample:
-    if sample.expectation.calls or not trace.tool_trace or sample.expectation.kind != "unclassified":
+    if (
+        sample.expectation.calls
+        or not trace.tool_trace
+        or sample.expectation.kind != "unclassified"
+    ):
         return sample
     calls = [
         {"name": entry.name, "arguments": entry.arguments}
@@ -83,6 +87,4 @@ def _with_calls(sample: Sample, trace: Trace) -> Sample:
         if entry.name is not None and isinstance(entry.arguments, dict)
     ]
     metadata = {**sample.metadata, "call_sequence": calls}
-    return msgspec.structs.replace(
-        sample, metadata=metadata, expectation=expectation_of(metadata)
-    )
+    return msgspec.structs.replace(sample, metadata=metadata, expectation=expectation_of(metadata))

@@ -6,7 +6,9 @@ import re
 
 # At the start of a line, also in emphasis, as a heading or a list item; then a colon or line end.
 _LABEL = re.compile(
-    r"^[ \t>*_#•+-]*(?:\d{1,2}[.)][ \t]+[*_]*)?([^\W\d_]{2,20})[ \u00a0](\d{1,2})(?=[*_]*(?::|[ \t]*$))", re.MULTILINE
+    r"^[ \t>*_#•+-]*(?:\d{1,2}[.)][ \t]+[*_]*)?"
+    r"([^\W\d_]{2,20})[ \u00a0](\d{1,2})(?=[*_]*(?::|[ \t]*$))",
+    re.MULTILINE,
 )
 _WORD_BEFORE = re.compile(r"([^\W\d_]{2,20})[ \u00a0]$")
 _LONGEST = 21
