@@ -76,7 +76,8 @@ def test_every_alteration_changes_its_text(trials):
                         place is not None and answer[place.start : place.end] != place.text
                     )
     assert all(made[name] for name in ("value", "unit", "sign", "date", "identifier"))
-    name = Target(trials[0].scores.spans[0], 0, 6, "text")
+    span = next(span for trial in trials for span in trial.scores.spans)
+    name = Target(span, 0, 6, "text")
     assert ALTERATIONS["name"][0](rng, "Boston", name).text == "Notsob"
 
 
