@@ -4,7 +4,6 @@ import pytest
 
 import toolmark
 from toolmark.grounding.values import find_values
-from toolmark.runners.wrappers import render_prompt
 
 CARD = {"payment": {"id": "credit_card_4421487880", "amount": 12.5}}
 
@@ -90,10 +89,3 @@ def test_a_suggested_reply_is_supported_if_all_its_values_are():
 
 def test_a_long_chain_of_hyphens_is_read_in_linear_time():
     assert len(find_values("2024-" * 20_000)) > 1000
-
-
-def test_a_template_that_needs_too_much_memory_is_refused_by_name(tmp_path):
-    path = tmp_path / "w.j2"
-    path.write_text("""{"user": "{{ 'x' | center(10**18) }}"}""")
-    with pytest.raises(toolmark.errors.UsageError, match=r"w\.j2:1: the template "):
-        render_prompt(path, user="x")
