@@ -20,10 +20,12 @@ SAID = "the altered value is one that the user or an argument said"
 DERIVED = "the altered value follows from the evidence by one step of arithmetic"
 BESIDE = "an altered name is no checkable value, and other evidence grounds the sentence"
 HYPHEN = "`-` between the parts of an identifier is not compared"
+OFFSET = "what follows a time (`+1`) is not compared"
 NO_VALUE = "what is left is no checkable value (an ordinal, a list number)"
 UNEXPLAINED = "unexplained"
-REASONS = (SAME, UNIT, OTHER, SAID, DERIVED, BESIDE, HYPHEN, NO_VALUE, UNEXPLAINED)
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|\.\d+")
+REASONS = (SAME, UNIT, OTHER, SAID, DERIVED, BESIDE, HYPHEN, OFFSET, NO_VALUE, UNEXPLAINED)
+_NUMBER = re.compile(r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?|\.\d+")
+_COMMA = re.compile(r"\d+,\d{1,2}|\d+,\d{4,}")  # `1,5` has one reading only
 _LOOSE = re.compile(r"[\W_]+")
 
 
@@ -49,9 +51,21 @@ def reason_for(kind: str, original: str, place: Place, trial: Trial, span: SpanS
     if kind == "sign" and any(match.kind == "identifier" for match in matches):
         return HYPHEN
     supported = [match for match in matches if match.cls != "derived"]
-    if supported and all(_leaf_says(place.text, match, trial) for match in supported):
+    if supported and all(
+        _leaf_says(_part(place, start, match), match, trial) for match in supported
+    ):
         return OTHER
+    time, plus, _ = place.text.partition("+")
+    if kind == "date" and plus and all(_leaf_says(time, match, trial) for match in supported):
+        return OFFSET
     return UNEXPLAINED
+
+
+def _part(place: Place, start: int, match: Match) -> str:
+    """What of the altered text the match covers: it may have become two values."""
+    encoded = place.text.encode("utf-8", "surrogatepass")
+    covered = encoded[max(0, match.start - start) : max(0, match.end - start)]
+    return covered.decode("utf-8", "replace")
 
 
 def _before(trial: Trial, place: Place) -> bytes:
@@ -59,6 +73,8 @@ def _before(trial: Trial, place: Place) -> bytes:
 
 
 def _numbers(text: str) -> list[Decimal]:
+    if _COMMA.fullmatch(text.strip()):
+        return [Decimal(text.strip().replace(",", "."))]
     found = []
     for match in _NUMBER.finditer(text):
         try:
