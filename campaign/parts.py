@@ -30,7 +30,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 WHOLE = Size(
-    answers=26_000, calls=9_000, samples=400, slices=4, files=2_100, endpoint=2_000,
+    answers=18_000, calls=10_500, samples=400, slices=4, files=2_020, endpoint=2_000,
     attacks=True, repeated=200, settings=8,
 )  # fmt: skip
 QUICK = Size(
