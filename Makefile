@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
+.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove campaign train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ bench-peers: $(READY) $(PEERS:%=build/peers-%/.installed) ## a served sample in 
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
 	@$(BIN)/python -m prove
+
+campaign: $(READY) ## attack our own claims: mutants, spoilt files, red team; writes docs/campaign.md (minutes)
+	@$(BIN)/python -m campaign
 
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
 	@$(BIN)/python -m training

@@ -18,11 +18,12 @@ def main(words: list[str]) -> int:
     started = time.perf_counter()
     ends, failures = {}, []
     with tempfile.TemporaryDirectory() as folder:
-        good, spoilt = Path(folder, "good"), Path(folder, "spoilt")
+        good = Path(folder, "good")
         good.mkdir()
-        spoilt.mkdir()
         material = Material(good)
-        for name in kinds:
+        for at, name in enumerate(kinds):
+            spoilt = Path(folder, f"spoilt-{at}")  # what one kind writes is no input of another
+            spoilt.mkdir()
             ends[name], failed = try_many(material, spoilt, name, range(first, first + many))
             failures += failed
     seconds = f"{time.perf_counter() - started:.0f} s, {time.process_time():.0f} s of one core"

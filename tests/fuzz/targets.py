@@ -84,7 +84,13 @@ def _answer_from(material: Material, path: Path, entries: int) -> None:
     assert len(loaded.fixtures) == entries
     broker = ToolBroker(path.parent, registry)
     kept = sum(map(len, broker.index.groups()))
-    assert kept == len({(f.name, f.sample_id, f.key_json, f.seq, f.match) for f in loaded.fixtures})
+    # Two fixtures with one pattern are one, whatever example of it their keys are.
+    assert kept == len(
+        {
+            (f.name, f.sample_id, f.key_json if isinstance(f.match, str) else "", f.seq, f.match)
+            for f in loaded.fixtures
+        }
+    )
     for name, arguments in CALLS:
         broker.call(name, arguments)
     check_fixtures(broker)

@@ -19,7 +19,7 @@ from toolmark.config import RunConfig, load_config
 from toolmark.errors import BadInput, UsageError
 from toolmark.reports.neutral import one_line
 from toolmark.running.evaluate import cross_scorer
-from toolmark.running.run import rules_of
+from toolmark.running.setup import rules_of
 from toolmark.shards.files import report_beside
 from toolmark.view.compare_jobs import Wanted
 from toolmark.view.opened import Judged

@@ -11,12 +11,12 @@ from functools import cached_property
 
 from toolmark.grounding.dates import Moment
 from toolmark.grounding.leaves import Leaf, ListFacts, Served, Walk, best_of, note
-from toolmark.grounding.numbers import TOLERANCE, of_json
+from toolmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from toolmark.grounding.text import find_at_boundaries
 from toolmark.grounding.texts import Texts
-from toolmark.grounding.value import Value, identifier_key
+from toolmark.grounding.value import LONG_DIGITS, PARTIAL_DIGITS, Value, ends_in, identifier_key
 
-LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
+MAX_PARTIAL = 20  # digits of an identifier's end; nobody states more
 MAX_DISTINCT = 32  # beyond that many numbers some sum or difference fits anything
 _IDENTIFIER_LEAF = re.compile(r"(?=[^\d]*\d)(?=\W*[^\W\d])[\w\-# ]{2,40}")
 
@@ -57,6 +57,12 @@ class Evidence:
     def identifier_ending(self, digits: str, turn: int | None, errors: bool) -> Leaf | None:
         """An identifier whose last group these digits are: `7504069` of `certificate_7504069`."""
         return best_of(self._values.endings.get(digits, ()), turn, errors)
+
+    def partial(self, digits: str, turn: int | None, errors: bool) -> Leaf | None:
+        """A longer identifier or account number that ends in these digits."""
+        if not PARTIAL_DIGITS <= len(digits) <= MAX_PARTIAL:
+            return None
+        return best_of(self._values.ending_in(digits), turn, errors)
 
     def moment(self, stated: Moment, turn: int | None, errors: bool) -> Leaf | None:
         return best_of(self._values.at(stated), turn, errors)
@@ -113,6 +119,16 @@ class _ValueIndex:
             for other in self.buckets.get(neighbour, ()):
                 if abs(other - scaled) <= TOLERANCE:
                     yield from self.numbers[other]
+
+    def ending_in(self, digits: str) -> Iterator[Leaf]:
+        for key, leaves in self.identifiers.items():
+            if ends_in(key, digits):
+                yield from leaves
+        least = 10 ** (max(LONG_DIGITS, len(digits) + 1) - 1)
+        for scaled, leaves in self.numbers.items():
+            whole, rest = divmod(scaled, SCALE)
+            if not rest and whole >= least and whole % 10 ** len(digits) == int(digits):
+                yield from leaves
 
     def at(self, stated: Moment) -> Iterator[Leaf]:
         """Leaves whose moment states all that was stated, and the same."""

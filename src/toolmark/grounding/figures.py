@@ -43,7 +43,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
-_HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+)+")
+_HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+){1,24}")  # or each group would be read to the end
 
 
 def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:

@@ -17,7 +17,7 @@ from toolmark.grounding.spans import Span
 from toolmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
 from toolmark.grounding.texts import RUN_TOKENS, telling
 from toolmark.grounding.value import Value, identifier_key
-from toolmark.grounding.words import admits_failure
+from toolmark.grounding.words import admits_failure, names_an_ending
 
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
@@ -126,8 +126,18 @@ class Grounder:
             if leaf is not None:
                 return self._match(start, value.end, leaf, "identifier")
             leaf = self.evidence.identifier_ending(value.text, turn, errors)
+            leaf = leaf or self._partial(value, turn, errors)
             return self._maybe(value.start, value.end, leaf, "identifier")
         return None
+
+    def _partial(self, value: Value, turn: int | None, errors: bool) -> Leaf | None:
+        """`ending in 7880`."""
+        if not self._says_ending(value):
+            return None
+        return self.evidence.partial(value.text, turn, errors)
+
+    def _says_ending(self, value: Value) -> bool:
+        return value.text.isdecimal() and names_an_ending(self.text, value.start)
 
     def _joined_identifier(
         self, value: Value, turn: int | None, errors: bool
@@ -145,9 +155,14 @@ class Grounder:
             yield start, identifier_key(self.text[start : value.end])
 
     def _was_said(self, value: Value, turn: int | None) -> bool:
-        return self.said.holds(value, turn) or (
-            value.text.isdecimal()
-            and any(self.said.holds_key(key, turn) for _, key in self.joined_keys(value))
+        if self.said.holds(value, turn):
+            return True
+        if value.inner and all(self._was_said(each, turn) for each in value.inner):
+            return True
+        if not value.text.isdecimal():
+            return False
+        return any(self.said.holds_key(key, turn) for _, key in self.joined_keys(value)) or (
+            self._says_ending(value) and self.said.holds_ending(value.text, turn)
         )
 
     def _words_before(self, position: int) -> Iterator[int]:
@@ -178,6 +193,7 @@ class Grounder:
         if leaf is None:
             # The blank may stand inside: `HAT 023A`.
             start, leaf = self._joined_identifier(value, turn, errors)
+            leaf = leaf or self._partial(value, turn, errors)
             return self._maybe(start, value.end, leaf, "identifier")
         return self._match(value.start, value.end, leaf, "identifier")
 
@@ -186,8 +202,14 @@ class Grounder:
         leaf = leaf or self.evidence.texts.quoting(value.key, turn, errors)
         if leaf is not None:
             return self._match(value.start, value.end, leaf, value.kind)
-        inner = [self._support(each, turn, errors) for each in value.inner]
-        return inner[0] if inner and all(inner) else None
+        found: list[Match] = []
+        for each in value.inner:  # a suggested reply: “Yes, modify #W5166363 to item_id 3265”
+            support = self._support(each, turn, errors)
+            if support is not None:
+                found.append(support)
+            elif not self._was_said(each, turn):
+                return None
+        return found[0] if found else None
 
     def _derived(self, value: Value, turn: int | None) -> Match | None:
         for reading in value.readings:

@@ -12,7 +12,7 @@ from toolmark.grounding.dates import Moment
 from toolmark.grounding.leaves import is_number
 from toolmark.grounding.numbers import of_json
 from toolmark.grounding.text import find_at_boundaries, fold
-from toolmark.grounding.value import Value, identifier_key
+from toolmark.grounding.value import Value, ends_in, identifier_key
 from toolmark.grounding.values import values_of
 
 K = TypeVar("K", int, str)
@@ -69,6 +69,10 @@ class Said:
         self._index()
         at = self._keys.get(key)
         return at is not None and _earlier(at, turn)
+
+    def holds_ending(self, digits: str, turn: int | None) -> bool:
+        self._index()
+        return any(ends_in(key, digits) and _earlier(at, turn) for key, at in self._keys.items())
 
     def holds_text(self, folded: str, turn: int | None) -> bool:
         self._index()

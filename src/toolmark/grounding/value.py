@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 from toolmark.grounding.dates import Moment
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
+LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
+PARTIAL_DIGITS = 3  # that many stand for its end, where the text says `ending in`
 WHOLE_KINDS = frozenset(("number", "moment", "url", "email", "identifier"))
 _JOINTS = re.compile(r"[-_#\s]+")
 _LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
@@ -57,6 +59,14 @@ def identifier_key(text: str) -> str:
         return folded
     joined = _JOINTS.sub("-", folded).strip("-")
     return _LETTER_DIGIT.sub("", joined)
+
+
+def ends_in(key: str, digits: str) -> bool:
+    """Is this the end of a longer identifier's digits: `7880` of `card4421487880`?"""
+    if len(digits) < PARTIAL_DIGITS or not key.endswith(digits):
+        return False
+    last = len(key) - len(key.rstrip("0123456789"))
+    return last > len(digits) and last >= LONG_DIGITS
 
 
 def url_key(text: str) -> str:

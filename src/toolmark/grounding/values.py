@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 from toolmark.grounding.dates import FoundMoment, find_moments
+from toolmark.grounding.enumerations import is_label, labels_in
 from toolmark.grounding.figures import NEARBY, line_start, number, number_values
 from toolmark.grounding.text import fold
 from toolmark.grounding.tokens import patterns_for
@@ -37,7 +38,11 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     if not hot.search(text):
         return []
     moments = find_moments(text, locale) if _DIGIT.search(text) else []
-    return list(_scan(text, locale, moments, token, hot))
+    values = list(_scan(text, locale, moments, token, hot))
+    labels = labels_in(text)
+    if not labels:
+        return values
+    return [value for value in values if not is_label(text, value.start, value.text, labels)]
 
 
 @lru_cache(maxsize=4096)

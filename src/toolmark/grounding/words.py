@@ -69,6 +69,20 @@ BEFORE_DIGITS = frozenset(
 )
 BEFORE_LOWER = frozenset("etc inc ltd co corp jr sr usw u.a a.m p.m u.s u.k ej m".split())
 
+# `ending in 7880`: after these words digits may be the end of an identifier.
+_ENDING_RE = re.compile(
+    r"(?<!\w)(?:end(?:ing|s)(?:[ ](?:in|with|on))?|last[ ](?:four|three|five|six)(?:[ ]digits)?:?"
+    r"|end(?:et|en|end|ung)(?:[ ](?:auf|mit))?|letzten[ ]vier[ ]Ziffern:?"
+    r"|termina(?:d[ao]|n)?(?:[ ](?:en|con))|termin(?:ant|e|ée)[ ]par|finissant[ ]par)"
+    r"[ \u00a0]+[*_`(#•…x]{0,8}$",
+    re.IGNORECASE,
+)
+
+
+def names_an_ending(text: str, start: int) -> bool:
+    """Do the words before this place say that the end of something follows?"""
+    return _ENDING_RE.search(text[max(0, start - 40) : start]) is not None
+
 
 def admits_failure(text: str) -> bool:
     """Does the text hold a word that says that something did not work?"""

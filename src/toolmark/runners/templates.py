@@ -47,6 +47,8 @@ _REFUSED: dict[type[nodes.Node], tuple[str, str]] = {
 }
 # Give another result every time.
 _RANDOM_GLOBAL, _RANDOM_FILTER = "lipsum", "random"
+# Makes any amount of blanks, which no prompt needs.
+_PADDING_FILTER = "center"
 
 # Whole escapes of a JSON string, and one that the end of the text cuts off.
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
@@ -90,6 +92,8 @@ class JinjaWrapper:
             raise UsageError(f"{self._place(error)}: {error}; {_there_is()}") from None
         except _FAILURES as error:
             raise UsageError(f"{self._place(error)}: the template fails: {error}") from None
+        except MemoryError as error:
+            raise UsageError(f"{self._place(error)}: the template needs too much memory") from None
         return self._messages(text)
 
     def _messages(self, text: str) -> Messages:
@@ -140,10 +144,16 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.steps = 0
         self.globals.pop(_RANDOM_GLOBAL)
         self.filters.pop(_RANDOM_FILTER)
+        self.filters.pop(_PADDING_FILTER)
         self.filters |= {"tojson": _to_json, "safe": _unchanged, "counted": self._counted}
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         self._step()
+        _, function, *given = args
+        if isinstance(getattr(function, "__self__", None), str) and any(
+            isinstance(size, int) and size > LONGEST for size in (*given, *kwargs.values())
+        ):
+            raise TemplateRuntimeError(f"a text of more than {LONGEST} characters is too long")
         return super().call(*args, **kwargs)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:

@@ -21,7 +21,7 @@ from toolmark.scorers.privacy import check, known_texts
 from toolmark.scorers.reading import Reading, prompt_texts
 from toolmark.scorers.redaction import without_placeholders
 
-SCORER_VERSION = "1"
+SCORER_VERSION = "2"
 
 
 class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):

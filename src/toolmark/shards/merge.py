@@ -70,12 +70,15 @@ def merge_shards(
         stream = None if out is None else stack.enter_context(atomic_writer(out))
         written = hashlib.sha256()
         done, total = 0, sum(file.facts.results_lines for file in files)
-        for _, _, _, data, result in lines:
+        for _, _, shard, data, result in lines:
             if stream is not None:
                 stream.write(data)
             written.update(data)
             if result is not None:
-                summariser.add(result)
+                try:
+                    summariser.add(result)
+                except BadInput as error:
+                    raise BadInput(f"{files[shard]}: {error}; {_AGAIN}") from None
             done += 1
             if progress is not None:
                 progress(Standing(done, total))

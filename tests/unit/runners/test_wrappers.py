@@ -317,3 +317,14 @@ def test_a_mark_of_the_editor_at_the_start_is_no_text(tmp_path):
 )
 def test_which_variables_a_wrapper_uses_is_known(wrapper, name, source, used):
     assert open_wrapper(wrapper(source, name)).variables == used <= set(VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["'x' | center(10**10)", "'x'.center(10**10)", "'x'.ljust(10**10)", "'7'.zfill(width=10**10)"],
+)
+def test_a_template_that_pads_without_end_is_refused_by_name(tmp_path, made):
+    path = tmp_path / "w.j2"
+    path.write_text('{"user": "{{ ' + made + ' }}"}')
+    with pytest.raises(UsageError, match=r"w\.j2:1: "):
+        toolmark.render_prompt(path, user="x")

@@ -1,0 +1,1 @@
+"""A campaign against toolmark's own claims: `make campaign`."""
