@@ -389,6 +389,21 @@ def test_a_report_of_its_own_name_goes_with_each_file(folder, tmp_path):
             assert (head["word"], head["warnings"]) == (run["word"], [])
 
 
+def test_a_report_that_comes_after_its_results_is_seen(folder, tmp_path):
+    root, scratch = tmp_path / "runs", tmp_path / "s"
+    scratch.mkdir()
+    root.mkdir()
+    (root / "results.jsonl").write_bytes((folder / "base" / "results.jsonl").read_bytes())
+    with viewing(root, scratch) as server:
+        client = Client(server)
+        [run] = client.runs().values()
+        for part in ("verdict", "head"):
+            assert client.json(f"/run/{run['id']}/{part}")["warnings"]
+        (root / "report.json").write_bytes((folder / "base" / "report.json").read_bytes())
+        for part in ("verdict", "head"):
+            assert client.json(f"/run/{run['id']}/{part}")["warnings"] == []
+
+
 def test_the_verdict_is_the_head_without_what_needs_all_lines(client):
     run = client.runs()["base"]["id"]
     verdict, head = client.json(f"/run/{run}/verdict"), client.json(f"/run/{run}/head")
