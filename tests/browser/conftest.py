@@ -145,6 +145,15 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def client(two_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Asks a viewer of the two runs over a real socket."""
+    from tests.browser.view_world import Client, viewing
+
+    with viewing(two_runs, tmp_path_factory.mktemp("scratch")) as server:
+        yield Client(server)
+
+
+@pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `toolmark run` writes for the bundled dataset and its recorded answers."""
     from toolmark.cli import main

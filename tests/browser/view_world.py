@@ -1,8 +1,10 @@
 """Runs to look at, and a viewer that serves them."""
 
+import http.client
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,3 +55,50 @@ def viewing(folder: Path, scratch: Path) -> Iterator[ViewServer]:
             server.shutdown()
             thread.join()
             viewer.close()
+
+
+class Client:
+    """Speaks HTTP with exactly the headers that a test gives."""
+
+    def __init__(self, server):
+        self.port = server.server_address[1]
+        self.token = server.guard.token
+        self.bearer = {"Authorization": f"Bearer {self.token}"}
+
+    def ask(self, path, method="GET", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.putrequest(method, path, skip_host="Host" in headers or "NoHost" in headers)
+        headers.pop("NoHost", None)
+        if body is not None:
+            headers.setdefault("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            for one in value if isinstance(value, list) else [value]:
+                connection.putheader(name, one)
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def known(self, path, **options):
+        return self.ask(path, **options, **self.bearer)
+
+    def json(self, path, **options):
+        answer = self.known(path, **options)
+        assert answer.status == 200, answer.text
+        return json.loads(answer.text)
+
+    def runs(self):
+        return {run["name"]: run for run in self.json("/runs")["runs"]}
+
+    def post(self, body, **headers):
+        given = {"Content_Type": "application/json", **self.bearer, **headers}
+        return self.ask("/compare", "POST", json.dumps(body).encode(), **given)
+
+    def compared(self, a, b, **more):
+        state = json.loads(self.post({"a": a, "b": b, **more}).text)
+        while state["word"] == "running":
+            time.sleep(0.05)
+            state = self.json(f"/compare/{state['id']}/state")
+        return state

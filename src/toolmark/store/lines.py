@@ -78,15 +78,12 @@ def placed_results(path: Path) -> Iterator[tuple[int, Result]]:
 def result_at(path: Path, offset: int) -> Result:
     """The line that begins at this byte; BadInput if none does."""
     with open_input(path) as stream:
-        stream.seek(max(0, offset - 1))
-        begins = offset == 0 or stream.read(1) == b"\n"
+        stream.seek(offset)
         line = Line(1, offset, stream.readline())
     try:
-        if not begins:
-            raise NotJson("no line begins here")
         return decode_result(line.json)
     except NotJson as error:
-        raise BadInput(f"{path}: byte {offset}: {error}") from None
+        raise BadInput(f"{path}: byte {offset}: no result begins here: {error}") from None
 
 
 def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:

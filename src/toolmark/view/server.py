@@ -118,9 +118,8 @@ class Handler(BaseHTTPRequestHandler):
                 shutil.copyfileobj(stream, self.wfile)
 
     def _problem(self, problem: Problem) -> None:
-        # What is left of the request is not read, so it must not be taken for the next one.
-        self.close_connection = True
         data = problem.text.encode("utf-8", "replace") + b"\n"
+        # What is left of the request is not read, so it must not be taken for the next one.
         self._send(problem.status, "text/plain", len(data), {"Connection": "close"})
         if self.command != "HEAD":
             self.wfile.write(data)
