@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from toolmark.core.jsontext import sha256_hex
 from toolmark.errors import BadInput, CannotWrite
+from toolmark.store import response_cache
 from toolmark.store.response_cache import MARK, ResponseCache
 
 SRC = Path(__file__).parents[3] / "src"
@@ -159,6 +160,24 @@ def test_what_is_withdrawn_is_gone_and_what_was_there_before_is_not(tmp_path):
         cache.withdraw()
         assert cache.stored == 0
     assert kept(folder, "a", "b") == [b'"one"', None]
+
+
+def test_a_new_segment_that_another_process_took_first_is_left_to_it(tmp_path, monkeypatch):
+    """Else one of them, taking back what it added, would take back what the other one did."""
+    real, taken = response_cache.fcntl.flock, []
+
+    def take_it_first(fd: int, how: int) -> None:
+        if not taken and "answers-" in str(Path(f"/proc/self/fd/{fd}").readlink()):
+            taken.append(os.open(f"/proc/self/fd/{fd}", os.O_RDWR))
+            real(taken[0], how)
+        real(fd, how)
+
+    monkeypatch.setattr(response_cache.fcntl, "flock", take_it_first)
+    with ResponseCache(tmp_path / "cache") as cache:
+        cache.put(key_of("a"), b"1")
+        assert os.fstat(taken[0]).st_size == 0
+    os.close(taken[0])
+    assert kept(tmp_path / "cache", "a") == [b"1"]
 
 
 def test_more_segments_than_files_that_may_be_open(tmp_path):
