@@ -39,9 +39,11 @@ is grounded by one value, and the false one beside it is counted as unsupported.
 SURVIVORS = """\
 ### Those that were not found out, and why
 
-Each reason is checked by code that shares nothing with the scorer: the leaf that a match names is
-looked up in the tool's result, what was said is searched, sums are tried. What has no reason would
-stand here as `unexplained`, and end the campaign with 1.
+A value that is another one of the evidence, was said, or follows by arithmetic is looked up by
+code of its own: in the leaf that the match names, in what was said, by trying sums. These lookups
+are generous, and they start from the label that the scorer gave. That units are not compared is a
+rule, not looked up. What has no reason would stand here as `unexplained`, and end the campaign
+with 1.
 """
 FAULTS = """\
 ## Faulty input

@@ -1,5 +1,6 @@
-"""Why an altered answer may keep its score. Every reason is checked without the scorer: by looking
-into the results and at what was said, with means of its own."""
+"""Why an altered answer may keep its score. The label comes from the scorer; whether the value is
+there is looked up in the results and in what was said, with means of its own. That units are not
+compared, and that a name is no value, are rules and not looked up."""
 
 from __future__ import annotations
 
