@@ -285,7 +285,8 @@ class Material:
             "model": str(self.answers),
             "registry": str(self.registry),
         }
-        return msgspec.structs.replace(self.settings, **{**files, **settings})
+        sources = {**self.settings.sources, **dict.fromkeys(settings, "flag")}
+        return msgspec.structs.replace(self.settings, **{**files, **settings}, sources=sources)
 
     def goes_with(self, kind: str) -> list[Path]:
         """The good files that a spoilt one of this kind can contradict."""

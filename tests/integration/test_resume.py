@@ -16,6 +16,7 @@ import pytest
 from toolmark.errors import FingerprintMismatch, OutputFailed, UsageError
 from toolmark.runners.replay import ReplayRunner, open_replay
 from toolmark.running import run as running
+from toolmark.running import setup
 
 SRC = Path(__file__).parents[2] / "src"
 KILLS = int(os.environ.get("TOOLMARK_KILLS", "10"))
@@ -45,7 +46,7 @@ def breaks(monkeypatch):
 
     def arrange(at: str, error: BaseException) -> None:
         Broken.at, Broken.error = at, error
-        monkeypatch.setattr(running, "find_runner", lambda _name: open_broken)
+        monkeypatch.setattr(setup, "find_runner", lambda _name: open_broken)
 
     yield arrange
     monkeypatch.undo()

@@ -118,6 +118,7 @@ class Page {
       return;
     }
     this.fill(sample, about);
+    if (wanted && matchMedia("(max-width: 860px)").matches) byId("sample").scrollIntoView();
   }
 
   // A source may know samples that its index does not list.
@@ -132,7 +133,6 @@ class Page {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
-    if (wanted && matchMedia("(max-width: 860px)").matches) byId("sample").scrollIntoView();
   }
 
   empty(text) {
