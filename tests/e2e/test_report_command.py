@@ -54,6 +54,16 @@ def test_run_writes_the_page_beside_its_report_unless_told_not_to(toolmark, worl
     assert not (world.folder / "yaml" / "report.html").exists()
 
 
+def test_a_large_run_writes_its_page_only_if_asked_to(toolmark, world, ran, monkeypatch):
+    monkeypatch.setattr("toolmark.cli.run.PAGE_TRIALS", 19)
+    again = world.arguments("--out", "run/results.jsonl", "--restart")
+    finished = toolmark(*again)
+    assert "toolmark report run/results.jsonl --html run/report.html" in finished.stdout
+    assert not (ran / "report.html").exists()
+    toolmark(*again, "--html")
+    assert len(index_of(ran / "report.html")["ids"]) == 20
+
+
 def test_a_report_on_standard_output_has_no_page(toolmark, world):
     finished = toolmark(*world.arguments("--report", "/dev/stdout", "--out", "x/results.jsonl"))
     assert finished.returncode == 0, finished.stderr

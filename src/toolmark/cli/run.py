@@ -53,6 +53,8 @@ from toolmark.store.files import check_writable, has_place
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
+PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
+PAGE_COSTS = "which takes a while for so many trials"
 BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
 OUTPUT: Group = {
     "--out": {
@@ -151,20 +153,24 @@ def run_and_present(
     tools: GivenTools | None = None,
 ) -> int:
     page = page_path(config)
-    if page is not None:
-        forms = (*forms, Wanted(page, write_html))
+    own = () if page is None else (Wanted(page, write_html),)
     for written in (config.out, config.report):
         if written is not None:
             check_writable(Path(written))
-    check_forms(forms)
+    check_forms((*forms, *own))
 
     def publish(report: Report, results: Path | None = None) -> None:
-        publish_report(report, results, config, forms)
+        shown = () if is_too_large(report, config) else own
+        publish_report(report, results, config, (*forms, *shown))
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
         outcome = run_anywhere(config, progress=progress, unfinished=publish, tools=tools)
     is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
     publish(outcome.report, Path(str(config.out)) if is_whole else None)
+    if page is not None and is_too_large(outcome.report, config):
+        page.unlink(missing_ok=True)  # an older one must not speak for this run
+        more = (*more, f"toolmark report {config.out} --html {page}: the page, {PAGE_COSTS}")
+        page = None
     places = Places(
         results=config.out,
         report=config.report,
@@ -175,6 +181,11 @@ def run_and_present(
     )
     present(outcome.report, places, quiet=quiet, more=more)
     return outcome.exit_code
+
+
+def is_too_large(report: Report, config: RunConfig) -> bool:
+    """For a page that nobody asked for."""
+    return report.counts.trials > PAGE_TRIALS and config.source_of("html") == "default"
 
 
 def page_path(config: RunConfig) -> Path | None:
