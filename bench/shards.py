@@ -17,8 +17,8 @@ from bench.size import short_id, toolmark, write_recorded
 
 SHARDS = 16
 MERGED = 32_000
-PLAYED = 60_000
-ROUNDS = 3
+PLAYED = 200_000
+ROUNDS = 1
 # The driver's own memory: what its children had counts elsewhere. What this process has when it
 # starts one counts too, so no file is held here.
 DRIVER = """
