@@ -253,13 +253,13 @@ def test_hostile_text_stays_text(browser, tmp_path):
     not."""
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
-    name = "".join(HOSTILE[kind] for kind in ("handler", "end of script", "bidi", "ansi")).replace(
-        "/", "_"
-    )
+    name = "".join(
+        HOSTILE[kind] for kind in ("event handler", "end of script", "bidi", "ansi")
+    ).replace("/", "_")
     (root / name).mkdir(parents=True)
     lines = [encode_result(hostile_result(at, text)) for at, text in enumerate(HOSTILE.values())]
     (root / name / "results.jsonl").write_bytes(b"".join(lines))
-    evil = json.dumps(HOSTILE["handler"]).encode()
+    evil = json.dumps(HOSTILE["event handler"]).encode()
     head = b'{"journal":1,"fingerprints":{%s:%s}}\n' % (evil, evil)
     (root / name / "other.jsonl.journal").write_bytes(head + b"".join(lines))
     with viewing(root, scratch) as server:
