@@ -79,34 +79,26 @@ def mean(world: World, n: int, before: float, after: float) -> str:
     return decision(mean_pairs(world, n, before, after))
 
 
-def all_four(world: World, n: int, before: float, after: float) -> str:
-    """The four primary metrics, Holm over them; all of them fall."""
+def four(world: World, n: int, before: float, *, mean: float, rate: float, rest: float) -> str:
+    """The four primary metrics, Holm over them, and what each is afterwards."""
     return decision(
-        mean_pairs(world, n, before, after),
-        rate_pairs(world, n, before, after),
-        rate_pairs(world, n, before, after),
-        rate_pairs(world, n // 4, before, after),
+        mean_pairs(world, n, before, mean),
+        rate_pairs(world, n, before, rate),
+        rate_pairs(world, n, before, rest),
+        rate_pairs(world, n // 4, before, rest),
     )
+
+
+def all_four(world: World, n: int, before: float, after: float) -> str:
+    return four(world, n, before, mean=after, rate=after, rest=after)
 
 
 def rate_of_four(world: World, n: int, before: float, after: float) -> str:
-    """One rate falls, the other three metrics stay."""
-    return decision(
-        mean_pairs(world, n, before, before),
-        rate_pairs(world, n, before, after),
-        rate_pairs(world, n, before, before),
-        rate_pairs(world, n // 4, before, before),
-    )
+    return four(world, n, before, mean=before, rate=after, rest=before)
 
 
 def mean_of_four(world: World, n: int, before: float, after: float) -> str:
-    """Mean F1 falls, the three rates stay."""
-    return decision(
-        mean_pairs(world, n, before, after),
-        rate_pairs(world, n, before, before),
-        rate_pairs(world, n, before, before),
-        rate_pairs(world, n // 4, before, before),
-    )
+    return four(world, n, before, mean=after, rate=before, rest=before)
 
 
 def rate_pairs(world: World, n: int, before: float, after: float) -> Pairs:

@@ -127,7 +127,7 @@ def test_a_report_of_another_run_and_a_broken_one_are_not_believed(folder, tmp_p
         assert runs.keys() == {"other", "broken"}
         assert all(run["word"] == "no report" and not run["metrics"] for run in runs.values())
         assert "another run (model_fingerprint)" in runs["other"]["reason"]
-        assert "report.json: not JSON" in runs["broken"]["reason"]
+        assert "is no report" in runs["broken"]["reason"]
 
 
 def test_a_report_of_its_own_name_goes_with_each_file(folder, tmp_path):

@@ -58,7 +58,9 @@ def test_one_id_twice_names_both_lines(toolmark, world):
 
 def test_a39_a_fixture_folder_that_is_missing(toolmark, world):
     arguments = world.arguments("--fixtures", world.folder / "nowhere")
-    refused(toolmark(*arguments), 2, world.folder / "nowhere", "no such fixture folder")
+    refused(
+        toolmark(*arguments), 2, world.folder / "nowhere", "no such fixture folder", "--fixtures"
+    )
 
 
 @pytest.mark.parametrize(

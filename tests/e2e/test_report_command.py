@@ -133,7 +133,7 @@ def test_the_page_of_a_report_alone_shows_its_numbers(toolmark, world, ran):
         (["report", "run", "--html", "run"], "is a folder"),
         (
             ["report", "run", "--html", "x.html", "--report", "answers.jsonl"],
-            "answers.jsonl: not JSON",
+            "is no report",
         ),
     ],
 )

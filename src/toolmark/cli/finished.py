@@ -10,7 +10,6 @@ import msgspec
 from toolmark.api import summarize_results
 from toolmark.comparing.opening import REPORT, file_of, is_report
 from toolmark.core.belonging import differing_fingerprint
-from toolmark.core.jsontext import NotJson, parse_json
 from toolmark.core.report import Report
 from toolmark.core.results import Result
 from toolmark.core.trial_keys import ConflictingResults
@@ -20,9 +19,8 @@ from toolmark.reports.finished import Finished
 from toolmark.running.conflicts import located
 from toolmark.running.evaluate import cross_scorer
 from toolmark.shards.files import report_beside
-from toolmark.store.jsonl import LINE_DEPTH, open_input
 from toolmark.store.lines import numbered_results, read_results
-from toolmark.store.problems import typed_problem
+from toolmark.store.report_file import read_report
 
 
 def open_finished(
@@ -71,18 +69,6 @@ def summarised(path: Path) -> Report:
         if str(error).startswith(f"{path}:"):
             raise
         raise BadInput(f"{path}:{line}: {str(error).removeprefix('results: ')}") from None
-
-
-def read_report(path: Path) -> Report:
-    with open_input(path) as stream:
-        data = stream.read()
-    try:
-        value = parse_json(data.removeprefix(b"\xef\xbb\xbf"), max_depth=LINE_DEPTH)
-        return msgspec.convert(value, Report)
-    except NotJson as error:
-        raise BadInput(f"{path}: {error}") from None
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: is no report of a run: {typed_problem(error)}") from None
 
 
 def _check_same_run(results: Path, path: Path, report: Report) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +21,14 @@ OWN_FORMS = (".json", ".md", ".html")
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
     section = parser.add_argument_group("other forms of the report")
+    _add_o(section, "also write this", FORMATS)
+    section.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    section.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+    )
+
+
+def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) -> None:
     section.add_argument(
         "-o",
         dest="forms",
@@ -28,11 +36,7 @@ def add_form_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"also write this, the form by its ending ({', '.join(FORMATS)}); may be repeated",
-    )
-    section.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
-    section.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+        help=f"{what}, the form by its ending ({', '.join(endings)}); may be repeated",
     )
 
 
@@ -51,15 +55,7 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
 def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
     """For what is no report of a run: JSON, Markdown, a page."""
     section = parser.add_argument_group("output")
-    section.add_argument(
-        "-o",
-        dest="forms",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help=f"write the {what}, the form by its ending ({', '.join(OWN_FORMS)}); may be repeated",
-    )
+    _add_o(section, f"write the {what}", OWN_FORMS)
     section.add_argument("--json", type=Path, metavar="FILE", help=f"write the {what} as JSON")
     section.add_argument(
         "--markdown", type=Path, metavar="FILE", help="write it for a pull request"

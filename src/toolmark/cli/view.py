@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from toolmark.cli.finished import open_finished, read_report, summarised
+from toolmark.cli.finished import open_finished, summarised
 from toolmark.cli.parser import CommandParser
 from toolmark.comparing.opening import REPORT
 from toolmark.config import RunConfig, load_config
@@ -21,6 +21,7 @@ from toolmark.reports.neutral import one_line
 from toolmark.running.evaluate import cross_scorer
 from toolmark.running.setup import rules_of
 from toolmark.shards.files import report_beside
+from toolmark.store.report_file import read_report
 from toolmark.view.compare_jobs import Wanted
 from toolmark.view.opened import Judged
 from toolmark.view.server import ViewServer

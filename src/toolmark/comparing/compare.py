@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.comparing.opening import file_of, is_report, read_report
+from toolmark.comparing.opening import file_of, is_report
 from toolmark.config import RunConfig, load_config
 from toolmark.core.chance import CrossScore
 from toolmark.core.compare import CompareOptions, check_primary, compare_sides
 from toolmark.core.compare_records import Comparison
-from toolmark.core.compare_reports import compare_reports
+from toolmark.core.compare_reports import ReportValues, compare_reports
 from toolmark.core.compare_side import Side
 from toolmark.core.jsontext import Json
 from toolmark.core.protocols import Progress, Standing
@@ -25,6 +25,7 @@ from toolmark.running.rescore import rescored
 from toolmark.scorers.score import SCORER_VERSION
 from toolmark.store.files import atomic_writer
 from toolmark.store.lines import read_results
+from toolmark.store.report_file import read_json_record
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ def compare_runs(
         if options.common:
             raise UsageError("--common: two reports hold no samples: name the results of both")
         return compare_reports(
-            read_report(path_a), read_report(path_b), (str(path_a), str(path_b)), options
+            _report_of(path_a), _report_of(path_b), (str(path_a), str(path_b)), options
         )
     if any(kinds):
         report, results = (path_a, path_b) if kinds[0] else (path_b, path_a)
@@ -109,6 +110,10 @@ def _opened(
 ) -> tuple[CrossScore | None, Iterator[Result]]:
     # The level of chance is not stored: scores of another scorer and ours do not mix.
     return (None, read_results(path)) if options.as_stored else rescored(path, config)
+
+
+def _report_of(path: Path) -> ReportValues:
+    return read_json_record(path, ReportValues, "report")
 
 
 def _config(tools: Tools) -> RunConfig:

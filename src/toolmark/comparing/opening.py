@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
-from toolmark.core.compare_reports import ReportValues
-from toolmark.core.jsontext import NotJson, parse_json
+from toolmark.core.jsontext import NotJson
 from toolmark.errors import BadInput
 from toolmark.running.selection import RESULTS
-from toolmark.store.jsonl import LINE_DEPTH, is_blank, lines_of, open_input, parse_line
-from toolmark.store.problems import typed_problem
+from toolmark.store.jsonl import is_blank, lines_of, open_input, parse_line
 
 REPORT = "report.json"
 
@@ -46,15 +42,3 @@ def is_report(path: Path) -> bool:
                 return line.json.strip() in (b"{", b"[")
             return isinstance(value, dict) and "report_version" in value
     raise BadInput(f"{path}: holds no line to compare")
-
-
-def read_report(path: Path) -> ReportValues:
-    with open_input(path) as stream:
-        data = stream.read()
-    try:
-        value = parse_json(data.removeprefix(b"\xef\xbb\xbf"), max_depth=LINE_DEPTH)
-        return msgspec.convert(value, ReportValues)
-    except NotJson as error:
-        raise BadInput(f"{path}: {error}") from None
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: is no report: {typed_problem(error)}") from None

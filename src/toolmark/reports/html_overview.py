@@ -16,6 +16,7 @@ from toolmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,
     bound_text,
+    counts_text,
     interval,
     policy_text,
     rounded,
@@ -71,23 +72,7 @@ def left_out(trials: int, rows: int, full: int) -> str:
 
 
 def _facts(report: Report) -> Iterator[str]:
-    counts = report.counts
-    yield (
-        f"{counts.samples} samples: {counts.eligible} eligible, {counts.controls} controls, "
-        f"{counts.negative_controls} negative controls, {counts.clarify} clarify, "
-        f"{counts.unclassified} unclassified"
-    )
-    yield (
-        f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
-        f"{counts.unresolved} samples with a call without a fixture"
-    )
-    grounding = report.grounding
-    if grounding.spans:
-        values = ", ".join(f"{n} {label}" for label, n in grounding.values.items())
-        yield (
-            f"{grounding.grounded_lax} of {grounding.spans} spans grounded "
-            f"({grounding.grounded_strict} strictly); values: {values}"
-        )
+    yield from counts_text(report)
     if report.header.model is not None:
         yield f"model {one_line(report.header.model, 200)}, runner {report.header.runner}"
 

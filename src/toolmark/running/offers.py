@@ -131,4 +131,10 @@ class GivenTools(msgspec.Struct, frozen=True):
 
 
 def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixtures:
-    return NoFixtures(registry) if fixtures is None else ToolBroker(fixtures, registry)
+    if fixtures is None:
+        return NoFixtures(registry)
+    if not Path(fixtures).exists():
+        raise BadInput(
+            f"{fixtures}: no such fixture folder; make it, or name another with --fixtures"
+        )
+    return ToolBroker(fixtures, registry)

@@ -9,8 +9,7 @@ import msgspec
 
 from toolmark.core.report import Report, Shard
 from toolmark.errors import BadInput, Incomplete, UsageError
-from toolmark.store.jsonl import open_input
-from toolmark.store.problems import typed_problem
+from toolmark.store.report_file import read_report
 
 RESULTS, REPORT = "results", "report"
 _SHARD = ".shard_"
@@ -92,17 +91,6 @@ def _report_of(results: Path) -> Path:
     if not results.exists():
         raise BadInput(f"{results}: no such file")
     raise BadInput(f"{results}: its report {beside.name} is not beside it: name it with --reports")
-
-
-def read_report(path: Path) -> Report:
-    with open_input(path) as stream:
-        data = stream.read()
-    try:
-        return msgspec.json.decode(data, type=Report)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: is no report of a run: {typed_problem(error)}") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise BadInput(f"{path}: is no report: it is not JSON") from None
 
 
 def _opened(results: Path, path: Path) -> ShardFile:

@@ -20,8 +20,9 @@ from toolmark.core.summary import summarize_results
 from toolmark.errors import BadInput
 from toolmark.running.evaluate import cross_scorer
 from toolmark.shards.equality import Tolerance, differences, examples
-from toolmark.shards.files import read_report, shard_names
+from toolmark.shards.files import shard_names
 from toolmark.shards.located import Located, LocatedResults
+from toolmark.store.report_file import read_report
 
 BASELINE = ("results.baseline.jsonl", "report.baseline.json")
 ATOL = RTOL = 1e-6
