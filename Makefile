@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 FIXTURES ?= eval/tool_broker/fixtures
 DATASET ?= data/contextual_final.s0.jsonl
-MODEL ?= src/toolmark/data/demo/answers.jsonl
+MODEL ?= src/callmark/data/demo/answers.jsonl
 RUNNER ?= replay
 SHARDS ?= 4
 PYTEST := $(BIN)/python -m pytest -q
@@ -17,17 +17,17 @@ HOOKS := build/ci
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-venv: $(READY) ## make .venv and install toolmark with its tools for development
+venv: $(READY) ## make .venv and install callmark with its tools for development
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit("toolmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import sys; sys.exit("callmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up $(VENV) (once, some minutes: torch is large) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,hf,mcp]'
 	@touch $@
 
 demo: $(READY) ## evaluate the model that ships, for real
-	@$(BIN)/toolmark demo
+	@$(BIN)/callmark demo
 
 AXE := build/axe/axe.min.js
 AXE_VERSION := 4.14.0
@@ -41,11 +41,11 @@ $(AXE):
 	@cd build/axe && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz --strip-components=1 package/axe.min.js && rm axe-core-$(AXE_VERSION).tgz || \
 	  echo "make browser: npm cannot get axe-core: the page will NOT be checked for accessibility" >&2
 
-test: $(READY) browser ## run the tests (with the real material if TOOLMARK_REAL_DATA is set)
+test: $(READY) browser ## run the tests (with the real material if CALLMARK_REAL_DATA is set)
 	@$(PYTEST) -n 2 -m "not slow"
 
-test-real: $(READY) ## run only the tests on real material; insists on TOOLMARK_REAL_DATA
-	@test -d "$(TOOLMARK_REAL_DATA)" || { echo "make test-real: set TOOLMARK_REAL_DATA to the folder that holds the real material" >&2; exit 2; }
+test-real: $(READY) ## run only the tests on real material; insists on CALLMARK_REAL_DATA
+	@test -d "$(CALLMARK_REAL_DATA)" || { echo "make test-real: set CALLMARK_REAL_DATA to the folder that holds the real material" >&2; exit 2; }
 	@$(PYTEST) -n 2 -m "real"
 
 # Servers of other people, each kind in a place of its own: sqlite needs an older mcp.
@@ -79,7 +79,7 @@ bench: $(READY) ## measure, as ratios: start-up, scoring, served samples, shards
 	@$(BIN)/python -m bench --into "make bench"
 
 bench-size: $(READY) ## measure what size costs, at a million records and fixtures (an hour)
-	@TOOLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size --into "make bench-size"
+	@CALLMARK_BENCH_SIZE=1000000 $(BIN)/python -m bench size --into "make bench-size"
 
 PEERS := inspect-ai lm-eval pydantic-evals
 PEER_inspect-ai := inspect-ai==0.3.285 openai==3.49.0
@@ -104,7 +104,7 @@ train: $(READY) ## train the shipped model and its adapters again, as docs/model
 	@$(BIN)/python -m training
 
 ci-broker-smoke: $(READY) ## >= 95 % of the calls are answered, however spelt (FIXTURES=... DATASET=...)
-	@$(BIN)/toolmark fixtures check "$(FIXTURES)" $(if $(DATASET),--in "$(DATASET)")
+	@$(BIN)/callmark fixtures check "$(FIXTURES)" $(if $(DATASET),--in "$(DATASET)")
 
 # The hooks below judge generated samples and good answers to them, by ci/*.yaml. For your own model:
 #   make ci-smoke ANSWERS=my-answers.jsonl                                     on the generated samples
@@ -114,8 +114,8 @@ MADE = $(HOOKS)/$(1)/dataset
 
 # name, number of samples, gates that must have been judged
 define hook
-	@$(if $(OWN_DATASET),test -f "$(ANSWERS)" || { echo "make ci-$(1): which answers to $(DATASET)? Give ANSWERS=FILE" >&2; exit 2; },$(BIN)/toolmark dataset generate --total $(2) --seed 7 --out $(MADE).jsonl --fixtures $(HOOKS)/$(1)/fixtures --with-answers good)
-	@$(BIN)/toolmark run --config ci/$(1).yaml --runner replay --restart \
+	@$(if $(OWN_DATASET),test -f "$(ANSWERS)" || { echo "make ci-$(1): which answers to $(DATASET)? Give ANSWERS=FILE" >&2; exit 2; },$(BIN)/callmark dataset generate --total $(2) --seed 7 --out $(MADE).jsonl --fixtures $(HOOKS)/$(1)/fixtures --with-answers good)
+	@$(BIN)/callmark run --config ci/$(1).yaml --runner replay --restart \
 	  --in "$(if $(OWN_DATASET),$(DATASET),$(MADE).jsonl)" \
 	  --fixtures "$(if $(OWN_DATASET),$(FIXTURES),$(HOOKS)/$(1)/fixtures)" \
 	  --model "$(or $(ANSWERS),$(MADE).answers.jsonl)" \

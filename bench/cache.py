@@ -12,7 +12,7 @@ from shutil import rmtree
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.http import run_toolmark, stub_server, write_files
+from bench.http import run_callmark, stub_server, write_files
 
 ROUNDS = 3
 SAMPLES = 10_000
@@ -21,7 +21,7 @@ KEPT = 100_000
 START = """
 import hashlib, json, random, resource, sys, time
 from pathlib import Path
-from toolmark.store.response_cache import ResponseCache
+from callmark.store.response_cache import ResponseCache
 folder, size = Path(sys.argv[1]), int(sys.argv[2])
 keys = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(size)]
 text = b'{"text":"%s"}' % (b"There live 7007 people there. " * 20)
@@ -53,9 +53,9 @@ def _served_rows() -> Iterator[tuple[str, str, str]]:
         kept = ("--cache", cache, "--model-revision", "1")
         write_files(folder, SAMPLES)
         for _ in range(ROUNDS):
-            plain = run_toolmark(folder, url).cpu_seconds
-            filling.append(run_toolmark(folder, url, *kept).cpu_seconds / plain)
-            answered.append(run_toolmark(folder, url, *kept).cpu_seconds / plain)
+            plain = run_callmark(folder, url).cpu_seconds
+            filling.append(run_callmark(folder, url, *kept).cpu_seconds / plain)
+            answered.append(run_callmark(folder, url, *kept).cpu_seconds / plain)
             rmtree(cache)
     served = f"CPU: run {SAMPLES:,} served samples"
     yield f"{served}, filling a cache ÷ without", f"{median(filling):.2f}", "<= 1.25"

@@ -1,4 +1,4 @@
-"""What `toolmark run` costs on a served model, in units of a bare aiohttp loop that sends the same
+"""What `callmark run` costs on a served model, in units of a bare aiohttp loop that sends the same
 two requests per sample to the same server; and its memory at 1,000 and 50,000 samples."""
 
 from __future__ import annotations
@@ -108,12 +108,12 @@ def used_by(words: list[str], *, may_end: tuple[int, ...] = (0,)) -> Used:
     return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def run_toolmark(folder: Path, url: str, *more: object) -> Used:
+def run_callmark(folder: Path, url: str, *more: object) -> Used:
     out = folder / "results.jsonl"
     words = ["--in", folder / "dataset.jsonl", "--fixtures", folder / "fixtures", "--out", out]
     served = ["--runner", "openai_http", "--model", "stub", "--base-url", url]
     at_once = ["--max-connections", AT_ONCE, "--quiet"]
-    every = [sys.executable, "-m", "toolmark", "run", *words, *served, *at_once, *more]
+    every = [sys.executable, "-m", "callmark", "run", *words, *served, *at_once, *more]
     used = used_by([str(word) for word in every])
     with out.open("rb") as lines:
         assert b'"status":"ok"' in lines.readline()
@@ -122,7 +122,7 @@ def run_toolmark(folder: Path, url: str, *more: object) -> Used:
 
 
 def run_bare(url: str, size: int) -> Used:
-    from toolmark.api import builtin_registry
+    from callmark.api import builtin_registry
 
     registry = builtin_registry()
     tools = json.dumps(registry.openai_tools(registry.names)).replace("web.search", "web_search")
@@ -136,16 +136,16 @@ def rows() -> list[tuple[str, str, str]]:
     with TemporaryDirectory() as name, stub_server() as url:
         folder = Path(name)
         write_files(folder, FEW)
-        few_mb = run_toolmark(folder, url).peak_mb
+        few_mb = run_callmark(folder, url).peak_mb
         write_files(folder, MANY)
         for _ in range(ROUNDS):
             bare.append(run_bare(url, MANY))
-            ours.append(run_toolmark(folder, url))
+            ours.append(run_callmark(folder, url))
     ratio = median(one.cpu_seconds / two.cpu_seconds for one, two in zip(ours, bare, strict=True))
     many_mb = max(used.peak_mb for used in ours)
     return [
         (f"CPU: run {MANY:,} served samples ÷ bare aiohttp", f"{ratio:.2f}", "<= 2"),
-        ("  ms per sample: toolmark run", _per_sample(ours), ""),
+        ("  ms per sample: callmark run", _per_sample(ours), ""),
         ("  ms per sample: bare aiohttp", _per_sample(bare), ""),
         (f"MB at most: run {FEW:,} served samples", f"{few_mb:.0f}", ""),
         (f"MB at most: run {MANY:,} served samples", f"{many_mb:.0f}", f"<= {few_mb + 10:.0f}"),

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import toolmark
-from toolmark.api import builtin_registry
-from toolmark.core.protocols import Conversation, Reply
-from toolmark.core.results import Decoding
-from toolmark.datasets.reader import open_dataset
-from toolmark.runners.hf_local import LocalRunner, open_local
-from toolmark.runners.options import RunnerOptions
-from toolmark.running.driving import drive_at_once
+import callmark
+from callmark.api import builtin_registry
+from callmark.core.protocols import Conversation, Reply
+from callmark.core.results import Decoding
+from callmark.datasets.reader import open_dataset
+from callmark.runners.hf_local import LocalRunner, open_local
+from callmark.runners.options import RunnerOptions
+from callmark.running.driving import drive_at_once
 
-SHIPPED = Path(toolmark.__file__).parent / "data" / "tiny"
+SHIPPED = Path(callmark.__file__).parent / "data" / "tiny"
 PROMPTS = 64
 ROUNDS = 3
 BOUND = 2.5

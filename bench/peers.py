@@ -11,7 +11,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bench.http import AT_ONCE, run_toolmark, stub_server, used_by, write_files
+from bench.http import AT_ONCE, run_callmark, stub_server, used_by, write_files
 
 OURS = (1_000, 6_000)
 ROUNDS = 3
@@ -39,7 +39,7 @@ NOTES = (
     " number in the answer. A figure is the difference of two runs of different size, so that what"
     f" it takes to start is left out on all sides; it is the median of {ROUNDS} rounds in which all"
     " take turns.",
-    "`toolmark run` offers six tools, the others one. It validates the arguments, answers them from"
+    "`callmark run` offers six tools, the others one. It validates the arguments, answers them from"
     " fixtures, journals every trial, and scores grounding, calls, controls and privacy."
     " inspect-ai has its own loop, and writes its log. The loop of pydantic-evals is written by"
     " hand with the openai client (`bench/peer_scripts`). lm-eval has no loop of tools: it sends"
@@ -59,7 +59,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
 
         def ours(size: int) -> float:
             write_files(folder, size)
-            return run_toolmark(folder, url).cpu_seconds
+            return run_callmark(folder, url).cpu_seconds
 
         own: list[float] = []
         theirs: dict[str, list[float]] = {peer.name: [] for peer in PEERS}
@@ -69,11 +69,11 @@ def rows() -> Iterator[tuple[str, str, str]]:
                 theirs[peer.name].append(_per_sample(_cost_of(peer, url, folder), peer.sizes))
     for peer in PEERS:
         ratios = [one / two for one, two in zip(theirs[peer.name], own, strict=True)]
-        what = f"CPU of a served sample: {_label(peer)} ÷ toolmark"
+        what = f"CPU of a served sample: {_label(peer)} ÷ callmark"
         ratio = median(ratios)
         yield what, f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}", peer.bound
         yield f"  ms per sample: {peer.name}", f"{median(theirs[peer.name]):.2f}", ""
-    yield "  ms per sample: toolmark run", f"{median(own):.3f}", ""
+    yield "  ms per sample: callmark run", f"{median(own):.3f}", ""
 
 
 def python_of(peer: Peer) -> Path:

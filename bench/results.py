@@ -71,7 +71,7 @@ def _line(row: Row) -> str:
 
 
 def _machine() -> str:
-    from toolmark import __version__
+    from callmark import __version__
 
     python, cores = platform.python_version(), os.cpu_count()
-    return f"toolmark {__version__}, Python {python}, {platform.machine()}, {cores} cores."
+    return f"callmark {__version__}, Python {python}, {platform.machine()}, {cores} cores."

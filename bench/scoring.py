@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import toolmark
-from toolmark import resources
-from toolmark.api import builtin_registry
-from toolmark.core.results import Result
-from toolmark.core.trace import Trace
-from toolmark.scorers.score import ScoreSettings, sample_of_result, score_trial
-from toolmark.store.lines import read_results
+import callmark
+from callmark import resources
+from callmark.api import builtin_registry
+from callmark.core.results import Result
+from callmark.core.trace import Trace
+from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
+from callmark.store.lines import read_results
 
 ROUNDS = 9
 BOUND = 6.0
@@ -31,7 +31,7 @@ def _records(folder: Path) -> list[tuple[str, Trace, Result]]:
         "out": str(out),
         "report": str(folder / "report.json"),
     }
-    toolmark.run(config)
+    callmark.run(config)
     lines = out.read_text("utf-8").splitlines()
     found = []
     for line, result in zip(lines, read_results(out), strict=True):

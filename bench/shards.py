@@ -13,7 +13,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bench.size import short_id, toolmark, write_recorded
+from bench.size import callmark, short_id, write_recorded
 
 SHARDS = 16
 MERGED = 32_000
@@ -23,7 +23,7 @@ ROUNDS = 1
 # starts one counts too, so no file is held here.
 DRIVER = """
 import resource, sys
-from toolmark.cli import main
+from callmark.cli import main
 code = main(sys.argv[1:])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)
 sys.exit(code)
@@ -40,13 +40,13 @@ def _merge_rows() -> Iterator[tuple[str, str, str]]:
         folder = Path(name)
         files = write_recorded(folder, MERGED, short_id)
         whole, merged = folder / "whole.jsonl", folder / "merged.jsonl"
-        scored = toolmark("run", "--quiet", *files, "--out", whole)
+        scored = callmark("run", "--quiet", *files, "--out", whole)
         shards = [folder / f"results.shard_{index}.jsonl" for index in range(SHARDS)]
         for index, out in enumerate(shards):
             part = ("--num-shards", SHARDS, "--shard-index", index)
             report = folder / f"report.shard_{index}.json"
-            toolmark("run", "--quiet", *files, *part, "--out", out, "--report", report)
-        used = toolmark("merge", "--quiet", *shards, "--out", merged)
+            callmark("run", "--quiet", *files, *part, "--out", out, "--report", report)
+        used = callmark("merge", "--quiet", *shards, "--out", merged)
         assert cmp(merged, whole, shallow=False)
     ratio = f"{used.cpu_seconds / scored.cpu_seconds:.2f}"
     yield f"CPU: merge {SHARDS} shards of {MERGED:,} ÷ score them in one run", ratio, "<= 0.5"

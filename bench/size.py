@@ -1,7 +1,7 @@
 """What size costs: memory and CPU of many records, look-ups among many fixtures, verification.
 
 `make bench` measures 100,000 of each, which takes some four minutes; `make bench-size`
-(TOOLMARK_BENCH_SIZE) a million, which takes most of an hour and 5 GB of disk. The bounds are those
+(CALLMARK_BENCH_SIZE) a million, which takes most of an hour and 5 GB of disk. The bounds are those
 for a million: only there do they say that it fits."""
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-SIZE = int(os.environ.get("TOOLMARK_BENCH_SIZE", "100000"))
+SIZE = int(os.environ.get("CALLMARK_BENCH_SIZE", "100000"))
 CITIES = 1000
 LOOKUPS = 200_000
 VERIFIED = 2000
 # The children measure themselves: what a process had at most is known only when it ends.
 LOAD = """
 import json, random, resource, sys, time
-from toolmark import ToolBroker
+from callmark import ToolBroker
 folder, size, lookups = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 start = time.process_time()
 broker = ToolBroker(folder)
@@ -93,10 +93,10 @@ def _write(path: Path, lines: Iterable[dict[str, object]]) -> Path:
     return path
 
 
-def toolmark(*words: object) -> Used:
+def callmark(*words: object) -> Used:
     """CPU seconds and peak memory of one command. What its gates say is not measured here."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "toolmark", *map(str, words)], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "callmark", *map(str, words)], stdout=subprocess.DEVNULL
     )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -105,7 +105,7 @@ def toolmark(*words: object) -> Used:
 
 
 def write_recorded(folder: Path, size: int, name: Callable[[int], str]) -> list[object]:
-    """A dataset with its fixtures and answers, and how `toolmark run` is told of them."""
+    """A dataset with its fixtures and answers, and how `callmark run` is told of them."""
     header: dict[str, object] = {"__header__": True, "dataset_version": "1"}
     samples = (_item(number, name(number)) for number in range(size))
     items = _write(folder / "dataset.jsonl", chain((header,), samples))
@@ -118,7 +118,7 @@ def write_recorded(folder: Path, size: int, name: Callable[[int], str]) -> list[
 
 def _run(folder: Path, size: int, name: Callable[[int], str]) -> Used:
     files = write_recorded(folder, size, name)
-    return toolmark("run", "--quiet", *files, "--out", folder / "results.jsonl")
+    return callmark("run", "--quiet", *files, "--out", folder / "results.jsonl")
 
 
 def _record_rows(kind: str) -> Iterator[Row]:
@@ -130,9 +130,9 @@ def _record_rows(kind: str) -> Iterator[Row]:
         growth = f"{run.cpu_seconds / tenth.cpu_seconds:.2f}"
         yield f"CPU: run {SIZE:,} ÷ {SIZE // 10:,} records, {kind} ids", growth, "<= 11"
         yield f"MB: run {SIZE:,} records, {kind} ids", f"{run.peak_mb:.0f}", "<= 150"
-        again = toolmark("score", "--quiet", whole / "results.jsonl")
+        again = callmark("score", "--quiet", whole / "results.jsonl")
         yield f"MB: score {SIZE:,} results, {kind} ids", f"{again.peak_mb:.0f}", "<= 150"
-        foreign = toolmark("score", "--quiet", whole / "answers.jsonl")
+        foreign = callmark("score", "--quiet", whole / "answers.jsonl")
         yield f"MB: score {SIZE:,} answers, {kind} ids", f"{foreign.peak_mb:.0f}", "<= 150"
         yield from _compare_rows(whole / "results.jsonl", kind)
 
@@ -151,7 +151,7 @@ def _compare_rows(results: Path, kind: str) -> Iterator[Row]:
             made.write(
                 json.dumps({**json.loads(line), **changes}).encode() + b"\n" if gives_up else line
             )
-    used = toolmark("compare", "--quiet", results, worse)
+    used = callmark("compare", "--quiet", results, worse)
     yield f"MB: compare {SIZE:,} pairs, {kind} ids", f"{used.peak_mb:.0f}", "<= 300"
     yield f"CPU s: compare {SIZE:,} pairs, {kind} ids", f"{used.cpu_seconds:.0f}", ""
 
@@ -172,8 +172,8 @@ def _verify_rows() -> Iterator[Row]:
     with TemporaryDirectory() as name:
         dataset, fixtures = Path(name) / "dataset.jsonl", Path(name) / "fixtures"
         made = ("--total", VERIFIED, "--seed", 7, "--out", dataset, "--fixtures", fixtures)
-        toolmark("dataset", "generate", *made)
-        used = toolmark("verify", "--quiet", dataset, "--fixtures", fixtures)
+        callmark("dataset", "generate", *made)
+        used = callmark("verify", "--quiet", dataset, "--fixtures", fixtures)
     per_100 = used.cpu_seconds * 100 / VERIFIED
     yield f"CPU s per 100: verify {VERIFIED:,} items, start included", f"{per_100:.2f}", "<= 2"
 

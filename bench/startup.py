@@ -1,4 +1,4 @@
-"""How much CPU `toolmark --help` and `import toolmark` cost, in units of `python -c pass`."""
+"""How much CPU `callmark --help` and `import callmark` cost, in units of `python -c pass`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from statistics import median
 ROUNDS = 21
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
-    "toolmark --help": ["-m", "toolmark", "--help"],
-    "toolmark --version": ["-m", "toolmark", "--version"],
-    "import toolmark": ["-c", "import toolmark"],
-    "toolmark run --help": ["-m", "toolmark", "run", "--help"],
+    "callmark --help": ["-m", "callmark", "--help"],
+    "callmark --version": ["-m", "callmark", "--version"],
+    "import callmark": ["-c", "import callmark"],
+    "callmark run --help": ["-m", "callmark", "run", "--help"],
 }
-BOUNDS = {"toolmark --help": 3.0}
+BOUNDS = {"callmark --help": 3.0}
 
 
 def cpu_seconds(arguments: list[str]) -> float:

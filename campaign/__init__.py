@@ -1,1 +1,1 @@
-"""A campaign against toolmark's own claims: `make campaign`."""
+"""A campaign against callmark's own claims: `make campaign`."""

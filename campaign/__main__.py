@@ -10,16 +10,16 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from callmark.store.files import atomic_writer
 from campaign.page import document, terminal
 from campaign.parts import PARTS, QUICK, WHOLE, Findings, jobs_of, parts_done
-from toolmark.store.files import atomic_writer
 
 PAGE = Path(__file__).parents[1] / "docs" / "campaign.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    real = os.environ.get("TOOLMARK_REAL_DATA")
+    real = os.environ.get("CALLMARK_REAL_DATA")
     size = QUICK if options.quick else WHOLE
     jobs = jobs_of(size, options.seed, real, options.only or PARTS)
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with atomic_writer(PAGE) as stream:
             stream.write(document(findings, options.seed).encode())
     elif not options.quick and not options.only:
-        print("docs/campaign.md is not written: it needs TOOLMARK_REAL_DATA and no problem")
+        print("docs/campaign.md is not written: it needs CALLMARK_REAL_DATA and no problem")
     return int(bool(findings.problems))
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from callmark.core.scores import Scores, SpanScore
+from callmark.core.trace import Trace
 from campaign.altering import ALTERATIONS, Place, Target, targets_of
 from campaign.reasons import UNEXPLAINED, reason_for
 from campaign.tally import Tally
 from campaign.trials import Trial
-from toolmark.core.scores import Scores, SpanScore
-from toolmark.core.trace import Trace
 
 TRIES = 20
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from callmark.core.jsontext import Json, canonical_json
+from callmark.core.scores import Scores
+from callmark.core.trace import Trace, TraceEntry
 from campaign.reasons import UNEXPLAINED
 from campaign.tally import Tally
 from campaign.trials import Trial
-from toolmark.core.jsontext import Json, canonical_json
-from toolmark.core.scores import Scores
-from toolmark.core.trace import Trace, TraceEntry
 
 TRIES = 20
 ACCEPTED = "the sample accepts this, too (`accept`, `optional`, a call given by name only)"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from toolmark.datasets.generate import AnswersWanted, generate
+from callmark.datasets.generate import AnswersWanted, generate
 
 SETTINGS: tuple[dict[str, str], ...] = (
     {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"},
@@ -43,7 +43,7 @@ def check_determinism(total: int, seed: int, settings: int = len(SETTINGS)) -> D
     """One dataset through run, score, verify, compare and reports in child processes."""
     differing: list[Differing] = []
     first: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as name:
         for number, setting in enumerate(SETTINGS[:settings]):
             # Folders of one name, so that messages that hold a path are alike.
             folder = Path(name, str(number), "work")
@@ -75,7 +75,7 @@ def _child(words: list[str], folder: Path, setting: dict[str, str]) -> None:
     source = str(Path(__file__).parents[1] / "src")
     environment = {**kept, "PYTHONPATH": source, **setting}
     done = subprocess.run(
-        [sys.executable, "-m", "toolmark", *words],
+        [sys.executable, "-m", "callmark", *words],
         cwd=folder, env=environment, capture_output=True, check=False,
     )  # fmt: skip
     name = "-".join(word for word in words[:2] if word.isalpha())

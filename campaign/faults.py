@@ -24,12 +24,12 @@ from tests.fuzz.targets import TARGETS
 from tests.fuzz.test_mutated_probes import TARGETS as PROBES
 from tests.fuzz.trying import try_one
 
-from toolmark.errors import ToolmarkError
-from toolmark.runners.wrappers import render_prompt
-from toolmark.running.run import run
-from toolmark.shards.merge import merge_shards
+from callmark.errors import CallmarkError
+from callmark.runners.wrappers import render_prompt
+from callmark.running.run import run
+from callmark.shards.merge import merge_shards
 
-WRAPPERS = sorted(Path(str(files("toolmark") / "data" / "prompt_wrappers")).iterdir())
+WRAPPERS = sorted(Path(str(files("callmark") / "data" / "prompt_wrappers")).iterdir())
 ODD_TEMPLATES = (
     b"{{ user.__class__ }}", b"{% for i in range(9) %}", b"{{ tools | tojson }}", b"$user", b"${x}",
     b"{% include 'x' %}", b"{{ system * 3 }}", b"{#", b"{%", b"}}", b"$", b"{{ user }}",
@@ -68,13 +68,13 @@ def try_wrapper(rng: random.Random, folder: Path) -> str:
     path.write_bytes(data)
     try:
         messages = render_prompt(path, user="What? {{ 7*7 }} $x", system="Be short.", tools=TOOLS)
-    except ToolmarkError as error:
+    except CallmarkError as error:
         return _named(error, (str(path),))
     json.dumps(messages).encode()
     return READ
 
 
-def _named(error: ToolmarkError, names: tuple[str, ...]) -> str:
+def _named(error: CallmarkError, names: tuple[str, ...]) -> str:
     """The error's kind, if it says one of these."""
     assert any(name in str(error) for name in names), f"names nothing: {error}"
     return type(error).__name__
@@ -100,7 +100,7 @@ class Shards:
         paths = [folder / name for name in self._files if name.endswith("jsonl")]
         try:
             merge_shards(paths, out=folder / "merged.jsonl", report=folder / "merged.json")
-        except ToolmarkError as error:
+        except CallmarkError as error:
             return _named(error, (str(folder), "shard"))
         return READ
 
@@ -118,7 +118,7 @@ def kinds() -> list[str]:
 
 def try_files(many: int, first: int = 0, wanted: list[str] | None = None) -> Iterator[Attempt]:
     """`many` files of each kind."""
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as name:
         root = Path(name)
         good = root / "good"
         good.mkdir()
@@ -191,7 +191,7 @@ def try_endpoint(many: int, seed: int = 0) -> Attempt:
 
 def _served_badly(number: int, seed: str) -> Counter[str]:
     ends: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as name:
         dataset, out = Path(name, "dataset.jsonl"), Path(name, "results.jsonl")
         lines = [
             {"prompt": f"How many live in city {n}?", "sample_id": f"s{n}"} for n in range(number)
@@ -201,7 +201,7 @@ def _served_badly(number: int, seed: str) -> Counter[str]:
         with Server(BadEndpoint(seed), ["stub"]) as server:
             try:
                 run({**places, **ENDPOINT_SETTINGS, "base_url": server.url, "max_errors": number})
-            except ToolmarkError as error:
+            except CallmarkError as error:
                 return Counter({type(error).__name__: number})
         for line in out.read_bytes().splitlines():
             ends[READ if json.loads(line)["status"] == "ok" else MARKED] += 1

@@ -11,14 +11,14 @@ TITLES = {"answers": "Answers", "calls": "Calls"}
 INTRO = """\
 # The campaign
 
-Every claim of toolmark is attacked here: true answers are made false, right calls wrong, files and
+Every claim of callmark is attacked here: true answers are made false, right calls wrong, files and
 servers broken, and what somebody who means harm would send is sent. This page is written by
 `make campaign` (seeded, about ten minutes), which ends with 1 if an altered answer keeps its
 score without a reason, an input ends in a traceback, an attack gets through, or two processes
 differ.
 
 ```
-make campaign                           # all of it; writes this page if TOOLMARK_REAL_DATA is set
+make campaign                           # all of it; writes this page if CALLMARK_REAL_DATA is set
 python -m campaign --quick              # a small one, writes nothing
 python -m campaign --only attacks       # answers, calls, faults, endpoint, attacks, determinism
 ```
@@ -29,7 +29,7 @@ MUTATIONS = """\
 An answer is taken that is right, one value of it that a tool result supports is altered, and the
 answer is scored again. The altered value has to lose its support: its label becomes `unsupported`,
 or its sentence no longer counts as grounded; and F1 must not rise. A call is altered likewise, and
-`call_f1` or the parity of the calls has to fall. `generated` are the samples of `toolmark dataset
+`call_f1` or the parity of the calls has to fall. `generated` are the samples of `callmark dataset
 generate` with good answers, `real` are {real} of two public agent benchmarks (their own
 calls are what is expected there).
 

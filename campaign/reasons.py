@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
+from callmark.core.jsontext import Json, canonical_json
+from callmark.core.scores import Match, SpanScore
+from callmark.core.trace import json_inside
 from campaign.altering import MONTHS, Place
 from campaign.trials import Trial
-from toolmark.core.jsontext import Json, canonical_json
-from toolmark.core.scores import Match, SpanScore
-from toolmark.core.trace import json_inside
 
 SAME = "the altered text states the same value"
 UNIT = "units and currency signs are not compared"

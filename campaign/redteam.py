@@ -18,15 +18,15 @@ from xml.etree import ElementTree
 
 from tests.hostile import HOSTILE
 
+from callmark.api import parse_tool_calls, score_item
+from callmark.broker.broker import ToolBroker
+from callmark.cli import MODULES
+from callmark.config import load_config
+from callmark.errors import CallmarkError
+from callmark.grounding.ground import ground
+from callmark.runners.wrappers import render_prompt
+from callmark.running.offers import open_registry
 from campaign.parts import HELD, REFUSED
-from toolmark.api import parse_tool_calls, score_item
-from toolmark.broker.broker import ToolBroker
-from toolmark.cli import MODULES
-from toolmark.config import load_config
-from toolmark.errors import ToolmarkError
-from toolmark.grounding.ground import ground
-from toolmark.runners.wrappers import render_prompt
-from toolmark.running.offers import open_registry
 
 SECONDS, BYTES = 60, 3 * 2**30
 SECRET = "root:x:0:0"  # noqa: S105 - of /etc/passwd, which nothing may show
@@ -81,7 +81,7 @@ def template_in_wrapper(source: str) -> Case:
         path.write_text('{"system": "s", "user": "' + source.replace('"', "'") + '"}')
         try:
             shown = json.dumps(render_prompt(path, user="u", system="s"))
-        except ToolmarkError:
+        except CallmarkError:
             return REFUSED
         escaped = SECRET in shown or "subclass" in shown or "uid=" in shown or len(shown) > 10**7
         return "the template got out" if escaped or "<class" in shown else HELD
@@ -119,7 +119,7 @@ def regex_bomb(pattern: str) -> Case:
         (folder / "f.jsonl").write_text(json.dumps(fixture) + "\n")
         try:
             ToolBroker(folder).call("f", {"q": "a" * 5000 + "!"})
-        except ToolmarkError:
+        except CallmarkError:
             return REFUSED
         return HELD
 
@@ -133,7 +133,7 @@ def schema_bomb(pattern: str) -> Case:
         path.write_text(json.dumps([{"name": "f", "parameters": schema}]))
         try:
             open_registry(str(path)).validate("f", {"q": "a" * 5000 + "!"})
-        except ToolmarkError:
+        except CallmarkError:
             return REFUSED
         return HELD
 
@@ -147,7 +147,7 @@ def remote_reference(target: str) -> Case:
         path.write_text(json.dumps([{"name": "f", "parameters": schema}]))
         try:
             problems = open_registry(str(path)).validate("f", {"q": "x"})
-        except ToolmarkError as error:
+        except CallmarkError as error:
             return "the file was read" if SECRET in str(error) else REFUSED
         return "the file was read" if SECRET in str(problems) else HELD
 
@@ -183,11 +183,11 @@ def tool_name(name: str) -> Case:
 
 def settings(text: str) -> Case:
     def case(folder: Path) -> str:
-        path = folder / "toolmark.yaml"
+        path = folder / "callmark.yaml"
         path.write_text(text)
         try:
             load_config(path, {})
-        except ToolmarkError as error:
+        except CallmarkError as error:
             return "the file was read" if SECRET in str(error) else REFUSED
         return HELD
 
@@ -225,7 +225,7 @@ def deep_json(depth: int) -> Case:
         path.write_text('{"name": "f", "key": {}, "result": ' + deep + "}\n")
         try:
             ToolBroker(folder).call("f", {})
-        except ToolmarkError:
+        except CallmarkError:
             return REFUSED
         return HELD
 
@@ -237,7 +237,7 @@ def linked_fixtures(folder: Path) -> str:
     (folder / "f.jsonl").symlink_to("/etc/passwd")
     try:
         ToolBroker(folder).call("f", {})
-    except ToolmarkError as error:
+    except CallmarkError as error:
         return "the file was read" if SECRET in str(error) else REFUSED
     return HELD
 
@@ -304,7 +304,7 @@ def _called(command: str, words: list[str], said: io.StringIO | None = None) -> 
     with redirect_stdout(said), redirect_stderr(said):
         try:
             code: int = import_module(MODULES[command]).main(words)
-        except ToolmarkError:
+        except CallmarkError:
             return None
     return code
 
@@ -325,7 +325,7 @@ def attack(group: str, name: str) -> str:
 
 def _attacked(group: str, name: str, queue: Queue[str]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as folder:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as folder:
         try:
             queue.put(CASES[group][name](Path(folder)))
         except BaseException:  # whatever it is, it is a finding

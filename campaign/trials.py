@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.calls.registry import Registry
-from toolmark.core.results import Result
-from toolmark.core.samples import Sample, expectation_of
-from toolmark.core.scores import Scores
-from toolmark.core.trace import Trace
-from toolmark.datasets.generate import AnswersWanted, generate
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
-from toolmark.scorers.score import ScoreSettings, sample_of_result, score_trial
-from toolmark.store.lines import read_results
+from callmark.calls.registry import Registry
+from callmark.core.results import Result
+from callmark.core.samples import Sample, expectation_of
+from callmark.core.scores import Scores
+from callmark.core.trace import Trace
+from callmark.datasets.generate import AnswersWanted, generate
+from callmark.running.rescore import score_file
+from callmark.running.run import run
+from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
+from callmark.store.lines import read_results
 
 GENERATED, REAL = "generated", "real"
 NO_TOOLS = Registry(())
@@ -36,7 +36,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def generated_trials(total: int, seed: int) -> list[Trial]:
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as name:
         folder = Path(name)
         dataset, fixtures, out = folder / "d.jsonl", folder / "fixtures", folder / "results.jsonl"
         answers = AnswersWanted(folder / "answers.jsonl", {})
@@ -49,7 +49,7 @@ def generated_trials(total: int, seed: int) -> list[Trial]:
 def real_trials(folder: Path) -> list[Trial]:
     """The episodes; what was called there is what is expected."""
     trials: list[Trial] = []
-    with tempfile.TemporaryDirectory(prefix="toolmark-campaign-") as name:
+    with tempfile.TemporaryDirectory(prefix="callmark-campaign-") as name:
         for path in sorted((folder / "episodes").glob("*.jsonl")):
             out = Path(name, path.name)
             score_file(path, {"out": str(out)})

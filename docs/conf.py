@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-VERSION = Path(__file__).parents[1] / "src" / "toolmark" / "_version.py"
+VERSION = Path(__file__).parents[1] / "src" / "callmark" / "_version.py"
 
-project = "toolmark"
-copyright = "the authors of toolmark, Apache-2.0"  # noqa: A001  the name that Sphinx reads
+project = "callmark"
+copyright = "the authors of callmark, Apache-2.0"  # noqa: A001  the name that Sphinx reads
 release = re.search(r'"(.+)"', VERSION.read_text("utf-8")).group(1)
 extensions = ["myst_parser"]
 myst_heading_anchors = 3
 html_theme = "furo"
-html_title = "toolmark"
+html_title = "callmark"
 html_copy_source = False

@@ -14,7 +14,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 from tests.browser.view_world import make_run, viewing
 
-from toolmark.cli import main
+from callmark.cli import main
 
 IMAGES = Path(__file__).parent / "images"
 FLAGS = (
@@ -24,7 +24,7 @@ FLAGS = (
 ).split()
 RUN = (
     "run --runner replay --in data/contextual_final.s0.jsonl --fixtures eval/tool_broker/fixtures"
-    " --model src/toolmark/data/demo/answers.jsonl --quiet --out"
+    " --model src/callmark/data/demo/answers.jsonl --quiet --out"
 ).split()
 # name -> (fragment of the address, theme, what the mouse points at)
 SHOTS = {

@@ -1,4 +1,4 @@
-"""The names of the earlier harness, for a checkout. Everything real lives in `src/toolmark`."""
+"""The names of the earlier harness, for a checkout. Everything real lives in `src/callmark`."""
 
 import sys
 from pathlib import Path

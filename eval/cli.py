@@ -1,12 +1,12 @@
-"""`python -m eval.cli …` is `toolmark run …`."""
+"""`python -m eval.cli …` is `callmark run …`."""
 
 import sys
 
-from toolmark.cli import main as toolmark
+from callmark.cli import main as callmark
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return toolmark(["run", *(sys.argv[1:] if arguments is None else arguments)])
+    return callmark(["run", *(sys.argv[1:] if arguments is None else arguments)])
 
 
 if __name__ == "__main__":

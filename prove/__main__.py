@@ -11,10 +11,10 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from callmark.store.files import atomic_writer
 from prove.experiments import KINDS, Finding, prove_seed
 from prove.measuring import Setting
 from prove.page import document, terminal
-from toolmark.store.files import atomic_writer
 
 PAGE = Path(__file__).parents[1] / "docs" / "proof.md"
 SEEDS, WHOLE = 20, Setting(total=400, enough=15)

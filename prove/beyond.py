@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.core.jsontext import Json
-from toolmark.datasets.generate import AnswersWanted, TruthRecord
+from callmark.core.jsontext import Json
+from callmark.datasets.generate import AnswersWanted, TruthRecord
 
 Line = dict[str, Json]
 Moved = dict[str, int | float | None]

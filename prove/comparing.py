@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import msgspec
 
+from callmark.core.jsontext import Json
 from prove.measuring import Measured
 from prove.rows import Row
 from prove.totals import Total, totals_of
-from toolmark.core.jsontext import Json
 
 _EXACT = 1e-12
 

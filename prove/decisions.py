@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolmark.core.compare_decide import decided, rulings
-from toolmark.core.fidelity_stats import validity_change
-from toolmark.core.paired import Pairs
-from toolmark.store.files import atomic_writer
+from callmark.core.compare_decide import decided, rulings
+from callmark.core.fidelity_stats import validity_change
+from callmark.core.paired import Pairs
+from callmark.store.files import atomic_writer
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 BEGIN, END = "<!-- simulated -->", "<!-- end of simulated -->"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from callmark.core.jsontext import Json
+from callmark.datasets.generate import FAULTS, Fault, plan_faults
 from prove.beyond import BEYOND, Beyond
 from prove.comparing import Compared, Difference, compare
 from prove.measuring import Measured, Setting, measure
-from toolmark.core.jsontext import Json
-from toolmark.datasets.generate import FAULTS, Fault, plan_faults
 
 GOOD, MIXED = "good", "mixed"
 ALONE: dict[str, Fault | Beyond] = {**FAULTS, **BEYOND}
@@ -45,7 +45,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 def prove_seed(seed: int, setting: Setting, kinds: Sequence[str] = KINDS) -> list[Finding]:
     """The runs of one seed: good answers always, and these kinds."""
-    with tempfile.TemporaryDirectory(prefix="toolmark-prove-") as folder:
+    with tempfile.TemporaryDirectory(prefix="callmark-prove-") as folder:
         return list(_findings(Path(folder), seed, setting, kinds))
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from callmark.core.jsontext import Json, plain
+from callmark.datasets.generate import FAULTS, AnswersWanted, TruthRecord, generate
+from callmark.running.run import run
 from prove.beyond import plant
 from prove.rows import Row, measured, place_of
-from toolmark.core.jsontext import Json, plain
-from toolmark.datasets.generate import FAULTS, AnswersWanted, TruthRecord, generate
-from toolmark.running.run import run
 
 _TRUTH = msgspec.json.Decoder(TruthRecord)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from callmark.datasets.generate import FAULTS
 from prove.experiments import ALONE, ALONE_RATE, GOOD, KINDS, MIXED, MIXED_RATE, Finding
 from prove.measuring import Setting
-from toolmark.datasets.generate import FAULTS
 
 MOST_DIFFERENCES = 50
 
@@ -131,18 +131,18 @@ python -m prove --only altered_number       # one kind of fault
 
 ## What is done
 
-For each of {seeds} seeds, `toolmark dataset generate` makes a dataset of {total} samples with its
+For each of {seeds} seeds, `callmark dataset generate` makes a dataset of {total} samples with its
 fixtures: once with good answers, once for every kind of fault with that fault alone in {alone} of
 the samples that can have it, and once with all {kinds} kinds of the generator together, {mixed} of
 each and at least one. ({more} more kinds are planted by the proof itself, for numbers that those do
-not touch.) Every dataset goes through `toolmark run` with the replay runner: reader, broker, loop,
+not touch.) Every dataset goes through `callmark run` with the replay runner: reader, broker, loop,
 scorer, summary, gates.
 
 - **Sample by sample**, all numbers of a result line that the report is made of are compared with
   the truth that stands beside the answers. Who planted it knows it and does not ask the scorer.
 - **Metric by metric**, the report (all metrics, the blocks per locale, slice and tool, the
   histogram) is compared with the same numbers added up a second time from the truth, in exact
-  fractions, by code that shares nothing with toolmark's summary.
+  fractions, by code that shares nothing with callmark's summary.
 - **Nothing else moves**: a sample without a fault has, to the last field, the scores of the good
   answer, and a metric that the planted samples do not touch is that of the good answers.
 

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from callmark.cli.dispatch import dispatch as callmark
+from callmark.resources import shipped_model
 from prove.serving import served
-from toolmark.cli.dispatch import dispatch as toolmark
-from toolmark.resources import shipped_model
 
 WORK = Path("build") / "ci" / "parity"
 MAX_F1_DELTA = "0.03"
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("python -m prove.parity [SERVED_RESULTS LOCAL_RESULTS]", file=sys.stderr)
         return 2
     over_http, local = given or _made()
-    return toolmark(["compare", str(over_http), str(local), "--max-f1-delta", MAX_F1_DELTA])
+    return callmark(["compare", str(over_http), str(local), "--max-f1-delta", MAX_F1_DELTA])
 
 
 def _made() -> tuple[Path, Path]:
@@ -36,7 +36,7 @@ def _made() -> tuple[Path, Path]:
 def _run(name: str, runner: str, model: Path, *more: str) -> Path:
     shipped = shipped_model()
     out = WORK / name / "results.jsonl"
-    code = toolmark(
+    code = callmark(
         [
             "run", "--config", "ci/parity.yaml", "--runner", runner, "--model", str(model),
             "--in", str(shipped.dataset), "--fixtures", str(shipped.fixtures),

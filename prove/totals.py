@@ -1,6 +1,6 @@
 """All metrics of a report, added up here once more from the rows, in exact fractions.
 
-Nothing of toolmark's own summary is used: this is the second opinion that a report is compared
+Nothing of callmark's own summary is used: this is the second opinion that a report is compared
 with."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import msgspec
 
+from callmark.core.jsontext import Json
 from prove.rows import HEAVY, Row
-from toolmark.core.jsontext import Json
 
 PROBED = ("es", "de", "fr")
 DRAWN = 500  # samples that the level of chance is taken from

@@ -1,14 +1,14 @@
-"""`python -m scripts.validate_sharding_determinism …` is `toolmark validate-sharding …`."""
+"""`python -m scripts.validate_sharding_determinism …` is `callmark validate-sharding …`."""
 
 import sys
 
-from toolmark.cli import main as toolmark
+from callmark.cli import main as callmark
 
 OUTPUT = ("--output", "eval/reports/sharding_validation.json")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return toolmark(["validate-sharding", *OUTPUT, *(arguments or sys.argv[1:])])
+    return callmark(["validate-sharding", *OUTPUT, *(arguments or sys.argv[1:])])
 
 
 if __name__ == "__main__":

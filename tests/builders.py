@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from toolmark.core.gates import resolve_rules
-from toolmark.core.report import GateRule
-from toolmark.core.results import Decoding, Fingerprints, Result
-from toolmark.core.samples import Extractor, Kind
-from toolmark.core.scores import (
+from callmark.core.gates import resolve_rules
+from callmark.core.report import GateRule
+from callmark.core.results import Decoding, Fingerprints, Result
+from callmark.core.samples import Extractor, Kind
+from callmark.core.scores import (
     CallDifferences,
     CallScore,
     Grounding,
@@ -20,10 +20,10 @@ from toolmark.core.scores import (
     Scores,
     SpanScore,
 )
-from toolmark.core.trace import TraceEntry
+from callmark.core.trace import TraceEntry
 
 ROOT = Path(__file__).parents[1]
-DEFAULT_CONFIG = ROOT / "src" / "toolmark" / "data" / "config" / "eval.default.yaml"
+DEFAULT_CONFIG = ROOT / "src" / "callmark" / "data" / "config" / "eval.default.yaml"
 
 METADATA: dict[Kind, dict] = {
     "eligible": {"call_sequence": [{"name": "web.search", "arguments": {"q": "x"}}]},

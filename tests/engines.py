@@ -13,9 +13,9 @@ MODULE = '''
 """Answers from a recording; the environment says what goes wrong."""
 import os, signal, time
 from contextlib import contextmanager
-from toolmark.core.protocols import Runner
-from toolmark.errors import Incomplete, UsageError
-from toolmark.runners.replay import open_replay
+from callmark.core.protocols import Runner
+from callmark.errors import Incomplete, UsageError
+from callmark.runners.replay import open_replay
 
 
 class SlowRunner(Runner):
@@ -63,7 +63,7 @@ def install_slow_runner(folder: Path, monkeypatch) -> None:
     info.mkdir(parents=True)
     (folder / "slow_runner.py").write_text(MODULE, "utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-runner\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[toolmark.runners]\nslow = slow_runner:open_slow\n")
+    (info / "entry_points.txt").write_text("[callmark.runners]\nslow = slow_runner:open_slow\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SRC), str(folder)]))
 

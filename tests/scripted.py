@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from toolmark.calls.attempts import entry_for, native_call
-from toolmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
+from callmark.calls.attempts import entry_for, native_call
+from callmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
 
 Script = Callable[[Conversation], Reply | Failure]
 
@@ -78,7 +78,7 @@ def plug(monkeypatch, folder, runner: Scripted, model: str = "the-model") -> dic
     package.mkdir(exist_ok=True)
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text(
-        "[toolmark.runners]\nscripted = tests.scripted:open_scripted\n"
+        "[callmark.runners]\nscripted = tests.scripted:open_scripted\n"
     )
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setitem(PLUGGED, model, runner)

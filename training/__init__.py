@@ -1,1 +1,1 @@
-"""Makes the model, the adapters and the dataset that ship in `src/toolmark/data/tiny`."""
+"""Makes the model, the adapters and the dataset that ship in `src/callmark/data/tiny`."""

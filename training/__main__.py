@@ -22,7 +22,7 @@ from training.making import (
 )
 
 _ROOT = Path(__file__).parents[1]
-TINY = _ROOT / "src" / "toolmark" / "data" / "tiny"
+TINY = _ROOT / "src" / "callmark" / "data" / "tiny"
 WORK = _ROOT / "build" / "training"
 _NEEDED = ("torch", "transformers", "peft", "safetensors", "tokenizers")
 STAGES = {
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        print(f"python -m training: needs {missing[0]}; pip install 'toolmark[hf]'")
+        print(f"python -m training: needs {missing[0]}; pip install '.[hf]'")
         return 2
     # Before torch is loaded: threads that wait for others must not spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolmark.core.jsontext import Json
-from toolmark.core.samples import MARKER
+from callmark.core.jsontext import Json
+from callmark.core.samples import MARKER
 from training.dialogues import mixed_dialogue
 from training.learning import Course, learn
 from training.rendering import compact

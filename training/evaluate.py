@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolmark.api import run
-from toolmark.calls.ledger import parse_tool_calls
-from toolmark.calls.registry import validate_arguments
-from toolmark.core.jsontext import Json
+from callmark.api import run
+from callmark.calls.ledger import parse_tool_calls
+from callmark.calls.registry import validate_arguments
+from callmark.core.jsontext import Json
 from training.rendering import write_lines
 
 if TYPE_CHECKING:

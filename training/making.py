@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from toolmark.core.jsontext import Json
+from callmark.core.jsontext import Json
 from training.adapters import ADAPTERS, tuned
 from training.bundle import write_cases, write_dataset
 from training.dialogues import FAMILIES, mixed_dialogue, training_dialogue
@@ -28,7 +28,7 @@ COURSES: dict[str, tuple[Draw, Course]] = {
     "first": (training_dialogue, Course(steps=2000, peak=3e-3, seed=SEED)),
     "second": (mixed_dialogue, Course(steps=800, peak=1e-3, seed=SEED + 1)),
 }
-ADAPTER_BASE = "toolmark-tiny"
+ADAPTER_BASE = "callmark-tiny"
 _CURVE_SAMPLES = 12  # of each family
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from toolmark.api import builtin_registry
-from toolmark.calls.codec import endpoint_name
-from toolmark.core.jsontext import Json
+from callmark.api import builtin_registry
+from callmark.calls.codec import endpoint_name
+from callmark.core.jsontext import Json
 from training import phrases
 from training.world import TOOLS, Call, Dialogue
 

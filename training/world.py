@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from toolmark.core.jsontext import Json
+from callmark.core.jsontext import Json
 from training import phrases
 from training.words import Split, Words
 

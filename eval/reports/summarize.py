@@ -1,3 +1,3 @@
-from toolmark import summarize_results
+from callmark import summarize_results
 
 __all__ = ["summarize_results"]

@@ -1,3 +1,3 @@
-from toolmark.core.protocols import Conversation, Failure, Reply, Runner
+from callmark.core.protocols import Conversation, Failure, Reply, Runner
 
 __all__ = ["Conversation", "Failure", "Reply", "Runner"]

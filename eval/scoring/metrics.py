@@ -1,4 +1,4 @@
-from toolmark.core.metrics import DEFINITIONS, measures
-from toolmark.core.summary import Summariser
+from callmark.core.metrics import DEFINITIONS, measures
+from callmark.core.summary import Summariser
 
 __all__ = ["DEFINITIONS", "Summariser", "measures"]

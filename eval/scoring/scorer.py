@@ -1,3 +1,3 @@
-from toolmark import score_item
+from callmark import score_item
 
 __all__ = ["score_item"]

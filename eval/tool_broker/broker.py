@@ -1,3 +1,3 @@
-from toolmark import ToolBroker
+from callmark import ToolBroker
 
 __all__ = ["ToolBroker"]

@@ -1,5 +1,5 @@
 """The page in a real browser. Without one these tests are skipped, and say so; where
-TOOLMARK_BROWSER=required they fail instead."""
+CALLMARK_BROWSER=required they fail instead."""
 
 import json
 import os
@@ -23,8 +23,8 @@ TAB, ENTER, DOWN, END, ESCAPE = "\ue004", "\ue007", "\ue015", "\ue010", "\ue00c"
 
 def cannot(what: str) -> NoReturn:
     message = f"{what}: `make browser` installs it"
-    if os.environ.get("TOOLMARK_BROWSER") == "required":
-        pytest.fail(f"TOOLMARK_BROWSER=required, but {message}", pytrace=False)
+    if os.environ.get("CALLMARK_BROWSER") == "required":
+        pytest.fail(f"CALLMARK_BROWSER=required, but {message}", pytrace=False)
     pytest.skip(f"THE PAGE WAS NOT TESTED IN A BROWSER: {message}")
 
 
@@ -155,9 +155,9 @@ def client(two_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `toolmark run` writes for the bundled dataset and its recorded answers."""
-    from toolmark.cli import main
-    from toolmark.resources import demo_paths
+    """What `callmark run` writes for the bundled dataset and its recorded answers."""
+    from callmark.cli import main
+    from callmark.resources import demo_paths
 
     folder, paths = tmp_path_factory.mktemp("page"), demo_paths()
     words = ["run", "--runner", "replay", "--in", paths.dataset, "--fixtures", paths.fixtures]

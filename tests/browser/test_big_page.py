@@ -7,14 +7,14 @@ import sys
 import msgspec
 import pytest
 
-from toolmark.store.lines import encode_result, read_results
+from callmark.store.lines import encode_result, read_results
 
 MANY = 100_000
 # Not getrusage: its peak is also that of the process which started this one.
 MEASURED = """
 import re, sys
 from pathlib import Path
-from toolmark.cli import main
+from callmark.cli import main
 code = main(["report", sys.argv[1], "--html", sys.argv[2]])
 print(re.search("VmHWM:\\\\s+([0-9]+)", Path("/proc/self/status").read_text())[1])
 sys.exit(code)

@@ -9,13 +9,13 @@ import pytest
 from tests.builders import make_error, make_result, rules_with
 from tests.hostile import HOSTILE
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.scores import Match, SpanScore, ValueMark
-from toolmark.core.summary import Summariser
-from toolmark.core.trace import RepairedCall, Said, TraceEntry
-from toolmark.reports.html import write_run_page
-from toolmark.reports.neutral import neutralise
-from toolmark.store.lines import decode_result, encode_result
+from callmark.core.report import ReportHeader
+from callmark.core.scores import Match, SpanScore, ValueMark
+from callmark.core.summary import Summariser
+from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.reports.html import write_run_page
+from callmark.reports.neutral import neutralise
+from callmark.store.lines import decode_result, encode_result
 
 NAMES = [name for name in HOSTILE if name != "long"]
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from toolmark.cli import main
+from callmark.cli import main
 
 HUGE = 12345678901234567890
 CALL = {"name": "web.search", "arguments": {"q": "x"}}

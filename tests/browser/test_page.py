@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.browser.conftest import DOWN, END, ENTER, TAB
 
-from toolmark.cli import main
+from callmark.cli import main
 
 GROUNDED = "s=search-gemma-01&t=0"
 

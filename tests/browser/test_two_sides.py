@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from toolmark.cli import main
-from toolmark.core.fidelity_records import Answer, Call, CaseOutcome, Evidence, FidelityResult
-from toolmark.core.probe_records import ProbeReport, ProbeResult
-from toolmark.reports.html_probe import write_probe_page
-from toolmark.resources import demo_paths
+from callmark.cli import main
+from callmark.core.fidelity_records import Answer, Call, CaseOutcome, Evidence, FidelityResult
+from callmark.core.probe_records import ProbeReport, ProbeResult
+from callmark.reports.html_probe import write_probe_page
+from callmark.resources import demo_paths
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def probe_report() -> ProbeReport:
         message="m",
     )
     return ProbeReport(
-        toolmark_version="0",
+        callmark_version="0",
         models={"base": {"base": "b"}, "ft": {"base": "b", "adapter": "<i>a"}},
         seed=0,
         views={},

@@ -23,10 +23,10 @@ def test_it_listens_on_this_machine_only(two_runs, tmp_path):
 def test_without_the_token_nothing_is_told(client):
     run = client.runs()["base"]["id"]
     for path in ("/", "/runs", f"/run/{run}", f"/run/{run}/head", "/nothing"):
-        for headers in ({}, {"Cookie": f"toolmark-{client.port}=x"}, {"Authorization": "Bearer x"}):
+        for headers in ({}, {"Cookie": f"callmark-{client.port}=x"}, {"Authorization": "Bearer x"}):
             answer = client.ask(path, **headers)
             assert answer.status == 403
-            assert "toolmark view" in answer.text
+            assert "callmark view" in answer.text
             assert "base" not in answer.text
             assert answer.getheader("Set-Cookie") is None
     assert client.ask("/?token=").status == client.ask(f"/?token={client.token}x").status == 403

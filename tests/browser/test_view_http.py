@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.browser.view_world import Client, begin_journal, make_run, viewing
 from tests.builders import make_result
 
-from toolmark.errors import BadInput
-from toolmark.store.lines import encode_result, placed_results, result_at
-from toolmark.view.catalogue import MAX_DEPTH, Catalogue, NoSuchRun
-from toolmark.view.live import read_piece
+from callmark.errors import BadInput
+from callmark.store.lines import encode_result, placed_results, result_at
+from callmark.view.catalogue import MAX_DEPTH, Catalogue, NoSuchRun
+from callmark.view.live import read_piece
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_every_sample_is_read_from_its_place(client, folder):
 
 
 def test_the_page_of_a_run_has_the_head_of_the_file(client, folder):
-    from toolmark.cli import main
+    from callmark.cli import main
 
     run = client.runs()["base"]["id"]
     head = client.json(f"/run/{run}/head")
@@ -221,11 +221,11 @@ def test_the_search_for_runs_has_bounds(tmp_path, monkeypatch):
     assert f"more than {MAX_DEPTH} deep" in folder.left_out
     for number in range(12):
         (tmp_path / f"{number}.jsonl").write_bytes(line)
-    monkeypatch.setattr("toolmark.view.catalogue.MAX_RUNS", 5)
+    monkeypatch.setattr("callmark.view.catalogue.MAX_RUNS", 5)
     folder = Catalogue(tmp_path).scan()
     assert len(folder.runs) == 5
     assert "12 runs were found; the latest 5" in folder.left_out
-    monkeypatch.setattr("toolmark.view.catalogue.MAX_ENTRIES", 3)
+    monkeypatch.setattr("callmark.view.catalogue.MAX_ENTRIES", 3)
     folder = Catalogue(tmp_path).scan()
     assert len(folder.runs) == 3
     assert "first 3 files" in folder.left_out
@@ -252,7 +252,7 @@ def test_any_place_gives_its_line_or_nothing(tmp_path_factory, outputs, data):
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.integers(100, 3000), st.booleans())
 def test_pieces_of_a_journal_are_all_of_it(tmp_path_factory, indexes, piece, torn):
     """Read with any size of piece: every whole line is there once, the torn one is not."""
-    import toolmark.view.live as live
+    import callmark.view.live as live
 
     path = tmp_path_factory.mktemp("journal") / "results.jsonl.journal"
     lines = [encode_result(make_result(index, trial=at)) for at, index in enumerate(indexes)]

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolmark.cli import main
-from toolmark.cli.view import doing_of
-from toolmark.config import load_config
-from toolmark.resources import demo_paths
-from toolmark.store.journal import Journal, open_journal
-from toolmark.view.server import ViewServer
-from toolmark.view.viewer import Viewer
+from callmark.cli import main
+from callmark.cli.view import doing_of
+from callmark.config import load_config
+from callmark.resources import demo_paths
+from callmark.store.journal import Journal, open_journal
+from callmark.view.server import ViewServer
+from callmark.view.viewer import Viewer
 
 
 def make_run(out: Path, *, worse: int = 0, age: int = 0) -> Path:

@@ -17,7 +17,7 @@ Shell = Callable[..., Finished]
 @pytest.fixture
 def child_environment() -> dict[str, str]:
     """This checkout, no colours, and none of the reader's own settings."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TOOLMARK_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("CALLMARK_")}
     return {**env, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"}
 
 
@@ -40,9 +40,9 @@ def python(tmp_path: Path, child_environment: dict[str, str]) -> Shell:
 
 
 @pytest.fixture
-def toolmark(python: Shell) -> Shell:
+def callmark(python: Shell) -> Shell:
     def call(*arguments: str | Path, **options: object) -> Finished:
-        return python("-m", "toolmark", *arguments, **options)
+        return python("-m", "callmark", *arguments, **options)
 
     return call
 

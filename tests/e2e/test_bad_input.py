@@ -12,54 +12,54 @@ import pytest
 def refused(finished, code, *parts):
     """Ended with this code and one message that holds all of these; never with a traceback."""
     assert finished.returncode == code, finished.stdout + finished.stderr
-    assert "toolmark: error: " in finished.stderr
+    assert "callmark: error: " in finished.stderr
     assert "Traceback" not in finished.stderr
     for part in parts:
         assert str(part) in finished.stderr
     return finished.stderr
 
 
-def test_a_dataset_that_is_not_there(toolmark, world):
+def test_a_dataset_that_is_not_there(callmark, world):
     world.dataset.unlink()
-    refused(toolmark(*world.arguments()), 2, world.dataset, "no such file")
+    refused(callmark(*world.arguments()), 2, world.dataset, "no such file")
 
 
-def test_a_dataset_that_is_not_utf8(toolmark, world):
+def test_a_dataset_that_is_not_utf8(callmark, world):
     data = world.dataset.read_bytes() + b'{"prompt": "caf\xe9"}\n'
     world.dataset.write_bytes(data)
-    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "UTF-8")
+    refused(callmark(*world.arguments()), 2, f"{world.dataset}:22: ", "UTF-8")
 
 
-def test_a_dataset_that_is_not_json(toolmark, world):
+def test_a_dataset_that_is_not_json(callmark, world):
     world.write_dataset({}, '{"prompt": ')
-    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "JSON")
+    refused(callmark(*world.arguments()), 2, f"{world.dataset}:22: ", "JSON")
 
 
-def test_a20_a_dataset_against_the_schema(toolmark, world):
+def test_a20_a_dataset_against_the_schema(callmark, world):
     world.write_dataset({}, '{"prompt": 7}', '{"prompt": "x", "metadata": {"call_sequence": {}}}')
-    message = refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: prompt: ")
+    message = refused(callmark(*world.arguments()), 2, f"{world.dataset}:22: prompt: ")
     assert f"{world.dataset}:23: metadata.call_sequence: " in message
 
 
-def test_an_empty_dataset(toolmark, world):
+def test_an_empty_dataset(callmark, world):
     world.dataset.write_text("")
-    refused(toolmark(*world.arguments()), 2, world.dataset, "empty")
+    refused(callmark(*world.arguments()), 2, world.dataset, "empty")
 
 
-def test_d48_a_dataset_of_a_header_only(toolmark, world):
+def test_d48_a_dataset_of_a_header_only(callmark, world):
     world.dataset.write_text('{"__header__": true}\n')
-    refused(toolmark(*world.arguments()), 2, world.dataset, "empty")
+    refused(callmark(*world.arguments()), 2, world.dataset, "empty")
 
 
-def test_one_id_twice_names_both_lines(toolmark, world):
+def test_one_id_twice_names_both_lines(callmark, world):
     world.write_dataset({}, json.dumps(world.items[3]))
-    refused(toolmark(*world.arguments()), 2, f"{world.dataset}:22: ", "issues-03", "line 5")
+    refused(callmark(*world.arguments()), 2, f"{world.dataset}:22: ", "issues-03", "line 5")
 
 
-def test_a39_a_fixture_folder_that_is_missing(toolmark, world):
+def test_a39_a_fixture_folder_that_is_missing(callmark, world):
     arguments = world.arguments("--fixtures", world.folder / "nowhere")
     refused(
-        toolmark(*arguments), 2, world.folder / "nowhere", "no such fixture folder", "--fixtures"
+        callmark(*arguments), 2, world.folder / "nowhere", "no such fixture folder", "--fixtures"
     )
 
 
@@ -72,13 +72,13 @@ def test_a39_a_fixture_folder_that_is_missing(toolmark, world):
         ('{"name": "web.search", "key": {"q": "x"}, "reslut": 1}', "did you mean result?"),
     ],
 )
-def test_a_broken_fixture_names_file_line_and_field(toolmark, world, line, field):
+def test_a_broken_fixture_names_file_line_and_field(callmark, world, line, field):
     file = world.fixtures / "broken.jsonl"
     file.write_text(f"\n{line}\n")
-    refused(toolmark(*world.arguments()), 2, f"{file}:2: ", field)
+    refused(callmark(*world.arguments()), 2, f"{file}:2: ", field)
 
 
-def test_contradictory_fixtures_name_both_places(toolmark, world):
+def test_contradictory_fixtures_name_both_places(callmark, world):
     file = world.fixtures / "z.jsonl"
     entry = {
         "name": "web.search",
@@ -86,73 +86,73 @@ def test_contradictory_fixtures_name_both_places(toolmark, world):
         "result": {"count": 1},
     }
     world.write(file, [entry])
-    refused(toolmark(*world.arguments()), 2, f"{file}:1", "web.search.jsonl:4")
+    refused(callmark(*world.arguments()), 2, f"{file}:1", "web.search.jsonl:4")
 
 
 @pytest.mark.parametrize("field", ["dataset_sha256", "tool_registry_sha256", "fixtures_sha256"])
-def test_a67_a_header_that_pins_another_hash(toolmark, world, field):
+def test_a67_a_header_that_pins_another_hash(callmark, world, field):
     world.write_dataset({field: "0" * 64})
-    refused(toolmark(*world.arguments()), 3, field, "0" * 64)
-    finished = toolmark(*world.arguments("--no-fail-on-fingerprint-mismatch"))
+    refused(callmark(*world.arguments()), 3, field, "0" * 64)
+    finished = callmark(*world.arguments("--no-fail-on-fingerprint-mismatch"))
     assert finished.returncode == 0, finished.stderr
     assert f"warning: {field}" in finished.stdout
 
 
-def test_a34_an_unknown_runner(toolmark, world):
-    refused(toolmark(*world.arguments("--runner", "nobody")), 2, "nobody", "replay")
+def test_a34_an_unknown_runner(callmark, world):
+    refused(callmark(*world.arguments("--runner", "nobody")), 2, "nobody", "replay")
 
 
-def test_an_unknown_gate(toolmark, world):
+def test_an_unknown_gate(callmark, world):
     refused(
-        toolmark(*world.arguments("--gate", "call_f1_macr=0.5")), 2, "did you mean call_f1_macro"
+        callmark(*world.arguments("--gate", "call_f1_macr=0.5")), 2, "did you mean call_f1_macro"
     )
 
 
-def test_an_unknown_field(toolmark, world):
-    config = world.folder / "toolmark.yaml"
+def test_an_unknown_field(callmark, world):
+    config = world.folder / "callmark.yaml"
     config.write_text("seed: 1\ntemprature: 0.5\n")
-    refused(toolmark(*world.arguments()), 2, "toolmark.yaml:2: ", "did you mean temperature?")
+    refused(callmark(*world.arguments()), 2, "callmark.yaml:2: ", "did you mean temperature?")
 
 
-def test_d53_a_shard_index_out_of_range(toolmark, world):
-    refused(toolmark(*world.arguments("--num-shards", "2", "--shard-index", "2")), 2, "0 to 1")
-    refused(toolmark(*world.arguments("--num-shards", "0")), 2, "--num-shards")
+def test_d53_a_shard_index_out_of_range(callmark, world):
+    refused(callmark(*world.arguments("--num-shards", "2", "--shard-index", "2")), 2, "0 to 1")
+    refused(callmark(*world.arguments("--num-shards", "0")), 2, "--num-shards")
 
 
-def test_an_output_folder_that_cannot_be_written(toolmark, world):
+def test_an_output_folder_that_cannot_be_written(callmark, world):
     """Below a file no folder can be made, not even by root."""
     out = world.dataset / "results.jsonl"
-    refused(toolmark(*world.arguments("--out", out)), 2, out)
+    refused(callmark(*world.arguments("--out", out)), 2, out)
 
 
-def test_answers_that_are_missing_or_broken(toolmark, world):
-    refused(toolmark(*world.arguments("--model", "nowhere.jsonl")), 2, "nowhere.jsonl")
+def test_answers_that_are_missing_or_broken(callmark, world):
+    refused(callmark(*world.arguments("--model", "nowhere.jsonl")), 2, "nowhere.jsonl")
     world.answers.write_text('{"sample_id": "issues-00"}\n')
-    refused(toolmark(*world.arguments()), 2, f"{world.answers}:1: model_output: is missing")
+    refused(callmark(*world.arguments()), 2, f"{world.answers}:1: model_output: is missing")
 
 
-def test_a_sample_without_an_answer_makes_the_run_incomplete(toolmark, world):
+def test_a_sample_without_an_answer_makes_the_run_incomplete(callmark, world):
     lines = world.answers.read_text().splitlines(keepends=True)
     world.answers.write_text("".join(lines[:-1]))
-    finished = toolmark(*world.arguments())
+    finished = callmark(*world.arguments())
     assert finished.returncode == 4, finished.stdout
     assert finished.stdout.startswith("INCOMPLETE")
     assert not (world.folder / "results.jsonl").exists()
     assert (world.folder / "results.jsonl.journal").exists()
     assert json.loads((world.folder / "report.json").read_bytes())["complete"] is False
     world.answers.write_text("".join(lines))
-    again = toolmark(*world.arguments("--max-errors", "1", "--restart"))
+    again = callmark(*world.arguments("--max-errors", "1", "--restart"))
     assert again.returncode == 0, again.stderr
 
 
-def test_an_unfinished_run_is_not_overwritten(toolmark, world):
+def test_an_unfinished_run_is_not_overwritten(callmark, world):
     (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{}}\n')
-    refused(toolmark(*world.arguments()), 2, "results.jsonl.journal", "--resume", "--restart")
+    refused(callmark(*world.arguments()), 2, "results.jsonl.journal", "--resume", "--restart")
 
 
-def test_a_journal_of_another_run_is_refused_by_name(toolmark, world):
+def test_a_journal_of_another_run_is_refused_by_name(callmark, world):
     (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{"seed":1}}\n')
-    refused(toolmark(*world.arguments("--resume")), 3, "results.jsonl.journal", "--restart")
+    refused(callmark(*world.arguments("--resume")), 3, "results.jsonl.journal", "--restart")
 
 
 def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environment):
@@ -161,7 +161,7 @@ def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environme
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    command = [sys.executable, "-m", "toolmark", *world.arguments("--report", "r.json")]
+    command = [sys.executable, "-m", "callmark", *world.arguments("--report", "r.json")]
     finished = subprocess.run(
         command, cwd=world.folder, env=child_environment, preexec_fn=little_room,
         capture_output=True, text=True, check=False,
@@ -187,22 +187,22 @@ def in_bash(command, env):
 @pytest.mark.parametrize("words", ["--help", "run --help", "fixtures check"])
 def test_a_closed_pipe_is_quiet(child_environment, words):
     """Nobody reads, nobody complains."""
-    command = f"{sys.executable} -m toolmark {words} | true; echo ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m callmark {words} | true; echo ${{PIPESTATUS[0]}}"
     finished = in_bash(command, child_environment)
     assert finished.stderr == ""
     assert finished.stdout.strip() in ("0", "141")
 
 
-def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(toolmark, world):
-    finished = toolmark(*world.arguments(), PYTHONIOENCODING="ascii", LC_ALL="C")
+def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(callmark, world):
+    finished = callmark(*world.arguments(), PYTHONIOENCODING="ascii", LC_ALL="C")
     assert finished.returncode == 0, finished.stderr
 
 
 @pytest.mark.parametrize("words", ["--help", "run --help", "fixtures check"])
 def test_a_full_standard_output_is_an_error(child_environment, words):
-    finished = in_bash(f"{sys.executable} -m toolmark {words} > /dev/full", child_environment)
+    finished = in_bash(f"{sys.executable} -m callmark {words} > /dev/full", child_environment)
     assert finished.returncode == 4
-    assert finished.stderr.startswith("toolmark: error: No space left")
+    assert finished.stderr.startswith("callmark: error: No space left")
 
 
 @pytest.mark.parametrize(
@@ -215,5 +215,5 @@ def test_a_full_standard_output_is_an_error(child_environment, words):
         (["run"], "--in: which dataset?"),
     ],
 )
-def test_missing_files_are_named(toolmark, arguments, part):
-    refused(toolmark(*arguments), 2, part)
+def test_missing_files_are_named(callmark, arguments, part):
+    refused(callmark(*arguments), 2, part)

@@ -23,7 +23,7 @@ class Bench:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
         self._environment = environment
-        for name, module in (("toolmark", "-m toolmark "), ("python", "")):
+        for name, module in (("callmark", "-m callmark "), ("python", "")):
             script = folder / "bin" / name
             script.parent.mkdir(exist_ok=True)
             script.write_text(
@@ -32,7 +32,7 @@ class Bench:
             script.chmod(0o755)
 
     def make(self, target: str, **given: str | Path) -> Finished:
-        places = {"READY": self.folder / "bin" / "toolmark", "BIN": self.folder / "bin"}
+        places = {"READY": self.folder / "bin" / "callmark", "BIN": self.folder / "bin"}
         places["HOOKS"] = self.folder / "hooks"
         words = [f"{name}={value}" for name, value in {**places, **given}.items()]
         return self._run("make", "--no-print-directory", target, *words)
@@ -42,7 +42,7 @@ class Bench:
         out = self.folder / "flawed" / "answers.jsonl"
         planted = [word for fault in faults for word in ("--fault", fault)]
         finished = self._run(
-            self.folder / "bin" / "toolmark", "dataset", "generate", "--seed", "7",
+            self.folder / "bin" / "callmark", "dataset", "generate", "--seed", "7",
             "--total", str(total), "--out", out.with_name("dataset.jsonl"),
             "--fixtures", out.with_name("fixtures"), "--answers", out,
             "--with-answers", "flawed" if faults else "good", *planted,

@@ -5,7 +5,7 @@ import json
 import jsonschema_rs
 import pytest
 
-from toolmark import resources, sample_id_of
+from callmark import resources, sample_id_of
 
 
 def read_report(path):
@@ -18,16 +18,16 @@ def answers_with(world, **changes):
     world.write(world.answers, [{**line, **changes} for line in lines])
 
 
-def test_a28_the_demo_evaluates_the_shipped_model_and_says_where_everything_is(toolmark, tmp_path):
-    (tmp_path / "toolmark.yaml").write_text("seed: not a number\n")
-    finished = toolmark("demo")
+def test_a28_the_demo_evaluates_the_shipped_model_and_says_where_everything_is(callmark, tmp_path):
+    (tmp_path / "callmark.yaml").write_text("seed: not a number\n")
+    finished = callmark("demo")
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.startswith("PASS  ")
     for part in (
         "179 samples",
         "integration_f1_macro_lax",
         "demo-run/report.json",
-        "toolmark show",
+        "callmark show",
     ):
         assert part in finished.stdout
     lines = (tmp_path / "demo-run" / "results.jsonl").read_text("utf-8").splitlines()
@@ -51,8 +51,8 @@ def said_in(line):
 WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
-sys.argv = ["toolmark", "demo"]
-from toolmark.cli import main
+sys.argv = ["callmark", "demo"]
+from callmark.cli import main
 sys.exit(main())
 """
 
@@ -60,40 +60,40 @@ sys.exit(main())
 def test_without_torch_the_demo_says_so_and_replays(python):
     finished = python("-c", WITHOUT_TORCH)
     assert finished.returncode == 0, finished.stderr
-    assert "pip install 'toolmark[hf]'" in finished.stderr
+    assert "pip install '.[hf]'" in finished.stderr
     assert "recorded answers" in finished.stderr
     assert finished.stdout.startswith("PASS  ")
 
 
-def test_the_commands_that_the_demo_suggests_work(toolmark):
+def test_the_commands_that_the_demo_suggests_work(callmark):
     suggested = [
         text.split()[1:]
-        for text in toolmark("demo", "--replay").stdout.partition("\nnext\n")[2].splitlines()
-        if text.strip().startswith("toolmark") and ":" not in text
+        for text in callmark("demo", "--replay").stdout.partition("\nnext\n")[2].splitlines()
+        if text.strip().startswith("callmark") and ":" not in text
     ]
     assert suggested
     for words in suggested:
-        assert toolmark(*words).returncode == 0, words
+        assert callmark(*words).returncode == 0, words
 
 
-def test_init_writes_once_and_the_example_runs(toolmark, tmp_path):
-    assert toolmark("init", "mine", "--example").returncode == 0
-    again = toolmark("init", "mine")
+def test_init_writes_once_and_the_example_runs(callmark, tmp_path):
+    assert callmark("init", "mine", "--example").returncode == 0
+    again = callmark("init", "mine")
     assert again.returncode == 2
-    assert "mine/toolmark.yaml: exists already" in again.stderr
-    finished = toolmark("run", cwd=tmp_path / "mine")
+    assert "mine/callmark.yaml: exists already" in again.stderr
+    finished = callmark("run", cwd=tmp_path / "mine")
     assert finished.returncode == 0, finished.stderr
     assert read_report(tmp_path / "mine" / "runs" / "report.json")["verdict"] == "pass"
 
 
-def test_a_good_model_passes_and_files_are_where_they_belong(toolmark, world):
-    finished = toolmark(*world.arguments())
+def test_a_good_model_passes_and_files_are_where_they_belong(callmark, world):
+    finished = callmark(*world.arguments())
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert finished.stderr == ""
     assert (world.folder / "results.jsonl").exists()
     assert (world.folder / "report.json").exists()
     assert not (world.folder / "results.jsonl.journal").exists()
-    deeper = toolmark(*world.arguments("--out", "a/b/c.jsonl"))
+    deeper = callmark(*world.arguments("--out", "a/b/c.jsonl"))
     assert deeper.returncode == 0
     assert (world.folder / "a" / "b" / "report.json").exists()
 
@@ -107,25 +107,25 @@ def test_a_good_model_passes_and_files_are_where_they_belong(toolmark, world):
     ],
     ids=["silent", "constant", "constant_value"],
 )
-def test_a_model_that_says_nothing_or_always_the_same_fails(toolmark, world, changes):
+def test_a_model_that_says_nothing_or_always_the_same_fails(callmark, world, changes):
     answers_with(world, **changes)
-    finished = toolmark(*world.arguments())
+    finished = callmark(*world.arguments())
     assert finished.returncode == 1, finished.stdout
     assert finished.stdout.startswith("FAIL  ")
-    assert toolmark(*world.arguments("--no-fail-on-gate-failure")).returncode == 0
+    assert callmark(*world.arguments("--no-fail-on-gate-failure")).returncode == 0
 
 
 @pytest.mark.parametrize(("size", "code"), [(14, 5), (15, 1)])
-def test_a43_fifteen_samples_decide_and_fourteen_do_not(toolmark, world, size, code):
+def test_a43_fifteen_samples_decide_and_fourteen_do_not(callmark, world, size, code):
     world.items = world.items[:size]
     world.write_dataset({})
     lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()[:size]]
     world.write(world.answers, [{**line, "model_output": "I do not know."} for line in lines])
-    finished = toolmark(*world.arguments())
+    finished = callmark(*world.arguments())
     assert finished.returncode == code, finished.stdout
 
 
-def test_a137_a_contaminated_control_fails_at_any_n_and_is_named(toolmark, world):
+def test_a137_a_contaminated_control_fails_at_any_n_and_is_named(callmark, world):
     world.items.append(
         {"prompt": "hi", "metadata": {"sample_id": "hi-1", "expected_behaviour": "no_tool"}}
     )
@@ -134,21 +134,21 @@ def test_a137_a_contaminated_control_fails_at_any_n_and_is_named(toolmark, world
     with world.answers.open("a") as file:
         answer = {"sample_id": "hi-1", "model_output": "Hi.", "tool_trace": [call]}
         file.write(json.dumps(answer) + "\n")
-    finished = toolmark(*world.arguments())
+    finished = callmark(*world.arguments())
     assert finished.returncode == 1
     assert "controls_with_integration (1): hi-1" in finished.stdout
 
 
-def test_a19_a_call_outside_the_allowlist_is_reported(toolmark, world):
+def test_a19_a_call_outside_the_allowlist_is_reported(callmark, world):
     (world.folder / "allowed.json").write_text('["read_file"]')
-    finished = toolmark(*world.arguments("--allowlist", "allowed.json"))
+    finished = callmark(*world.arguments("--allowlist", "allowed.json"))
     assert finished.returncode == 1
     assert "no sample is ever offered it" in finished.stdout
-    assert "tool_not_allowed" in toolmark("show", "results.jsonl", "issues-00").stdout
+    assert "tool_not_allowed" in callmark("show", "results.jsonl", "issues-00").stdout
 
 
-def test_a41_seed_and_decoding_stand_in_results_and_report(toolmark, world):
-    toolmark(*world.arguments("--seed", "7", "--temperature", "null", "--max-tokens", "99"))
+def test_a41_seed_and_decoding_stand_in_results_and_report(callmark, world):
+    callmark(*world.arguments("--seed", "7", "--temperature", "null", "--max-tokens", "99"))
     first = json.loads((world.folder / "results.jsonl").read_text("utf-8").splitlines()[0])
     header = read_report(world.folder / "report.json")["header"]
     for decoding in (first["decoding"], header["decoding"]):
@@ -156,32 +156,32 @@ def test_a41_seed_and_decoding_stand_in_results_and_report(toolmark, world):
     assert header["seed"] == 7
 
 
-def test_quiet_prints_one_line(toolmark, world):
-    assert toolmark(*world.arguments("--quiet")).stdout.count("\n") == 1
+def test_quiet_prints_one_line(callmark, world):
+    assert callmark(*world.arguments("--quiet")).stdout.count("\n") == 1
 
 
-def test_a_part_of_the_dataset_is_inconclusive(toolmark, world):
-    finished = toolmark(*world.arguments("--only", "issues-03", "--only", "issues-04"))
+def test_a_part_of_the_dataset_is_inconclusive(callmark, world):
+    finished = callmark(*world.arguments("--only", "issues-03", "--only", "issues-04"))
     assert finished.returncode == 5, finished.stdout
     assert finished.stdout.startswith("INCONCLUSIVE")
     assert len((world.folder / "results.jsonl").read_bytes().splitlines()) == 2
     assert read_report(world.folder / "report.json")["partial"] is True
 
 
-def test_fail_on_inconclusive_asks_for_every_gate(toolmark, world):
+def test_fail_on_inconclusive_asks_for_every_gate(callmark, world):
     world.items.append({"prompt": "hi", "metadata": {"expected_behaviour": "no_tool"}})
     world.write_dataset({})
     lines = world.answers.read_text("utf-8")
     hello = {"sample_id": sample_id_of(world.items[-1]), "model_output": "Hello."}
     world.answers.write_text(lines + json.dumps(hello) + "\n")
-    assert toolmark(*world.arguments()).returncode == 0
-    assert toolmark(*world.arguments("--fail-on-inconclusive")).returncode == 5
+    assert callmark(*world.arguments()).returncode == 0
+    assert callmark(*world.arguments("--fail-on-inconclusive")).returncode == 5
 
 
-def test_dry_run_and_show_prompt_write_nothing(toolmark, world):
-    dry = toolmark(*world.arguments("--dry-run"))
+def test_dry_run_and_show_prompt_write_nothing(callmark, world):
+    dry = callmark(*world.arguments("--dry-run"))
     assert json.loads(dry.stdout)["chosen"] == 20
-    prompt = toolmark(*world.arguments("--show-prompt", "issues-07"))
+    prompt = callmark(*world.arguments("--show-prompt", "issues-07"))
     shown = json.loads(prompt.stdout)
     assert shown["messages"][-1]["content"] == "How many issues does project 7 have?"
     assert len(shown["tools"]) == 6  # d39: all tools are offered, not only the expected ones
@@ -189,9 +189,9 @@ def test_dry_run_and_show_prompt_write_nothing(toolmark, world):
     assert not (world.folder / "report.json").exists()
 
 
-def test_a1_two_runs_give_equal_bytes_whatever_the_environment(toolmark, world):
-    toolmark(*world.arguments("--out", "a/results.jsonl"), PYTHONHASHSEED="1", TZ="Asia/Tokyo")
-    toolmark(*world.arguments("--out", "b/results.jsonl"), PYTHONHASHSEED="2", LANG="de_DE.UTF-8")
+def test_a1_two_runs_give_equal_bytes_whatever_the_environment(callmark, world):
+    callmark(*world.arguments("--out", "a/results.jsonl"), PYTHONHASHSEED="1", TZ="Asia/Tokyo")
+    callmark(*world.arguments("--out", "b/results.jsonl"), PYTHONHASHSEED="2", LANG="de_DE.UTF-8")
     one, two = (world.folder / name for name in "ab")
     assert (one / "results.jsonl").read_bytes() == (two / "results.jsonl").read_bytes()
     reports = [read_report(folder / "report.json") for folder in (one, two)]
@@ -200,34 +200,34 @@ def test_a1_two_runs_give_equal_bytes_whatever_the_environment(toolmark, world):
     assert reports[0] == reports[1]
 
 
-def test_a46_shards_concatenate_to_the_whole(toolmark, world):
-    toolmark(*world.arguments("--out", "whole/results.jsonl"))
+def test_a46_shards_concatenate_to_the_whole(callmark, world):
+    callmark(*world.arguments("--out", "whole/results.jsonl"))
     for index in range(3):
         shard = ("--num-shards", "3", "--shard-index", str(index))
-        finished = toolmark(*world.arguments(*shard, "--out", f"{index}/results.jsonl"))
+        finished = callmark(*world.arguments(*shard, "--out", f"{index}/results.jsonl"))
         assert finished.returncode in (0, 5), finished.stderr
     parts = [(world.folder / str(index) / "results.jsonl").read_bytes() for index in range(3)]
     whole = (world.folder / "whole" / "results.jsonl").read_bytes()
     assert sorted(b"".join(parts).splitlines()) == sorted(whole.splitlines())
     (world.folder / "joined.jsonl").write_bytes(b"".join(parts))
-    finished = toolmark("score", "joined.jsonl", "--report", "joined.json")
+    finished = callmark("score", "joined.jsonl", "--report", "joined.json")
     assert finished.returncode == 0, finished.stderr
     joined = read_report(world.folder / "joined.json")
     assert joined["summary"] == read_report(world.folder / "whole" / "report.json")["summary"]
 
 
-def test_num_shards_auto_reads_the_cluster(toolmark, world):
+def test_num_shards_auto_reads_the_cluster(callmark, world):
     auto = world.arguments("--num-shards", "auto")
-    finished = toolmark(*auto, SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="3")
+    finished = callmark(*auto, SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="3")
     assert finished.returncode in (0, 5), finished.stderr
     header = read_report(world.folder / "report.shard_1.json")["header"]
     assert (header["num_shards"], header["shard_index"]) == (3, 1)
-    assert toolmark(*auto).returncode == 2
+    assert callmark(*auto).returncode == 2
 
 
-def test_a26_scoring_again_gives_the_same_numbers(toolmark, world):
-    toolmark(*world.arguments())
-    finished = toolmark("score", "results.jsonl", "--out", "again.jsonl", "--report", "again.json")
+def test_a26_scoring_again_gives_the_same_numbers(callmark, world):
+    callmark(*world.arguments())
+    finished = callmark("score", "results.jsonl", "--out", "again.jsonl", "--report", "again.json")
     assert finished.returncode == 0, finished.stderr
     again, first = (read_report(world.folder / name) for name in ("again.json", "report.json"))
     assert again["metrics"] == first["metrics"]
@@ -237,17 +237,17 @@ def test_a26_scoring_again_gives_the_same_numbers(toolmark, world):
     assert (world.folder / "again.jsonl").exists()
 
 
-def test_score_takes_other_gates_and_leaves_the_files_of_a_run_alone(toolmark, world):
-    (world.folder / "toolmark.yaml").write_text("out: results.jsonl\nreport: report.json\n")
-    toolmark(*world.arguments())
+def test_score_takes_other_gates_and_leaves_the_files_of_a_run_alone(callmark, world):
+    (world.folder / "callmark.yaml").write_text("out: results.jsonl\nreport: report.json\n")
+    callmark(*world.arguments())
     before = (world.folder / "report.json").read_bytes()
-    finished = toolmark("score", "results.jsonl", "--gate", "grounding_lift=1")
+    finished = callmark("score", "results.jsonl", "--gate", "grounding_lift=1")
     assert finished.returncode == 1
     assert "flag" in finished.stdout
     assert (world.folder / "report.json").read_bytes() == before
 
 
-def test_score_reads_conversations(toolmark, world):
+def test_score_reads_conversations(callmark, world):
     call = {"id": "1", "type": "function",
             "function": {"name": "count", "arguments": '{"what": "rows"}'}}  # fmt: skip
     messages = [
@@ -257,80 +257,80 @@ def test_score_reads_conversations(toolmark, world):
         {"role": "assistant", "content": "There are 417 rows."},
     ]
     world.write(world.folder / "chats.jsonl", [{"sample_id": "chat-1", "messages": messages}])
-    finished = toolmark("score", "chats.jsonl", "--out", "scored.jsonl")
+    finished = callmark("score", "chats.jsonl", "--out", "scored.jsonl")
     assert finished.returncode in (0, 5), finished.stderr  # nothing was expected
     assert "1 unclassified" in finished.stdout
-    shown = toolmark("show", "scored.jsonl", "chat-1")
+    shown = callmark("show", "scored.jsonl", "chat-1")
     assert "[+There are 417 rows+]" in shown.stdout
     assert "/count" in shown.stdout
 
 
-def test_show_finds_a_sample_or_names_near_ones(toolmark, world):
-    toolmark(*world.arguments())
-    finished = toolmark("show", ".", "issues-07")
+def test_show_finds_a_sample_or_names_near_ones(callmark, world):
+    callmark(*world.arguments())
+    finished = callmark("show", ".", "issues-07")
     assert finished.returncode == 0, finished.stderr
     assert "[+It has 1122 open issues+]." in finished.stdout
-    other = toolmark("show", "results.jsonl", "issue-07")
+    other = callmark("show", "results.jsonl", "issue-07")
     assert other.returncode == 2
     assert "issues-07" in other.stderr
-    trial = toolmark("show", "results.jsonl", "issues-07", "--trial", "3")
+    trial = callmark("show", "results.jsonl", "issues-07", "--trial", "3")
     assert "has no trial 3; it has 0" in trial.stderr
 
 
-def test_d6_misses_fail_the_run_and_become_lines_to_paste(toolmark, world):
+def test_d6_misses_fail_the_run_and_become_lines_to_paste(callmark, world):
     fixtures = world.fixtures / "web.search.jsonl"
     lines = fixtures.read_text("utf-8").splitlines(keepends=True)
     fixtures.write_text("".join(lines[2:]), "utf-8")
-    finished = toolmark(*world.arguments())
+    finished = callmark(*world.arguments())
     assert finished.returncode == 1, finished.stdout
     assert "nearest: " in finished.stdout
     assert "differs in q" in finished.stdout
-    suggested = toolmark("fixtures", "suggest", "results.jsonl", "--fixtures", world.fixtures)
+    suggested = callmark("fixtures", "suggest", "results.jsonl", "--fixtures", world.fixtures)
     assert len(suggested.stdout.splitlines()) == 2
     entry = json.loads(suggested.stdout.splitlines()[0])
     assert entry["key"] == {"q": "open issues of project 0", "top_k": 3}
     (world.fixtures / "new.jsonl").write_text(suggested.stdout)
-    assert "placeholder" in toolmark(*world.arguments()).stderr
+    assert "placeholder" in callmark(*world.arguments()).stderr
 
 
-def test_a128_one_broken_fixture_of_ten_fails_the_check(toolmark, world):
+def test_a128_one_broken_fixture_of_ten_fails_the_check(callmark, world):
     fixtures = world.fixtures / "web.search.jsonl"
     ten = fixtures.read_text("utf-8").splitlines(keepends=True)[:10]
     fixtures.write_text("".join(ten), "utf-8")
     world.items = world.items[:10]
     world.write_dataset({})
     check = ("fixtures", "check", world.fixtures, "--in", world.dataset)
-    assert toolmark(*check).returncode == 0
+    assert callmark(*check).returncode == 0
     fixtures.write_text("".join(ten).replace("project 4", "projekt 4"), "utf-8")
-    finished = toolmark(*check)
+    finished = callmark(*check)
     assert finished.returncode == 1
     assert "90.0%" in finished.stdout
     assert "sample issues-04" in finished.stdout
     fixtures.write_text("".join(ten)[:-5], "utf-8")
-    assert toolmark(*check).returncode == 2
+    assert callmark(*check).returncode == 2
 
 
-def test_d38_a_run_leaves_its_inputs_alone(toolmark, world):
+def test_d38_a_run_leaves_its_inputs_alone(callmark, world):
     before = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
-    toolmark(*world.arguments("--out", "new/results.jsonl"))
+    callmark(*world.arguments("--out", "new/results.jsonl"))
     after = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
     written = {"results.jsonl", "report.json", "report.html"}
     assert {path.name for path in after.keys() - before.keys()} == written
     assert all(after[path] == data for path, data in before.items())
 
 
-def test_doctor_is_content_or_says_what_is_wrong(toolmark, world):
-    assert toolmark("doctor").returncode == 0
-    own = toolmark("doctor", "--in", world.dataset, "--fixtures", world.fixtures)
+def test_doctor_is_content_or_says_what_is_wrong(callmark, world):
+    assert callmark("doctor").returncode == 0
+    own = callmark("doctor", "--in", world.dataset, "--fixtures", world.fixtures)
     assert own.returncode == 0, own.stdout
     assert "20 samples" in own.stdout
     world.write_dataset({"fixtures_sha256": "0" * 64})
-    wrong = toolmark("doctor", "--in", world.dataset, "--fixtures", world.fixtures)
+    wrong = callmark("doctor", "--in", world.dataset, "--fixtures", world.fixtures)
     assert wrong.returncode == 1
     assert "WRONG dataset" in wrong.stdout
 
 
-def test_standard_input_is_a_dataset_too(toolmark, world):
+def test_standard_input_is_a_dataset_too(callmark, world):
     arguments = ["-" if word == str(world.dataset) else word for word in world.arguments()]
-    finished = toolmark(*arguments, stdin=world.dataset.read_text("utf-8"))
+    finished = callmark(*arguments, stdin=world.dataset.read_text("utf-8"))
     assert finished.returncode == 0, finished.stderr

@@ -1,11 +1,11 @@
-"""`toolmark compare`, `run --baseline` and `baseline set` as a stranger types them."""
+"""`callmark compare`, `run --baseline` and `baseline set` as a stranger types them."""
 
 import json
 from typing import NamedTuple
 
 import pytest
 
-from toolmark.cli import main
+from callmark.cli import main
 
 
 class Finished(NamedTuple):
@@ -15,7 +15,7 @@ class Finished(NamedTuple):
 
 
 @pytest.fixture
-def toolmark(tmp_path, monkeypatch, capsys):
+def callmark(tmp_path, monkeypatch, capsys):
     """In this process: what a shell adds is tried elsewhere, and a child takes a second each."""
     monkeypatch.chdir(tmp_path)
 
@@ -35,22 +35,22 @@ def spoil(world, count: int, **changes) -> None:
 
 
 @pytest.fixture
-def good(toolmark, world):
-    assert toolmark(*world.arguments("--out", "good/results.jsonl", "--quiet")).returncode == 0
+def good(callmark, world):
+    assert callmark(*world.arguments("--out", "good/results.jsonl", "--quiet")).returncode == 0
     return world.folder / "good"
 
 
-def test_the_same_answers_are_not_worse(toolmark, world, good):
-    finished = toolmark("compare", good, good)
+def test_the_same_answers_are_not_worse(callmark, world, good):
+    finished = callmark("compare", good, good)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.startswith("NON_INFERIOR  not worse: integration_f1_macro_lax")
     assert "20 pairs, 0 dropped with an error; both scored again" in finished.stdout
 
 
-def test_a_regression_is_exit_1_with_the_samples_that_flipped(toolmark, world, good):
+def test_a_regression_is_exit_1_with_the_samples_that_flipped(callmark, world, good):
     spoil(world, 8, model_output="I do not know.", tool_trace=[])
-    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
-    finished = toolmark("compare", good, "new", "--json", "out/c.json", "--markdown", "out/c.md")
+    callmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = callmark("compare", good, "new", "--json", "out/c.json", "--markdown", "out/c.md")
     assert finished.returncode == 1, finished.stdout
     assert finished.stdout.startswith("REGRESSION  worse: ")
     assert "valid_call_rate, lost (8): issues-00, issues-01" in finished.stdout
@@ -60,43 +60,43 @@ def test_a_regression_is_exit_1_with_the_samples_that_flipped(toolmark, world, g
     markdown = (world.folder / "out" / "c.md").read_text("utf-8")
     assert markdown.startswith("### ❌ Regression: worse: ")
     assert "| `valid_call_rate` | 1.000 | 0.600 | -0.400 |" in markdown
-    quiet = toolmark("compare", good, "new", "--quiet")
+    quiet = callmark("compare", good, "new", "--quiet")
     assert quiet.stdout.count("\n") == 1
 
 
-def test_few_samples_are_inconclusive_unless_a_point_check_is_asked_for(toolmark, world, good):
+def test_few_samples_are_inconclusive_unless_a_point_check_is_asked_for(callmark, world, good):
     spoil(world, 1, model_output="It has 1003 open issues, I think.")
-    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
-    finished = toolmark("compare", good, "new")
+    callmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = callmark("compare", good, "new")
     assert finished.returncode == 5, finished.stdout
     assert "INCONCLUSIVE" in finished.stdout
     assert "20 samples, at least 88 are needed" in finished.stdout
-    assert toolmark("compare", good, "new", "--margin", "0.3").returncode == 0
-    point = toolmark("compare", good, "new", "--max-f1-delta", "0.03")
+    assert callmark("compare", good, "new", "--margin", "0.3").returncode == 0
+    point = callmark("compare", good, "new", "--max-f1-delta", "0.03")
     assert point.returncode == 0, point.stdout
     assert point.stdout.startswith("POINT CHECK OK  integration_f1_macro_lax differs by 0.000")
     assert "a plain limit, no test" in point.stdout
 
 
-def test_other_data_is_exit_3_and_common_goes_on(toolmark, world, good):
+def test_other_data_is_exit_3_and_common_goes_on(callmark, world, good):
     world.items[0]["prompt"] += " Now."
     world.write_dataset({})
-    toolmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
-    finished = toolmark("compare", good, "new")
+    callmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    finished = callmark("compare", good, "new")
     assert finished.returncode == 3
     assert "the runs are not comparable:\n  dataset_sha256: A has " in finished.stderr
-    common = toolmark("compare", good, "new", "--common")
+    common = callmark("compare", good, "new", "--common")
     assert common.returncode == 0, common.stdout + common.stderr
     assert "changed (item 1): issues-00" in common.stdout
 
 
-def test_the_config_names_the_primary_metrics(toolmark, world, good):
-    (world.folder / "toolmark.yaml").write_text("primary_metrics: [privacy_ok_rate]\nmargin: 0.5\n")
-    finished = toolmark("compare", good, good)
+def test_the_config_names_the_primary_metrics(callmark, world, good):
+    (world.folder / "callmark.yaml").write_text("primary_metrics: [privacy_ok_rate]\nmargin: 0.5\n")
+    finished = callmark("compare", good, good)
     assert finished.stdout.startswith("NON_INFERIOR  not worse: privacy_ok_rate\n")
-    flag = toolmark("compare", good, good, "--primary-metrics", "call_f1_macro")
+    flag = callmark("compare", good, good, "--primary-metrics", "call_f1_macro")
     assert flag.stdout.startswith("NON_INFERIOR  not worse: call_f1_macro\n")
-    wrong = toolmark("compare", good, good, "--primary-metrics", "f1")
+    wrong = callmark("compare", good, good, "--primary-metrics", "f1")
     assert wrong.returncode == 2
     assert "f1 is no metric of a sample; known: " in wrong.stderr
 
@@ -109,26 +109,26 @@ def test_the_config_names_the_primary_metrics(toolmark, world, good):
         (("--max-f1-delta", "3"), "--max-f1-delta: must be a number from 0 to 1, not 3"),
     ],
 )
-def test_usage_errors_are_one_sentence(toolmark, good, words, message):
-    finished = toolmark("compare", good, good, *words)
+def test_usage_errors_are_one_sentence(callmark, good, words, message):
+    finished = callmark("compare", good, good, *words)
     assert finished.returncode == 2
     assert message in finished.stderr
     assert "Traceback" not in finished.stderr
 
 
-def test_a_baseline_is_kept_and_run_compares_with_it(toolmark, world, good):
-    kept = toolmark("baseline", "set", "good")
+def test_a_baseline_is_kept_and_run_compares_with_it(callmark, world, good):
+    kept = callmark("baseline", "set", "good")
     assert kept.returncode == 0, kept.stderr
     assert kept.stdout == (
-        "baseline.jsonl: 20 trials, 0 of them errors\nnext: toolmark run --baseline baseline.jsonl\n"
+        "baseline.jsonl: 20 trials, 0 of them errors\nnext: callmark run --baseline baseline.jsonl\n"
     )
     assert (world.folder / "baseline.jsonl").read_bytes() == (good / "results.jsonl").read_bytes()
-    same = toolmark(*world.arguments("--out", "a/results.jsonl", "--baseline", "baseline.jsonl"))
+    same = callmark(*world.arguments("--out", "a/results.jsonl", "--baseline", "baseline.jsonl"))
     assert same.returncode == 0, same.stdout
     assert "\nNON_INFERIOR  " in same.stdout
     assert json.loads((world.folder / "a" / "comparison.json").read_bytes())["paired"] is True
     spoil(world, 8, model_output="I do not know.", tool_trace=[])
-    worse = toolmark(
+    worse = callmark(
         *world.arguments("--out", "b/results.jsonl", "--baseline", "baseline.jsonl", "--quiet"),
         "--no-fail-on-gate-failure",
     )
@@ -136,40 +136,40 @@ def test_a_baseline_is_kept_and_run_compares_with_it(toolmark, world, good):
     assert [line.split()[0] for line in worse.stdout.splitlines()] == ["FAIL", "REGRESSION"]
 
 
-def test_a_baseline_that_is_not_there_is_said_before_anything_is_run(toolmark, world):
-    finished = toolmark(*world.arguments("--baseline", "none.jsonl"))
+def test_a_baseline_that_is_not_there_is_said_before_anything_is_run(callmark, world):
+    finished = callmark(*world.arguments("--baseline", "none.jsonl"))
     assert finished.returncode == 2
     assert "none.jsonl: no such file" in finished.stderr
     assert not (world.folder / "results.jsonl").exists()
 
 
-def test_the_results_of_a_run_never_replace_its_baseline(toolmark, world, good):
-    finished = toolmark(
+def test_the_results_of_a_run_never_replace_its_baseline(callmark, world, good):
+    finished = callmark(
         *world.arguments("--out", "good/results.jsonl", "--baseline", "good/results.jsonl")
     )
     assert finished.returncode == 2
     assert "is the file of --baseline" in finished.stderr
 
 
-def test_baseline_set_refuses_what_is_no_run(toolmark, world, good):
+def test_baseline_set_refuses_what_is_no_run(callmark, world, good):
     for word, message in [
         ("good/report.json", "is a report; results are needed"),
         ("none", "no such file"),
     ]:
-        finished = toolmark("baseline", "set", word)
+        finished = callmark("baseline", "set", word)
         assert finished.returncode == 2
         assert message in finished.stderr
-    itself = toolmark("baseline", "set", "good", "--out", "good/results.jsonl")
+    itself = callmark("baseline", "set", "good", "--out", "good/results.jsonl")
     assert itself.returncode == 2
-    assert toolmark("baseline").returncode == 2
+    assert callmark("baseline").returncode == 2
 
 
-def test_a_baseline_with_errors_says_so(toolmark, world):
+def test_a_baseline_with_errors_says_so(callmark, world):
     lines = world.answers.read_text("utf-8").splitlines(keepends=True)
     world.answers.write_text("".join(lines[1:]), "utf-8")
-    toolmark(*world.arguments("--max-errors", "1", "--quiet"))
-    finished = toolmark("baseline", "set", "results.jsonl")
+    callmark(*world.arguments("--max-errors", "1", "--quiet"))
+    finished = callmark("baseline", "set", "results.jsonl")
     assert "20 trials, 1 of them errors" in finished.stdout
-    compared = toolmark("compare", "baseline.jsonl", "results.jsonl", "--quiet")
+    compared = callmark("compare", "baseline.jsonl", "results.jsonl", "--quiet")
     assert compared.returncode == 5
     assert "1 of 20 pairs are missing, more than 2%" in compared.stdout

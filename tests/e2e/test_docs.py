@@ -89,7 +89,7 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
     where = f"--target {installed} --no-index --no-deps --no-build-isolation"
     for name, call in (
         ("python", sys.executable),
-        ("toolmark", f"{sys.executable} -m toolmark"),
+        ("callmark", f"{sys.executable} -m callmark"),
         ("pip", f"env PIP_ROOT_USER_ACTION=ignore {pip}"),
     ):
         # An MCP client starts a command with few variables: the path to us is none of them.

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from toolmark.cli.cluster import shard_of_this_process
-from toolmark.cli.run import build_parser
+from callmark.cli.cluster import shard_of_this_process
+from callmark.cli.run import build_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLURM = EXAMPLES / "slurm.sbatch"
@@ -17,7 +17,7 @@ JOB = yaml.safe_load((EXAMPLES / "k8s-job.yaml").read_text("utf-8"))
 
 def slurm_words() -> list[str]:
     text = SLURM.read_text("utf-8").replace("\\\n", " ")
-    return shlex.split(next(line for line in text.splitlines() if line.startswith("toolmark run")))
+    return shlex.split(next(line for line in text.splitlines() if line.startswith("callmark run")))
 
 
 def job_words() -> list[str]:
@@ -31,7 +31,7 @@ def test_the_slurm_script_is_a_script():
 
 @pytest.mark.parametrize("words", [slurm_words(), job_words()], ids=["slurm", "k8s"])
 def test_the_commands_of_the_examples_are_ours(words):
-    assert words[:2] == ["toolmark", "run"]
+    assert words[:2] == ["callmark", "run"]
     assert build_parser().parse_args(words[2:]).num_shards == "auto"
 
 

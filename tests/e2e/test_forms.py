@@ -12,8 +12,8 @@ import pytest
 import yaml
 from pyarrow import parquet
 
-from toolmark.cli import main
-from toolmark.cli.completion import words_by_command
+from callmark.cli import main
+from callmark.cli.completion import words_by_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ class Finished(NamedTuple):
 
 
 @pytest.fixture
-def toolmark(tmp_path, monkeypatch, capsys):
+def callmark(tmp_path, monkeypatch, capsys):
     """In this process: a child takes a second each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
@@ -42,12 +42,12 @@ def toolmark(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def run(toolmark, world, tmp_path: Path) -> Path:
+def run(callmark, world, tmp_path: Path) -> Path:
     """A finished run in a folder of its own; the first answer tells a card number."""
     told = "4111 1111 1111 1111: 1003 "
     lines = world.answers.read_text("utf-8").replace("It has 1003 ", told, 1)
     world.answers.write_text(lines, "utf-8")
-    finished = toolmark(*world.arguments("--out", tmp_path / "run" / "results.jsonl", "--quiet"))
+    finished = callmark(*world.arguments("--out", tmp_path / "run" / "results.jsonl", "--quiet"))
     assert finished.returncode == 1, finished.stderr
     return tmp_path / "run"
 
@@ -56,10 +56,10 @@ def names_in(path: Path) -> list[str]:
     return [case.get("name") for case in ET.parse(path).iter("testcase")]  # noqa: S314 - our own file
 
 
-def test_the_ending_of_the_name_chooses_the_form(toolmark, run, tmp_path):
+def test_the_ending_of_the_name_chooses_the_form(callmark, run, tmp_path):
     files = [tmp_path / f"out.{ending}" for ending in ("xml", "md", "csv", "parquet", "json")]
     words = [word for path in files for word in ("-o", path)]
-    finished = toolmark("report", run, *words)
+    finished = callmark("report", run, *words)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.splitlines() == list(map(str, files))
     junit, markdown, table, frame, report = files
@@ -72,7 +72,7 @@ def test_the_ending_of_the_name_chooses_the_form(toolmark, run, tmp_path):
     assert report.read_bytes() == (run / "report.json").read_bytes()
 
 
-def test_a141_reporting_opens_no_socket_and_repeats_itself(toolmark, run, monkeypatch, tmp_path):
+def test_a141_reporting_opens_no_socket_and_repeats_itself(callmark, run, monkeypatch, tmp_path):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
@@ -80,31 +80,31 @@ def test_a141_reporting_opens_no_socket_and_repeats_itself(toolmark, run, monkey
     endings = ("xml", "md", "csv", "parquet", "json")
     for name in ("one", "two"):
         words = [word for ending in endings for word in ("-o", f"{name}.{ending}")]
-        assert toolmark("report", run, *words).returncode == 0
+        assert callmark("report", run, *words).returncode == 0
     for ending in endings:
         one, two = (tmp_path / f"{name}.{ending}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes(), ending
 
 
 @pytest.mark.parametrize("named", ["results.jsonl", "report.json", "."])
-def test_results_report_or_folder(toolmark, run, named, tmp_path):
+def test_results_report_or_folder(callmark, run, named, tmp_path):
     out = tmp_path / "junit.xml"
-    finished = toolmark("report", run / named, "--junit", out)
+    finished = callmark("report", run / named, "--junit", out)
     assert finished.returncode == 0, finished.stderr
     assert {"verdict", "privacy_ok_rate", "issues-00"} <= set(names_in(out))
 
 
-def test_results_without_a_report_are_judged_by_the_shipped_gates(toolmark, run, tmp_path):
+def test_results_without_a_report_are_judged_by_the_shipped_gates(callmark, run, tmp_path):
     (run / "report.json").unlink()
-    finished = toolmark("report", run, "--markdown", tmp_path / "x.md")
+    finished = callmark("report", run, "--markdown", tmp_path / "x.md")
     assert finished.returncode == 0, finished.stderr
     assert "`integration_coverage`" in (tmp_path / "x.md").read_text("utf-8")
 
 
-def test_a_report_of_another_run_is_refused(toolmark, run, tmp_path):
+def test_a_report_of_another_run_is_refused(callmark, run, tmp_path):
     lines = (run / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
     (run / "results.jsonl").write_text("".join(lines[:-1]), "utf-8")
-    finished = toolmark("report", run, "-o", tmp_path / "x.csv")
+    finished = callmark("report", run, "-o", tmp_path / "x.csv")
     assert finished.returncode == 2
     assert "19 trials, the report counts 20" in finished.stderr
     assert not (tmp_path / "x.csv").exists()
@@ -119,54 +119,54 @@ def test_a_report_of_another_run_is_refused(toolmark, run, tmp_path):
         (["--junit", "."], "is a folder"),
     ],
 )
-def test_wrong_usage_is_one_sentence(toolmark, run, words, message):
-    finished = toolmark("report", run, *words)
+def test_wrong_usage_is_one_sentence(callmark, run, words, message):
+    finished = callmark("report", run, *words)
     assert finished.returncode == 2
     assert message in finished.stderr
 
 
-def test_a_report_alone_has_no_table(toolmark, run, tmp_path):
-    finished = toolmark("report", run / "report.json", "-o", tmp_path / "x.csv")
+def test_a_report_alone_has_no_table(callmark, run, tmp_path):
+    finished = callmark("report", run / "report.json", "-o", tmp_path / "x.csv")
     assert finished.returncode == 2
     assert "name the results file" in finished.stderr
     assert not (tmp_path / "x.csv").exists()
 
 
-def test_run_writes_them_too_and_a_step_summary(toolmark, world, tmp_path):
+def test_run_writes_them_too_and_a_step_summary(callmark, world, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", "utf-8")
     out = tmp_path / "run" / "results.jsonl"
     words = ("--out", out, "--junit", "j.xml", "--markdown", "m.md", "-o", "t.csv")
-    finished = toolmark(*world.arguments(*words), GITHUB_STEP_SUMMARY=str(summary))
+    finished = callmark(*world.arguments(*words), GITHUB_STEP_SUMMARY=str(summary))
     assert finished.returncode == 0, finished.stderr
     assert "verdict" in names_in(tmp_path / "j.xml")
     markdown = (tmp_path / "m.md").read_text("utf-8")
     assert markdown.startswith("### ✅ Passed: ")
     assert summary.read_text("utf-8") == f"before\n{markdown}\n"
     assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 21
-    again = toolmark("compare", out, out, GITHUB_STEP_SUMMARY=str(summary))
+    again = callmark("compare", out, out, GITHUB_STEP_SUMMARY=str(summary))
     assert again.returncode == 0, again.stderr
     assert summary.read_text("utf-8").count("### ") == 2
 
 
-def test_results_do_not_know_of_the_step_summary(toolmark, world, tmp_path):
+def test_results_do_not_know_of_the_step_summary(callmark, world, tmp_path):
     for name, env in (("a", {}), ("b", {"GITHUB_STEP_SUMMARY": str(tmp_path / "s.md")})):
-        toolmark(*world.arguments("--out", tmp_path / name / "results.jsonl"), **env)
+        callmark(*world.arguments("--out", tmp_path / name / "results.jsonl"), **env)
     first, second = ((tmp_path / name / "results.jsonl").read_bytes() for name in "ab")
     assert first == second
 
 
-def test_a_step_summary_that_cannot_be_written_is_a_warning(toolmark, world, tmp_path):
-    finished = toolmark(*world.arguments(), GITHUB_STEP_SUMMARY=str(tmp_path))
+def test_a_step_summary_that_cannot_be_written_is_a_warning(callmark, world, tmp_path):
+    finished = callmark(*world.arguments(), GITHUB_STEP_SUMMARY=str(tmp_path))
     assert finished.returncode == 0
     assert "warning: GITHUB_STEP_SUMMARY: " in finished.stderr
 
 
-def test_an_unfinished_run_leaves_no_green_junit(toolmark, world, tmp_path):
+def test_an_unfinished_run_leaves_no_green_junit(callmark, world, tmp_path):
     """A sample without an answer is an error trial, and none is allowed."""
     lines = world.answers.read_text("utf-8").splitlines(keepends=True)
     world.answers.write_text("".join(lines[1:]), "utf-8")
-    finished = toolmark(*world.arguments("--junit", "j.xml", "-o", "t.csv"))
+    finished = callmark(*world.arguments("--junit", "j.xml", "-o", "t.csv"))
     assert finished.returncode == 4
     [verdict] = [
         case
@@ -178,9 +178,9 @@ def test_an_unfinished_run_leaves_no_green_junit(toolmark, world, tmp_path):
     assert not (tmp_path / "t.csv").exists()
 
 
-def test_open_gates_are_errors_where_the_run_says_so(toolmark, world, tmp_path):
+def test_open_gates_are_errors_where_the_run_says_so(callmark, world, tmp_path):
     words = ("--limit", "3", "--junit", "j.xml", "--fail-on-inconclusive")
-    assert toolmark(*world.arguments(*words)).returncode == 5
+    assert callmark(*world.arguments(*words)).returncode == 5
     [case] = [
         case
         for case in ET.parse(tmp_path / "j.xml").iter("testcase")  # noqa: S314 - our own file
@@ -190,25 +190,25 @@ def test_open_gates_are_errors_where_the_run_says_so(toolmark, world, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["score", "verify"])
-def test_score_and_verify_write_them_too(toolmark, run, world, command, tmp_path):
+def test_score_and_verify_write_them_too(callmark, run, world, command, tmp_path):
     for item in world.items:
         item["teacher_text"] = "Nothing."
     world.write_dataset({"dataset_version": "test"})
     read = run / "results.jsonl" if command == "score" else world.dataset
-    finished = toolmark(command, read, "--junit", "j.xml", "-o", "t.csv")
+    finished = callmark(command, read, "--junit", "j.xml", "-o", "t.csv")
     assert finished.returncode == 2
     assert "say with --out where they go" in finished.stderr
-    toolmark(command, read, "--junit", "j.xml", "-o", "t.csv", "--out", "scored.jsonl")
+    callmark(command, read, "--junit", "j.xml", "-o", "t.csv", "--out", "scored.jsonl")
     assert "issues-00" in names_in(tmp_path / "j.xml")
     assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 21
 
 
-def test_compare_chooses_by_the_ending(toolmark, run, tmp_path):
-    finished = toolmark("compare", run, run, "-o", "c.json", "-o", "c.md")
+def test_compare_chooses_by_the_ending(callmark, run, tmp_path):
+    finished = callmark("compare", run, run, "-o", "c.json", "-o", "c.md")
     assert finished.returncode == 0, finished.stderr
     assert json.loads((tmp_path / "c.json").read_text("utf-8"))["decision"] == "non_inferior"
     assert (tmp_path / "c.md").read_text("utf-8").startswith("### ✅ Not worse")
-    assert toolmark("compare", run, run, "-o", "c.xml").returncode == 2
+    assert callmark("compare", run, run, "-o", "c.xml").returncode == 2
 
 
 def test_the_workflow_of_the_docs_names_options_that_exist():
@@ -223,7 +223,7 @@ def test_the_workflow_of_the_docs_names_options_that_exist():
     for step in job["steps"]:
         assert "uses" not in step or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"])
     commands = [step.get("run", "") for step in job["steps"]] + gitlab["eval"]["script"]
-    runs = [command for command in commands if command.startswith("toolmark run")]
+    runs = [command for command in commands if command.startswith("callmark run")]
     assert len(runs) == 2
     known = set(words_by_command()["run"])
     for command in runs:

@@ -1,4 +1,4 @@
-"""`toolmark dataset import | export` as a stranger's shell calls them."""
+"""`callmark dataset import | export` as a stranger's shell calls them."""
 
 import json
 import os
@@ -32,8 +32,8 @@ def talks(tmp_path: Path) -> Path:
     return path
 
 
-def test_import_says_what_it_made_and_what_comes_next(toolmark, talks, tmp_path):
-    finished = toolmark("dataset", "import", talks, "--out", "data.jsonl", "--report", "r.json")
+def test_import_says_what_it_made_and_what_comes_next(callmark, talks, tmp_path):
+    finished = callmark("dataset", "import", talks, "--out", "data.jsonl", "--report", "r.json")
     assert finished.returncode == 0, finished.stderr
     assert "data.jsonl: 1 samples from" in finished.stdout
     assert "tool_without_schema" in finished.stdout
@@ -42,41 +42,41 @@ def test_import_says_what_it_made_and_what_comes_next(toolmark, talks, tmp_path)
     [kind] = report["unmapped"]
     assert (kind["kind"], kind["count"]) == ("tool_without_schema", 1)
     assert kind["places"] == [{"line": 1, "detail": "weather"}]
-    following = finished.stdout.partition("next: toolmark ")[2].split()
-    ran = toolmark(*following, "--out", "results.jsonl")
+    following = finished.stdout.partition("next: callmark ")[2].split()
+    ran = callmark(*following, "--out", "results.jsonl")
     assert ran.returncode in (0, 5), ran.stdout + ran.stderr
 
 
-def test_what_was_run_is_exported_and_imported(toolmark, talks, tmp_path):
-    toolmark("dataset", "import", talks, "--out", "data.jsonl")
-    toolmark("score", "data.answers.jsonl", "--in", "data.jsonl", "--registry", "data.tools.json",
+def test_what_was_run_is_exported_and_imported(callmark, talks, tmp_path):
+    callmark("dataset", "import", talks, "--out", "data.jsonl")
+    callmark("score", "data.answers.jsonl", "--in", "data.jsonl", "--registry", "data.tools.json",
              "--out", "results.jsonl")  # fmt: skip
     for name in ("run.eval", "run.json"):
-        exported = toolmark("dataset", "export", "results.jsonl", "--out", name)
+        exported = callmark("dataset", "export", "results.jsonl", "--out", name)
         assert exported.returncode == 0, exported.stderr
         assert f"{name}: 1 trials (inspect)" in exported.stdout
-        back = toolmark("dataset", "import", name, "--out", f"{name}.jsonl")
+        back = callmark("dataset", "import", name, "--out", f"{name}.jsonl")
         assert back.returncode == 0, back.stderr
     for name in ("data.parquet", "plain.jsonl"):
-        assert toolmark("dataset", "export", "data.jsonl", "--out", name).returncode == 0
+        assert callmark("dataset", "export", "data.jsonl", "--out", name).returncode == 0
 
 
-def test_an_exported_log_brings_its_tools_along(toolmark, tmp_path):
+def test_an_exported_log_brings_its_tools_along(callmark, tmp_path):
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tools = [{"name": "weather", "description": "Weather.", "parameters": schema}]
     (tmp_path / "talks.jsonl").write_text(json.dumps({**TALK, "tools": tools}) + "\n", "utf-8")
-    toolmark("dataset", "import", "talks.jsonl", "--out", "data.jsonl")
-    toolmark("run", "--in", "data.jsonl", "--registry", "data.tools.json", "--fixtures",
+    callmark("dataset", "import", "talks.jsonl", "--out", "data.jsonl")
+    callmark("run", "--in", "data.jsonl", "--registry", "data.tools.json", "--fixtures",
              "data.fixtures", "--model", "data.answers.jsonl", "--out", "results.jsonl")  # fmt: skip
     export = ("dataset", "export", "results.jsonl", "--registry", "data.tools.json", "--out")
     for name in ("run.eval", "run.json"):
-        assert toolmark(*export, name).returncode == 0
-        back = toolmark("dataset", "import", name, "--out", f"{name}.jsonl")
+        assert callmark(*export, name).returncode == 0
+        back = callmark("dataset", "import", name, "--out", f"{name}.jsonl")
         assert "tool_without_schema" not in back.stdout
         made = json.loads((tmp_path / f"{name}.tools.json").read_text("utf-8"))
         assert made == tools
     (tmp_path / "other.json").write_text(json.dumps([{**tools[0], "name": "other"}]), "utf-8")
-    refused = toolmark(*export, "run.eval", "--registry", "other.json")
+    refused = callmark(*export, "run.eval", "--registry", "other.json")
     assert refused.returncode == 2
     assert "these are not the tools of results.jsonl" in refused.stderr
 
@@ -100,8 +100,8 @@ def test_an_exported_log_brings_its_tools_along(toolmark, tmp_path):
         ),
     ],
 )
-def test_mistakes_are_one_sentence_and_exit_2(toolmark, talks, words, message):
-    finished = toolmark("dataset", *words)
+def test_mistakes_are_one_sentence_and_exit_2(callmark, talks, words, message):
+    finished = callmark("dataset", *words)
     assert finished.returncode == 2
     assert message in finished.stderr
     assert "Traceback" not in finished.stderr
@@ -171,7 +171,7 @@ for path in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def inspect_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Their program in an environment of its own, or in the one that is named."""
-    named = os.environ.get("TOOLMARK_INSPECT_PYTHON")
+    named = os.environ.get("CALLMARK_INSPECT_PYTHON")
     if named:
         return Path(named)
     folder = tmp_path_factory.mktemp("inspect")
@@ -183,7 +183,7 @@ def inspect_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_logs_that_inspect_wrote_are_imported_and_ours_open_in_its_reader(
-    toolmark, inspect_python, tmp_path
+    callmark, inspect_python, tmp_path
 ):
     logs = tmp_path / "logs"
     script = tmp_path / "write.py"
@@ -193,10 +193,10 @@ def test_logs_that_inspect_wrote_are_imported_and_ours_open_in_its_reader(
     assert sorted(path.suffix for path in written) == [".eval", ".json"]
     for path in written:
         kind = path.suffix.removeprefix(".")
-        finished = toolmark("dataset", "import", path, "--out", f"{kind}.jsonl")
+        finished = callmark("dataset", "import", path, "--out", f"{kind}.jsonl")
         assert finished.returncode == 0, finished.stderr
         assert f"{kind}.jsonl: 3 samples" in finished.stdout
-        scored = toolmark("score", f"{kind}.answers.jsonl", "--in", f"{kind}.jsonl",
+        scored = callmark("score", f"{kind}.answers.jsonl", "--in", f"{kind}.jsonl",
                           "--registry", f"{kind}.tools.json", "--out", f"{kind}.results.jsonl")  # fmt: skip
         assert scored.returncode in (0, 1, 5), scored.stderr
         lines = (tmp_path / f"{kind}.results.jsonl").read_text("utf-8").splitlines()
@@ -211,7 +211,7 @@ def test_logs_that_inspect_wrote_are_imported_and_ours_open_in_its_reader(
             for trial in (0, 1)
         }
         for name in (f"{kind}-out.json", f"{kind}-out.eval"):
-            toolmark("dataset", "export", f"{kind}.results.jsonl", "--out", name)
+            callmark("dataset", "export", f"{kind}.results.jsonl", "--out", name)
     ours = sorted(tmp_path.glob("*-out.*"))
     read = subprocess.run(
         [inspect_python, "-c", READ_LOGS, *ours],

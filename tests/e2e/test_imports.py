@@ -20,14 +20,14 @@ HEAVY = {
 }
 LOADED = "import sys, json; print(json.dumps(sorted({n.partition('.')[0] for n in sys.modules})))"
 OVERVIEW = """
-import contextlib, io, toolmark.cli
+import contextlib, io, callmark.cli
 with contextlib.redirect_stdout(io.StringIO()) as shown:
-    assert toolmark.cli.main(["--help"]) == 0
-assert "toolmark run" in shown.getvalue() or "run " in shown.getvalue()
+    assert callmark.cli.main(["--help"]) == 0
+assert "callmark run" in shown.getvalue() or "run " in shown.getvalue()
 """
 
 
-@pytest.mark.parametrize("code", ["import toolmark", OVERVIEW], ids=["import", "help"])
+@pytest.mark.parametrize("code", ["import callmark", OVERVIEW], ids=["import", "help"])
 def test_starting_loads_nothing_heavy(python, code):
     finished = python("-c", f"{code}\n{LOADED}")
     assert finished.returncode == 0, finished.stderr
@@ -39,5 +39,5 @@ def test_the_overview_costs_at_most_three_times_bare_python(python):
     """CPU, not wall time, and a ratio of two things measured in turns."""
     finished = python("-c", "from bench.startup import rows; print(rows()[0])", cwd=ROOT)
     name, ratio, _ = ast.literal_eval(finished.stdout)
-    assert name.startswith("toolmark --help")
+    assert name.startswith("callmark --help")
     assert float(ratio) <= 3

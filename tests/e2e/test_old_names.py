@@ -52,7 +52,7 @@ def test_a24_json_files_parse(path):
 def test_a22_to_a26_imports_work_from_a_bare_checkout(python, code):
     """Without PYTHONPATH: `eval` itself finds the sources beside it, before any installed ones."""
     finished = python(
-        "-c", f"{code}\nimport toolmark; print(toolmark.__file__)", cwd=ROOT, PYTHONPATH=""
+        "-c", f"{code}\nimport callmark; print(callmark.__file__)", cwd=ROOT, PYTHONPATH=""
     )
     assert finished.returncode == 0, finished.stderr
     assert Path(finished.stdout.strip()).is_relative_to(ROOT / "src")
@@ -67,7 +67,7 @@ def test_a17_the_old_command_answers(python):
 def test_a18_the_values_of_the_default_file_are_the_defaults():
     import yaml
 
-    from toolmark.config import load_config
+    from callmark.config import load_config
 
     shipped = yaml.safe_load((ROOT / PATHS["a18"]).read_text("utf-8"))
     config = load_config(None, {})
@@ -94,7 +94,7 @@ def test_a17_the_command_of_the_old_document_runs(python, tmp_path):
     finished = python(
         "-m", "eval.cli",
         "--runner", "replay",
-        "--model", "src/toolmark/data/demo/answers.jsonl",
+        "--model", "src/callmark/data/demo/answers.jsonl",
         "--in", "data/contextual_final.s0.jsonl",
         "--out", tmp_path / "results.s0.jsonl",
         "--report", tmp_path / "report.s0.json",

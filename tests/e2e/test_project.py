@@ -37,22 +37,22 @@ def test_make_test_real_insists_on_the_real_material(tmp_path: Path):
     stamp = tmp_path / ".installed"
     stamp.touch()
     finished = subprocess.run(
-        [*MAKE, "test-real", f"READY={stamp}", "TOOLMARK_REAL_DATA="],
+        [*MAKE, "test-real", f"READY={stamp}", "CALLMARK_REAL_DATA="],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert finished.returncode != 0
-    assert "set TOOLMARK_REAL_DATA" in finished.stderr
+    assert "set CALLMARK_REAL_DATA" in finished.stderr
 
 
 def test_a128_make_ci_broker_smoke_fails_when_fixtures_break(tmp_path: Path):
     """One fixture of eight is for a sample that does not exist: the dataset misses it."""
-    command = tmp_path / "toolmark"
-    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/src exec {sys.executable} -m toolmark "$@"\n')
+    command = tmp_path / "callmark"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/src exec {sys.executable} -m callmark "$@"\n')
     command.chmod(0o755)
-    fixtures = shutil.copytree(ROOT / "src/toolmark/data/fixtures", tmp_path / "fixtures")
+    fixtures = shutil.copytree(ROOT / "src/callmark/data/fixtures", tmp_path / "fixtures")
     make = [
         *MAKE,
         "ci-broker-smoke",

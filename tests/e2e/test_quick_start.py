@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.doctor.runner import PLAIN_PROMPT, PREFERRED_PROMPT
-from toolmark.plugins import runner_names
-from toolmark.resources import data_path, demo_paths
+from callmark.doctor.runner import PLAIN_PROMPT, PREFERRED_PROMPT
+from callmark.plugins import runner_names
+from callmark.resources import data_path, demo_paths
 
 ROOT = Path(__file__).parents[2]
 TINY = data_path("tiny", "model")
@@ -222,7 +222,7 @@ def test_a46_the_sharded_command_runs_as_printed(python, checkout, endpoint):
     assert sorted(found) == sorted(asked)
 
 
-DOCTOR = "-m toolmark doctor --runner openai_http --model gpt-xyz --max-retries 0"
+DOCTOR = "-m callmark doctor --runner openai_http --model gpt-xyz --max-retries 0"
 
 
 @needs_http

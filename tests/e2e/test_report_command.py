@@ -1,4 +1,4 @@
-"""`toolmark report`, and the page that `run` writes by itself."""
+"""`callmark report`, and the page that `run` writes by itself."""
 
 import json
 import re
@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolmark.cli import main
+from callmark.cli import main
 
 
 @pytest.fixture
-def toolmark(world, monkeypatch, capfd):
+def callmark(world, monkeypatch, capfd):
     """In this process: starting another one takes longer than all the rest."""
     monkeypatch.chdir(world.folder)
 
@@ -23,8 +23,8 @@ def toolmark(world, monkeypatch, capfd):
 
 
 @pytest.fixture
-def ran(toolmark, world):
-    finished = toolmark(*world.arguments("--out", "run/results.jsonl", "--quiet"))
+def ran(callmark, world):
+    finished = callmark(*world.arguments("--out", "run/results.jsonl", "--quiet"))
     assert finished.returncode == 0, finished.stderr
     return world.folder / "run"
 
@@ -41,39 +41,39 @@ def index_of(page) -> dict:
     return json.loads(data)
 
 
-def test_run_writes_the_page_beside_its_report_unless_told_not_to(toolmark, world, ran):
+def test_run_writes_the_page_beside_its_report_unless_told_not_to(callmark, world, ran):
     assert head_of(ran / "report.html")["word"] == "pass"
     assert len(index_of(ran / "report.html")["ids"]) == 20
-    toolmark(*world.arguments("--out", "no/results.jsonl", "--no-html"))
+    callmark(*world.arguments("--out", "no/results.jsonl", "--no-html"))
     assert {path.name for path in (world.folder / "no").iterdir()} == {
         "results.jsonl",
         "report.json",
     }
-    (world.folder / "toolmark.yaml").write_text("html: false\n")
-    toolmark(*world.arguments("--out", "yaml/results.jsonl"))
+    (world.folder / "callmark.yaml").write_text("html: false\n")
+    callmark(*world.arguments("--out", "yaml/results.jsonl"))
     assert not (world.folder / "yaml" / "report.html").exists()
 
 
-def test_a_large_run_writes_its_page_only_if_asked_to(toolmark, world, ran, monkeypatch):
-    monkeypatch.setattr("toolmark.cli.run.PAGE_TRIALS", 19)
+def test_a_large_run_writes_its_page_only_if_asked_to(callmark, world, ran, monkeypatch):
+    monkeypatch.setattr("callmark.cli.run.PAGE_TRIALS", 19)
     again = world.arguments("--out", "run/results.jsonl", "--restart")
-    finished = toolmark(*again)
-    assert "toolmark report run/results.jsonl --html run/report.html" in finished.stdout
+    finished = callmark(*again)
+    assert "callmark report run/results.jsonl --html run/report.html" in finished.stdout
     assert not (ran / "report.html").exists()
-    toolmark(*again, "--html")
+    callmark(*again, "--html")
     assert len(index_of(ran / "report.html")["ids"]) == 20
 
 
-def test_a_report_on_standard_output_has_no_page(toolmark, world):
-    finished = toolmark(*world.arguments("--report", "/dev/stdout", "--out", "x/results.jsonl"))
+def test_a_report_on_standard_output_has_no_page(callmark, world):
+    finished = callmark(*world.arguments("--report", "/dev/stdout", "--out", "x/results.jsonl"))
     assert finished.returncode == 0, finished.stderr
     assert not list(world.folder.rglob("*.html"))
 
 
-def test_the_page_of_a_run_that_broke_off_shows_no_older_samples(toolmark, world, ran):
+def test_the_page_of_a_run_that_broke_off_shows_no_older_samples(callmark, world, ran):
     answers = world.answers.read_text("utf-8").splitlines(keepends=True)
     world.answers.write_text("".join(answers[:5]), "utf-8")
-    finished = toolmark(*world.arguments("--out", "run/results.jsonl", "--quiet", "--restart"))
+    finished = callmark(*world.arguments("--out", "run/results.jsonl", "--quiet", "--restart"))
     assert finished.returncode != 0
     report = json.loads((ran / "report.json").read_text("utf-8"))
     assert report["complete"] is False
@@ -82,8 +82,8 @@ def test_the_page_of_a_run_that_broke_off_shows_no_older_samples(toolmark, world
 
 
 @pytest.mark.parametrize("named", ["run", "run/results.jsonl"])
-def test_report_writes_what_run_wrote(toolmark, world, ran, named):
-    finished = toolmark("report", named, "--html", "again.html")
+def test_report_writes_what_run_wrote(callmark, world, ran, named):
+    finished = callmark("report", named, "--html", "again.html")
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout == "again.html\n"
     assert finished.stderr == ""
@@ -92,10 +92,10 @@ def test_report_writes_what_run_wrote(toolmark, world, ran, named):
     assert index_of(world.folder / "again.html") == index_of(ran / "report.html")
 
 
-def test_results_without_a_report_are_summarised(toolmark, world, ran):
+def test_results_without_a_report_are_summarised(callmark, world, ran):
     before = head_of(ran / "report.html")
     (ran / "report.json").unlink()
-    finished = toolmark("report", "run", "--html", "again.html")
+    finished = callmark("report", "run", "--html", "again.html")
     assert finished.returncode == 0
     after = head_of(world.folder / "again.html")
     assert after["word"] == before["word"]
@@ -107,18 +107,18 @@ def test_results_without_a_report_are_summarised(toolmark, world, ran):
             assert row[2] == values[row[1]["text"]]
 
 
-def test_a_report_of_other_results_is_not_believed(toolmark, world, ran):
+def test_a_report_of_other_results_is_not_believed(callmark, world, ran):
     lines = (ran / "results.jsonl").read_bytes().splitlines(keepends=True)
     (ran / "results.jsonl").write_bytes(b"".join(lines[:7]))
     for named in ([], ["--report", "run/report.json"]):
-        finished = toolmark("report", "run", "--html", "x.html", *named)
+        finished = callmark("report", "run", "--html", "x.html", *named)
         assert finished.returncode == 2
         assert "7 trials, the report counts 20" in finished.stderr
         assert not (world.folder / "x.html").exists()
 
 
-def test_the_page_of_a_report_alone_shows_its_numbers(toolmark, world, ran):
-    finished = toolmark("report", "run/report.json", "--html", "x.html")
+def test_the_page_of_a_report_alone_shows_its_numbers(callmark, world, ran):
+    finished = callmark("report", "run/report.json", "--html", "x.html")
     assert finished.returncode == 0
     assert head_of(world.folder / "x.html")["word"] == "pass"
     assert index_of(world.folder / "x.html")["ids"] == []
@@ -137,18 +137,18 @@ def test_the_page_of_a_report_alone_shows_its_numbers(toolmark, world, ran):
         ),
     ],
 )
-def test_wrong_usage_says_where_and_what(toolmark, ran, words, message):
-    finished = toolmark(*words)
+def test_wrong_usage_says_where_and_what(callmark, ran, words, message):
+    finished = callmark(*words)
     assert finished.returncode in (2, 4)
     assert message in finished.stderr
     assert "Traceback" not in finished.stderr
 
 
-def test_a_broken_line_is_named(toolmark, world, ran):
+def test_a_broken_line_is_named(callmark, world, ran):
     with (ran / "results.jsonl").open("a") as file:
         file.write("{\n")
-    finished = toolmark("report", "run", "--html", "x.html")
+    finished = callmark("report", "run", "--html", "x.html")
     assert finished.returncode == 2
     assert "results.jsonl:21" in finished.stderr
     assert not (world.folder / "x.html").exists()
-    assert not list(world.folder.glob(".toolmark-*"))
+    assert not list(world.folder.glob(".callmark-*"))

@@ -15,17 +15,17 @@ def without_timing(path: Path) -> dict:
     return report
 
 
-def run_shards(toolmark, world, number: int) -> list[int]:
+def run_shards(callmark, world, number: int) -> list[int]:
     part = ("--num-shards", str(number), "--quiet")
     return [
-        toolmark(*world.arguments(*part, "--shard-index", str(index))).returncode
+        callmark(*world.arguments(*part, "--shard-index", str(index))).returncode
         for index in range(number)
     ]
 
 
-def test_a85_shards_name_their_own_files_and_merge_to_the_whole(toolmark, world, tmp_path):
-    whole = toolmark(*world.arguments("--out", tmp_path / "whole" / "results.jsonl", "--quiet"))
-    assert run_shards(toolmark, world, 3) == [0, 0, 0]
+def test_a85_shards_name_their_own_files_and_merge_to_the_whole(callmark, world, tmp_path):
+    whole = callmark(*world.arguments("--out", tmp_path / "whole" / "results.jsonl", "--quiet"))
+    assert run_shards(callmark, world, 3) == [0, 0, 0]
     names = {path.name for path in tmp_path.glob("*.shard_*")}
     assert names == {
         name
@@ -36,7 +36,7 @@ def test_a85_shards_name_their_own_files_and_merge_to_the_whole(toolmark, world,
             f"report.shard_{index}.json",
         )
     }
-    merged = toolmark("merge", ".", "--in", world.dataset, "--quiet")
+    merged = callmark("merge", ".", "--in", world.dataset, "--quiet")
     assert (merged.returncode, merged.stdout) == (whole.returncode, whole.stdout)
     for name in ("results.jsonl", "report.json"):
         ours, theirs = tmp_path / name, tmp_path / "whole" / name
@@ -46,103 +46,103 @@ def test_a85_shards_name_their_own_files_and_merge_to_the_whole(toolmark, world,
             assert without_timing(ours) == without_timing(theirs)
 
 
-def test_shards_in_one_folder_keep_their_own_reports(toolmark, world, tmp_path):
+def test_shards_in_one_folder_keep_their_own_reports(callmark, world, tmp_path):
     for index, name in enumerate(("a.jsonl", "b.jsonl")):
         part = ("--num-shards", "2", "--shard-index", str(index), "--out", name, "--quiet")
-        assert toolmark(*world.arguments(*part)).returncode == 0
+        assert callmark(*world.arguments(*part)).returncode == 0
     assert (tmp_path / "a.report.json").is_file()
-    assert toolmark("merge", "b.jsonl", "a.jsonl", "--quiet").returncode == 0
+    assert callmark("merge", "b.jsonl", "a.jsonl", "--quiet").returncode == 0
 
 
-def test_a45_which_shard_must_be_said(toolmark, world):
+def test_a45_which_shard_must_be_said(callmark, world):
     """A third of a dataset must not pass for the whole because a flag was forgotten."""
-    finished = toolmark(*world.arguments("--num-shards", "3"))
+    finished = callmark(*world.arguments("--num-shards", "3"))
     assert finished.returncode == 2
     assert "which of the 3 shards? Add --shard-index" in finished.stderr
 
 
-def test_one_shard_of_a_run_whose_settings_file_names_an_engine(toolmark, world, tmp_path):
+def test_one_shard_of_a_run_whose_settings_file_names_an_engine(callmark, world, tmp_path):
     """Flags win: whoever asks for one shard gets one shard."""
     text = "engine: ray\nnum_cpus: 2\nnum_shards: 2\n"
-    (tmp_path / "toolmark.yaml").write_text(text, "utf-8")
-    assert toolmark(*world.arguments("--shard-index", "1", "--quiet")).returncode == 0
+    (tmp_path / "callmark.yaml").write_text(text, "utf-8")
+    assert callmark(*world.arguments("--shard-index", "1", "--quiet")).returncode == 0
     assert (tmp_path / "results.shard_1.jsonl").is_file()
     both = world.arguments("--shard-index", "1", "--engine", "local")
-    assert "an engine runs every shard" in toolmark(*both).stderr
-    auto = toolmark(*world.arguments("--num-shards", "auto", "--engine", "local"))
+    assert "an engine runs every shard" in callmark(*both).stderr
+    auto = callmark(*world.arguments("--num-shards", "auto", "--engine", "local"))
     assert "with --engine, leave it out" in auto.stderr
 
 
-def test_a_shard_has_a_page_only_if_it_is_asked_for(toolmark, world, tmp_path):
+def test_a_shard_has_a_page_only_if_it_is_asked_for(callmark, world, tmp_path):
     part = world.arguments("--num-shards", "2", "--shard-index", "0", "--quiet")
-    toolmark(*part)
+    callmark(*part)
     assert not list(tmp_path.glob("*.html"))
-    toolmark(*part, "--html")
+    callmark(*part, "--html")
     assert (tmp_path / "report.shard_0.html").is_file()
 
 
-def test_a_shard_is_not_compared_with_the_baseline_of_a_whole_run(toolmark, world, tmp_path):
-    toolmark(*world.arguments("--out", "whole.jsonl", "--quiet"))
+def test_a_shard_is_not_compared_with_the_baseline_of_a_whole_run(callmark, world, tmp_path):
+    callmark(*world.arguments("--out", "whole.jsonl", "--quiet"))
     part = ("--num-shards", "2", "--shard-index", "0", "--quiet", "--baseline", "whole.jsonl")
-    finished = toolmark(*world.arguments(*part))
+    finished = callmark(*world.arguments(*part))
     assert finished.returncode == 0
     assert "not compared with whole.jsonl: a shard is compared after merge" in finished.stderr
     assert not (tmp_path / "comparison.json").exists()
 
 
-def test_a_shard_that_is_not_there_is_called_so(toolmark):
-    assert "gone.jsonl: no such file" in toolmark("merge", "gone.jsonl").stderr
+def test_a_shard_that_is_not_there_is_called_so(callmark):
+    assert "gone.jsonl: no such file" in callmark("merge", "gone.jsonl").stderr
 
 
-def test_shards_with_one_settings_file_do_not_write_over_each_other(toolmark, world, tmp_path):
+def test_shards_with_one_settings_file_do_not_write_over_each_other(callmark, world, tmp_path):
     places = "out: runs/mine.jsonl\nreport: runs/report.json\n"
-    (tmp_path / "toolmark.yaml").write_text(places, "utf-8")
-    assert run_shards(toolmark, world, 2) == [0, 0]
+    (tmp_path / "callmark.yaml").write_text(places, "utf-8")
+    assert run_shards(callmark, world, 2) == [0, 0]
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {
         f"mine.shard_{index}.{kind}"
         for index in range(2)
         for kind in ("jsonl", "jsonl.summary", "report.json")
     }
     shards = [f"runs/mine.shard_{index}.jsonl" for index in range(2)]
-    assert toolmark("merge", *shards, "--quiet").returncode == 0
+    assert callmark("merge", *shards, "--quiet").returncode == 0
 
 
-def test_the_merged_gates_decide_the_exit_code(toolmark, world):
+def test_the_merged_gates_decide_the_exit_code(callmark, world):
     """Of a shard only fixtures, privacy and completeness do."""
     lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()]
     for at, line in enumerate(lines):
         line["model_output"] = f"It has {at} open issues."
     world.write(world.answers, lines)
-    assert run_shards(toolmark, world, 2) == [0, 0]
-    merged = toolmark("merge", ".", "--quiet")
+    assert run_shards(callmark, world, 2) == [0, 0]
+    merged = callmark("merge", ".", "--quiet")
     assert merged.returncode == 1
     assert merged.stdout.startswith("FAIL")
 
 
 @pytest.mark.parametrize("fault", ["fixture", "privacy"])
-def test_a_shard_that_no_merge_can_mend_fails_at_once(toolmark, world, fault):
+def test_a_shard_that_no_merge_can_mend_fails_at_once(callmark, world, fault):
     lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()]
     if fault == "fixture":
         lines[0]["tool_trace"][0]["arguments"] = {"q": "nobody knows"}
     else:
         lines[0]["model_output"] += " Write to jane.roe@mail.test."
     world.write(world.answers, lines)
-    assert sorted(run_shards(toolmark, world, 2)) == [0, 1]
+    assert sorted(run_shards(callmark, world, 2)) == [0, 1]
 
 
-def test_refusals_have_their_exit_codes(toolmark, world, tmp_path):
-    run_shards(toolmark, world, 2)
-    missing = toolmark("merge", "results.shard_0.jsonl")
+def test_refusals_have_their_exit_codes(callmark, world, tmp_path):
+    run_shards(callmark, world, 2)
+    missing = callmark("merge", "results.shard_0.jsonl")
     assert missing.returncode == 2
     assert "these are missing: 1" in missing.stderr
     report = tmp_path / "report.shard_1.json"
     changed = json.loads(report.read_bytes())
     changed["header"]["model_fingerprint"] = "other"
     report.write_text(json.dumps(changed), "utf-8")
-    assert toolmark("merge", ".").returncode == 3
+    assert callmark("merge", ".").returncode == 3
     changed["complete"] = False
     report.write_text(json.dumps(changed), "utf-8")
-    assert toolmark("merge", ".").returncode == 4
+    assert callmark("merge", ".").returncode == 4
     assert not (tmp_path / "results.jsonl").exists()
 
 

@@ -1,4 +1,4 @@
-"""`toolmark view` as a person starts and ends it."""
+"""`callmark view` as a person starts and ends it."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.endpoints import Answer, Server
 
-from toolmark.cli import main
+from callmark.cli import main
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def start(child_environment, tmp_path):
 
     def call(*words: str | Path) -> tuple[subprocess.Popen, str, str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "toolmark", "view", *map(str, words)],
+            [sys.executable, "-m", "callmark", "view", *map(str, words)],
             cwd=tmp_path,
             env={**child_environment, "TMPDIR": str(temporary)},
             stdout=subprocess.PIPE,
@@ -127,7 +127,7 @@ def test_a_real_run_is_followed_from_its_first_trial_to_its_report(start, world,
         words = [word if word != "replay" else "openai_http" for word in words]
         words[words.index("--model") + 1] = "thinker"
         run = subprocess.Popen(
-            [sys.executable, "-m", "toolmark", *words, "--base-url", server.url],
+            [sys.executable, "-m", "callmark", *words, "--base-url", server.url],
             cwd=world.folder,
             env=child_environment,
         )

@@ -1,4 +1,4 @@
-"""What `pip install toolmark` brings: the package with its data, and nothing of the checkout."""
+"""What `pip install callmark` brings: the package with its data, and nothing of the checkout."""
 
 import subprocess
 import sys
@@ -26,13 +26,13 @@ def names(tmp_path_factory) -> set[str]:
 
 def test_the_wheel_holds_only_the_package(names):
     heads = {name.partition("/")[0] for name in names}
-    assert {head for head in heads if not head.endswith(".dist-info")} == {"toolmark"}
+    assert {head for head in heads if not head.endswith(".dist-info")} == {"callmark"}
 
 
 def test_the_wheel_holds_every_source_and_data_file(names):
-    source = ROOT / "src" / "toolmark"
+    source = ROOT / "src" / "callmark"
     wanted = {
-        f"toolmark/{path.relative_to(source).as_posix()}"
+        f"callmark/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

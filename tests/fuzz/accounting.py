@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.core.jsontext import Json, NotJson, parse_json
-from toolmark.errors import BadInput, ToolmarkError
+from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.errors import BadInput, CallmarkError
 
 MAX_PROBLEMS = 20
 BOM = b"\xef\xbb\xbf"
@@ -29,7 +29,7 @@ def lines_with_content(path: Path) -> int:
     return sum(bool(line.strip(b" \t\r\n\v\f")) for line in lines_of(path))
 
 
-def check_named(error: ToolmarkError, path: Path, others: list[Path]) -> None:
+def check_named(error: CallmarkError, path: Path, others: list[Path]) -> None:
     """Every problem stands on one line and begins with the file and a line of it, or with those of
     another file of the run that does not go with it."""
     problems = error.problems if isinstance(error, BadInput) else str(error).splitlines()[:1]

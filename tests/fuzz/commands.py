@@ -11,20 +11,20 @@ from xml.etree import ElementTree
 from tests.fuzz.accounting import every_line_named, lines_with_content
 from tests.fuzz.material import Material
 
-from toolmark.broker.fixtures import load_folder
-from toolmark.cli import MODULES
-from toolmark.datasets.diff import diff_datasets
-from toolmark.datasets.reader import open_dataset
-from toolmark.datasets.seal import examine_seal, write_seal
-from toolmark.datasets.stats import dataset_stats
-from toolmark.store.lines import read_results
-from toolmark.store.recorded import RecordedIndex
+from callmark.broker.fixtures import load_folder
+from callmark.cli import MODULES
+from callmark.datasets.diff import diff_datasets
+from callmark.datasets.reader import open_dataset
+from callmark.datasets.seal import examine_seal, write_seal
+from callmark.datasets.stats import dataset_stats
+from callmark.store.lines import read_results
+from callmark.store.recorded import RecordedIndex
 
 PASSED, FAILED, INCOMPLETE, INCONCLUSIVE = 0, 1, 4, 5
 
 
 def called(command: str, *words: object) -> int:
-    """One command as `toolmark` would run it; what it prints must be text."""
+    """One command as `callmark` would run it; what it prints must be text."""
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         code = import_module(MODULES[command]).main([str(word) for word in words])

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.config import RunConfig, load_config
-from toolmark.datasets.reader import dataset_sha256
-from toolmark.running.offers import open_registry
-from toolmark.running.run import run
+from callmark.broker.broker import ToolBroker
+from callmark.config import RunConfig, load_config
+from callmark.datasets.reader import dataset_sha256
+from callmark.running.offers import open_registry
+from callmark.running.run import run
 
 HEADER = {
     "__header__": True,
@@ -176,7 +176,7 @@ REGISTRY = [
             "additionalProperties": False,
             "$defs": {"kind": {"enum": ["a", "b", None]}},
         },
-        "x-toolmark": {
+        "x-callmark": {
             "ignore": ["trace"],
             "casefold": ["q"],
             "default": {"lang": "en"},

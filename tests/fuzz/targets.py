@@ -14,21 +14,21 @@ from tests.fuzz.commands import read_answers, read_dataset, read_fixtures, read_
 from tests.fuzz.material import Material
 from tests.fuzz.mutations import JSON_FILE, LINE_FILE, YAML_FILE, Mutate
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.broker.check import check_fixtures
-from toolmark.broker.fixtures import load_folder
-from toolmark.broker.suggest import suggest
-from toolmark.config import load_config
-from toolmark.datasets.reader import dataset_sha256, open_dataset
-from toolmark.reports.show import show_blocks
-from toolmark.reports.terminal import report_blocks
-from toolmark.resources import allowlist
-from toolmark.running.offers import check_allowed, open_offers, open_registry
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
-from toolmark.running.setup import rules_of
-from toolmark.store.lines import read_results
-from toolmark.store.recorded import RecordedIndex, read_recorded
+from callmark.broker.broker import ToolBroker
+from callmark.broker.check import check_fixtures
+from callmark.broker.fixtures import load_folder
+from callmark.broker.suggest import suggest
+from callmark.config import load_config
+from callmark.datasets.reader import dataset_sha256, open_dataset
+from callmark.reports.show import show_blocks
+from callmark.reports.terminal import report_blocks
+from callmark.resources import allowlist
+from callmark.running.offers import check_allowed, open_offers, open_registry
+from callmark.running.rescore import score_file
+from callmark.running.run import run
+from callmark.running.setup import rules_of
+from callmark.store.lines import read_results
+from callmark.store.recorded import RecordedIndex, read_recorded
 
 CALLS = [
     ("web.search", {"q": "city 1"}),
@@ -181,7 +181,7 @@ def _specs(value: object) -> int:
         value = value["tools"]
     if not isinstance(value, dict) or isinstance(value.get("name"), str):
         return len(value) if isinstance(value, list) else 1
-    specs = {key for key, inner in value.items() if isinstance(inner, dict)} - {"x-toolmark"}
+    specs = {key for key, inner in value.items() if isinstance(inner, dict)} - {"x-callmark"}
     return 1 if specs == {"function"} else len(value)
 
 
@@ -208,5 +208,5 @@ TARGETS = {
         "registry in a folder", "tools/registry.json", JSON_FILE, use_registry_folder
     ),
     "allowlist": Target("allowlist", "allowlist.json", JSON_FILE, use_allowlist),
-    "config": Target("config", "toolmark.yaml", YAML_FILE, use_config),
+    "config": Target("config", "callmark.yaml", YAML_FILE, use_config),
 }

@@ -10,11 +10,11 @@ from tests.fuzz.mutations import JSON_FILE, YAML_FILE, mutated
 from tests.unit.probe.asking import GOOD, PROSE, SEARCH, call, case
 from tests.unit.probe.test_spec_file import WHOLE
 
-from toolmark import tool_use_fidelity
-from toolmark.errors import BadInput, ToolmarkError
-from toolmark.probe.fidelity import exit_code, fidelity
-from toolmark.probe.spec import FidelitySpec
-from toolmark.probe.spec_file import read_spec
+from callmark import tool_use_fidelity
+from callmark.errors import BadInput, CallmarkError
+from callmark.probe.fidelity import exit_code, fidelity
+from callmark.probe.spec import FidelitySpec
+from callmark.probe.spec_file import read_spec
 
 FEW = {"specs": 50, "arguments": 150}  # 200 in the normal suite, 5,000 more in the slow one
 MANY = 2_500
@@ -88,7 +88,7 @@ def try_arguments(rng: random.Random, folder) -> bool:
     positional = [given.pop(key) for key in ("cases", "base_outputs", "tuned_outputs")]
     try:
         found = tool_use_fidelity(*positional, **given)
-    except ToolmarkError:
+    except CallmarkError:
         return False
     assert found["verdict"] in ("pass", "fail", "skip")
     json.dumps(found, allow_nan=False).encode()

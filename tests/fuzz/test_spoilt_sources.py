@@ -15,12 +15,12 @@ from tests.unit.datasets.importing.test_bfcl import FUNCTION, QUESTION
 from tests.unit.datasets.importing.test_inspect import LOG, archive_of, eval_log
 from tests.unit.datasets.importing.test_tau import results, run_of, simulation
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.datasets.importing import import_dataset
-from toolmark.datasets.reader import open_dataset
-from toolmark.errors import ToolmarkError
-from toolmark.running.offers import open_registry
-from toolmark.store.recorded import RecordedIndex
+from callmark.broker.broker import ToolBroker
+from callmark.datasets.importing import import_dataset
+from callmark.datasets.reader import open_dataset
+from callmark.errors import CallmarkError
+from callmark.running.offers import open_registry
+from callmark.store.recorded import RecordedIndex
 
 FEW, MANY = 40, 2_000
 READ = "read"
@@ -55,7 +55,7 @@ def imported(path: Path, folder: Path, name: str) -> str:
     refused = None
     try:
         report = import_dataset(path, places, format=name)
-    except ToolmarkError as error:
+    except CallmarkError as error:
         refused = error
     if refused is not None:
         assert str(refused).startswith(str(path)), refused

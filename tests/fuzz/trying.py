@@ -11,7 +11,7 @@ from tests.fuzz.mutations import mutated
 from tests.fuzz.table import READ
 from tests.fuzz.targets import TARGETS
 
-from toolmark.errors import ToolmarkError
+from callmark.errors import CallmarkError
 
 
 def try_one(material: Material, folder: Path, name: str, number: int) -> str:
@@ -23,7 +23,7 @@ def try_one(material: Material, folder: Path, name: str, number: int) -> str:
     path.write_bytes(mutated(rng, rng.choice(material.good[target.good]), target.ways))
     try:
         target.use(material, path)
-    except ToolmarkError as error:
+    except CallmarkError as error:
         check_named(error, path, material.goes_with(name))
         return type(error).__name__
     return READ

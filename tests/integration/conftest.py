@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.resources import demo_paths
-from toolmark.running.run import RunOutcome, run
+from callmark.resources import demo_paths
+from callmark.running.run import RunOutcome, run
 
 
 def write_lines(path: Path, lines) -> Path:

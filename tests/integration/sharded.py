@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from toolmark.running.run import RunOutcome, run
-from toolmark.shards.files import shard_names
+from callmark.running.run import RunOutcome, run
+from callmark.shards.files import shard_names
 
 Settings = dict[str, object]
 

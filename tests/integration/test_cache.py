@@ -11,16 +11,16 @@ from tests.integration.conftest import Project, fixture, item
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 from tests.scripted import Scripted, calling, plug
 
-import toolmark
-from toolmark.cli import main
-from toolmark.core.protocols import Failure, Reply
-from toolmark.errors import BadInput, FingerprintMismatch, UsageError
-from toolmark.running.cached import check_cache
-from toolmark.running.preview import dry_run
-from toolmark.running.run import run
-from toolmark.shards.run import run_anywhere
+import callmark
+from callmark.cli import main
+from callmark.core.protocols import Failure, Reply
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.running.cached import check_cache
+from callmark.running.preview import dry_run
+from callmark.running.run import run
+from callmark.shards.run import run_anywhere
 
-TINY = Path(toolmark.__file__).parent / "data" / "tiny"
+TINY = Path(callmark.__file__).parent / "data" / "tiny"
 REVISED = {"model_revision": "1"}
 WRAPPER = '{"user": "Please: {{ user }}"}'
 
@@ -335,14 +335,14 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_asked(tmp_path
 
 
 def test_without_a_cache_there_is_nothing_to_check(tmp_path, server):
-    from toolmark.config import load_config
+    from callmark.config import load_config
 
     check_cache(load_config(None, served(server)))
 
 
 def test_whoever_wants_to_see_the_model_itself_turns_it_off(project, server, monkeypatch):
     monkeypatch.chdir(project.folder)
-    Path("toolmark.yaml").write_text("cache: kept\nrunner: openai_http\n", "utf-8")
+    Path("callmark.yaml").write_text("cache: kept\nrunner: openai_http\n", "utf-8")
     words = ["run", "--in", project.dataset, "--fixtures", project.fixtures, "--out", project.out]
     words += ["--model", "stub", "--base-url", server.url, "--quiet"]
     assert main([*map(str, words)]) == 2

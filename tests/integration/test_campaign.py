@@ -18,7 +18,7 @@ from campaign.reasons import OTHER, UNEXPLAINED, leaf_at
 from campaign.redteam import CASES
 from campaign.trials import Trial, generated_trials
 
-from toolmark.core.scores import Scores
+from callmark.core.scores import Scores
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,7 +129,7 @@ def test_the_page_holds_every_number_and_no_clock(trials):
 @pytest.mark.slow
 def test_the_small_campaign_finds_nothing():
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    environment.pop("TOOLMARK_REAL_DATA", None)
+    environment.pop("CALLMARK_REAL_DATA", None)
     done = subprocess.run(
         [sys.executable, "-m", "campaign", "--quick"], cwd=ROOT, env=environment,
         capture_output=True, text=True, check=False,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import toolmark
-from toolmark.comparing.compare import compare_runs, write_comparison
-from toolmark.comparing.opening import file_of, is_report
-from toolmark.core.compare import CompareOptions
-from toolmark.errors import BadInput, FingerprintMismatch, UsageError
+import callmark
+from callmark.comparing.compare import compare_runs, write_comparison
+from callmark.comparing.opening import file_of, is_report
+from callmark.core.compare import CompareOptions
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
 
 
 def read_lines(path: Path) -> list:
@@ -48,8 +48,8 @@ def runs(large_project):
 
 def test_a_worse_run_is_a_regression_whichever_way_it_is_named(runs):
     good, worse = runs
-    by_folder = toolmark.compare(good, worse)
-    by_file = toolmark.compare(str(good / "results.jsonl"), str(worse / "results.jsonl"))
+    by_folder = callmark.compare(good, worse)
+    by_file = callmark.compare(str(good / "results.jsonl"), str(worse / "results.jsonl"))
     assert by_folder["decision"] == "regression"
     assert by_folder == by_file
     assert by_folder["comparable"] == dict.fromkeys(
@@ -62,7 +62,7 @@ def test_a_worse_run_is_a_regression_whichever_way_it_is_named(runs):
 
 def test_a_run_against_itself_is_not_worse(runs):
     good, _ = runs
-    found = toolmark.compare(good, good)
+    found = callmark.compare(good, good)
     assert found["decision"] == "non_inferior"
     assert all(one["difference"] in (0, None) for one in found["primary"] + found["exploratory"])
 
@@ -75,17 +75,17 @@ def test_both_sides_are_scored_again_unless_told_otherwise(runs):
         line["scores"]["lax"]["f1"] = 0.125
     stored = write_lines(worse / "old.jsonl", lines)
     again, kept = (
-        toolmark.compare(good, stored, as_stored=as_stored)["primary"][0]
+        callmark.compare(good, stored, as_stored=as_stored)["primary"][0]
         for as_stored in (False, True)
     )
     assert kept["b"] == 0.125
-    assert again["b"] == toolmark.compare(good, worse)["primary"][0]["b"] > 0.125
+    assert again["b"] == callmark.compare(good, worse)["primary"][0]["b"] > 0.125
 
 
 def test_results_of_other_programs_are_compared_too(large_project):
     lines = read_lines(large_project.answers)
     a = write_lines(large_project.folder / "a.jsonl", lines)
-    found = toolmark.compare(a, a)
+    found = callmark.compare(a, a)
     assert found["comparable"]["dataset_sha256"] == "unchecked"
     assert found["decision"] == "inconclusive"  # without a dataset nothing is expected
 
@@ -100,9 +100,9 @@ def test_other_data_are_refused_and_common_compares_what_is_left(runs, large_pro
     large_project.write(answers=[*answers, {"sample_id": "new", "model_output": "Hi."}])
     large_project.run(min_eligible_for_gates=1)
     with pytest.raises(FingerprintMismatch, match="dataset_sha256") as caught:
-        toolmark.compare(good, large_project.out)
+        callmark.compare(good, large_project.out)
     assert caught.value.exit_code == 3
-    pairs = toolmark.compare(good, large_project.out, common=True)["pairs"]
+    pairs = callmark.compare(good, large_project.out, common=True)["pairs"]
     assert pairs["paired"] == 58
     assert pairs["added"]["sample_ids"] == ["new"]
     assert pairs["removed"]["sample_ids"] == ["s059"]
@@ -112,17 +112,17 @@ def test_other_data_are_refused_and_common_compares_what_is_left(runs, large_pro
 def test_a133_two_reports_give_differences_and_the_parity_check(runs):
     good, worse = runs
     paths = good / "report.json", worse / "report.json"
-    found = toolmark.compare(*paths, max_f1_delta=0.03)
+    found = callmark.compare(*paths, max_f1_delta=0.03)
     assert found["paired"] is False
     assert found["decision"] == "inconclusive"
     assert found["point_check"]["ok"] is False
     assert found["primary"][0]["ci_95"] is None
-    full = toolmark.compare(good, worse)
+    full = callmark.compare(good, worse)
     values = {one["metric"]: (one["a"], one["b"]) for one in full["primary"] + full["exploratory"]}
     for one in found["primary"] + found["exploratory"]:
         if one["a"] is not None and one["metric"] in values and "micro" not in one["metric"]:
             assert (one["a"], one["b"]) == pytest.approx(values[one["metric"]]), one["metric"]
-    assert toolmark.compare(paths[0], paths[0], max_f1_delta=0.03)["point_check"]["ok"] is True
+    assert callmark.compare(paths[0], paths[0], max_f1_delta=0.03)["point_check"]["ok"] is True
     assert found["by_tool"]["web.search"][0]["difference"] < 0
 
 
@@ -138,7 +138,7 @@ def test_a133_reports_that_far_apart(runs, delta, ok):
         metric = {**report["metrics"]["integration_f1_macro_lax"], "value": value}
         other["metrics"]["integration_f1_macro_lax"] = metric
         (good / name).write_text(json.dumps(other))
-    found = toolmark.compare(good / "a.json", good / "b.json", max_f1_delta=0.03)
+    found = callmark.compare(good / "a.json", good / "b.json", max_f1_delta=0.03)
     assert found["point_check"]["ok"] is ok
 
 
@@ -148,15 +148,15 @@ def test_reports_over_other_data_are_refused(runs):
     report["header"]["dataset_sha256"] = "other"
     (good / "other.json").write_text(json.dumps(report))
     with pytest.raises(FingerprintMismatch, match="dataset_sha256"):
-        toolmark.compare(good / "report.json", good / "other.json")
+        callmark.compare(good / "report.json", good / "other.json")
 
 
 def test_a_report_and_results_do_not_go_together(runs):
     good, worse = runs
     with pytest.raises(BadInput, match=r"is a report, .* are results"):
-        toolmark.compare(good / "report.json", worse)
+        callmark.compare(good / "report.json", worse)
     with pytest.raises(UsageError, match="--common"):
-        toolmark.compare(good / "report.json", worse / "report.json", common=True)
+        callmark.compare(good / "report.json", worse / "report.json", common=True)
 
 
 def test_what_is_neither_is_refused_by_name(runs, tmp_path):
@@ -169,10 +169,10 @@ def test_what_is_neither_is_refused_by_name(runs, tmp_path):
         (write_lines(tmp_path / "odd.jsonl", [{"a": 1}]), "odd.jsonl:1: model_output: is missing"),
     ]:
         with pytest.raises(BadInput, match=message):
-            toolmark.compare(good, path)
+            callmark.compare(good, path)
     (tmp_path / "odd.json").write_text('{\n "a": 1}')
     with pytest.raises(BadInput, match=r"odd.json: is no report: report_version: is missing"):
-        toolmark.compare(tmp_path / "odd.json", tmp_path / "odd.json")
+        callmark.compare(tmp_path / "odd.json", tmp_path / "odd.json")
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ def test_what_is_neither_is_refused_by_name(runs, tmp_path):
 def test_options_that_make_no_sense_are_named(runs, options, message):
     good, _ = runs
     with pytest.raises(UsageError, match=message):
-        toolmark.compare(good, good, **options)
+        callmark.compare(good, good, **options)
 
 
 def test_a_run_from_python_does_not_pretend_to_compare(large_project):
     with pytest.raises(UsageError, match="baseline: compare afterwards"):
-        toolmark.run(large_project.config(baseline="x.jsonl"))
+        callmark.run(large_project.config(baseline="x.jsonl"))
 
 
 def test_a_report_is_told_by_what_is_in_it(runs):

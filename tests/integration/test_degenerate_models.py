@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import toolmark
+import callmark
 
 CITIES = [f"Town{chr(65 + i // 5)}{chr(97 + i % 5)}borough" for i in range(30)]
 
@@ -71,7 +71,7 @@ def run(tmp_path: Path, instruction: str, answer):
     for index, item in enumerate(rows):
         text, calls = answer(index, item)
         answers.append({"sample_id": f"s{index}", "model_output": text, "tool_trace": calls})
-    return toolmark.run(
+    return callmark.run(
         {
             "runner": "replay",
             "model": str(write_lines(tmp_path / "answers.jsonl", answers)),

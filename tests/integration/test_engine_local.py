@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from tests.engines import children_of, install_slow_runner, is_running
 
-from toolmark.core.protocols import Standing
-from toolmark.errors import BadInput, Incomplete, UsageError
-from toolmark.running.run import run
-from toolmark.running.setup import completed
-from toolmark.shards.engine_local import LocalEngine
-from toolmark.shards.messages import Lines
-from toolmark.shards.run import run_anywhere, run_on
+from callmark.core.protocols import Standing
+from callmark.errors import BadInput, Incomplete, UsageError
+from callmark.running.run import run
+from callmark.running.setup import completed
+from callmark.shards.engine_local import LocalEngine
+from callmark.shards.messages import Lines
+from callmark.shards.run import run_anywhere, run_on
 
 CHILD = """
 import json, sys
-from toolmark.shards.run import run_anywhere
+from callmark.shards.run import run_anywhere
 print("ready", flush=True)
 sys.exit(run_anywhere(json.loads(sys.argv[1])).exit_code)
 """
@@ -304,7 +304,7 @@ def test_a_dataset_on_standard_input_reaches_every_worker(project):
     words = ["run", "--quiet", "--in", "-", "--fixtures", project.fixtures, "--engine", "local"]
     words += ["--num-shards", "2", "--model", project.answers, "--out", project.out]
     done = subprocess.run(
-        [sys.executable, "-m", "toolmark", *map(str, words)],
+        [sys.executable, "-m", "callmark", *map(str, words)],
         input=project.dataset.read_bytes(),
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},

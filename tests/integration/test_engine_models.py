@@ -8,11 +8,11 @@ from tests.endpoints import Server, city_model
 from tests.integration.served import served, short_waits
 from tests.integration.test_engine_local import local, whole, without_timing
 
-from toolmark.core.identity import shard_of
-from toolmark.errors import FingerprintMismatch
-from toolmark.resources import shipped_model
-from toolmark.running.run import run
-from toolmark.shards.run import run_anywhere
+from callmark.core.identity import shard_of
+from callmark.errors import FingerprintMismatch
+from callmark.resources import shipped_model
+from callmark.running.run import run
+from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]
 

@@ -15,8 +15,8 @@ from tests.integration.test_engine_local import (
     without_timing,
 )
 
-from toolmark.errors import Incomplete
-from toolmark.shards.run import run_anywhere
+from callmark.errors import Incomplete
+from callmark.shards.run import run_anywhere
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -21,15 +21,15 @@ from tests.local_models import (
 from tests.unit.runners.test_hf_prompts import NASTY
 from transformers import AutoTokenizer
 
-from toolmark.cli import main
-from toolmark.core.protocols import Conversation, Failure
-from toolmark.core.results import Decoding
-from toolmark.errors import FingerprintMismatch, UsageError
-from toolmark.runners.hf_folder import adapter_folder
-from toolmark.runners.hf_local import open_local
-from toolmark.runners.options import Local, RunnerOptions
-from toolmark.running.driving import drive_at_once
-from toolmark.running.run import run
+from callmark.cli import main
+from callmark.core.protocols import Conversation, Failure
+from callmark.core.results import Decoding
+from callmark.errors import FingerprintMismatch, UsageError
+from callmark.runners.hf_folder import adapter_folder
+from callmark.runners.hf_local import open_local
+from callmark.runners.options import Local, RunnerOptions
+from callmark.running.driving import drive_at_once
+from callmark.running.run import run
 
 CALL = '<tool_call>\n{"name": "web.search", "arguments": {"q": "open issues", "top_k": 3}}\n</tool_call>'
 ANSWER = "I looked it up. Integration: There are 4711 open issues."

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.running.run import run
+from callmark.running.run import run
 
 SRC = Path(__file__).parents[2] / "src"
 REPEAT = 3
@@ -19,8 +19,8 @@ REPEAT = 3
 # A run that takes a moment for each trial, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from toolmark.running.run import run
-from toolmark.runners.replay import ReplayRunner
+from callmark.running.run import run
+from callmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):
     time.sleep(0.002)

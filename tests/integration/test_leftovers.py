@@ -10,7 +10,7 @@ SRC = Path(__file__).parents[2] / "src"
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
-from toolmark.store.files import atomic_writer
+from callmark.store.files import atomic_writer
 
 with atomic_writer(Path(sys.argv[1])) as stream:
     stream.write(b"half of it")
@@ -33,6 +33,6 @@ def test_the_next_run_with_the_same_out_removes_its_own_leftovers(project):
     assert len(names_in(project.folder) - before) == 3
     project.run()
     [left] = names_in(project.folder) - before - {"results.jsonl", "report.json"}
-    assert left.startswith(".toolmark-")
+    assert left.startswith(".callmark-")
     project.run(out=str(others))
     assert left not in names_in(project.folder)

@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.agents import call_all, order_agent
 
-from toolmark.cli import main
-from toolmark.serving.server import fixture_server
-from toolmark.serving.sessions import Sessions
-from toolmark.serving.tools import open_served
+from callmark.cli import main
+from callmark.serving.server import fixture_server
+from callmark.serving.sessions import Sessions
+from callmark.serving.tools import open_served
 
 ROOT = Path(__file__).parents[2]
 LIVE = ROOT / "tests" / "live_server.py"
@@ -212,7 +212,7 @@ def post(url: str, **headers: str) -> int:
 def test_an_agent_runs_over_http_unchanged_and_its_trace_is_scored(recorded, tmp_path, capsys):
     """One URL per sample; a page of another name is refused; SIGTERM leaves the trace whole."""
     port, trace = free_port(), tmp_path / "trace.jsonl"
-    arguments = ["-m", "toolmark", "fixtures", "serve", recorded, "--http", "--port", port]
+    arguments = ["-m", "callmark", "fixtures", "serve", recorded, "--http", "--port", port]
     child = started([*arguments, "--trace", trace], port)
     url = f"http://127.0.0.1:{port}/mcp"
     try:
@@ -257,7 +257,7 @@ def _metadata(name: str) -> dict:
 
 def test_an_agent_over_pipes_leaves_a_line_per_session(recorded, tmp_path):
     trace = tmp_path / "trace.jsonl"
-    words = ["-m", "toolmark", "fixtures", "serve", str(recorded), "--trace", str(trace)]
+    words = ["-m", "callmark", "fixtures", "serve", str(recorded), "--trace", str(trace)]
     server = StdioServerParameters(
         command=sys.executable, args=[*words, "--sample", "W100"], env=ENVIRONMENT
     )
@@ -315,7 +315,7 @@ def test_what_a_server_prints_beside_its_messages_is_no_traceback_of_ours(tmp_pa
     words = ["fixtures", "record", "fx", "--calls", "calls.jsonl", "--mode", "new"]
     write_calls(tmp_path / "calls.jsonl", CALLS)
     done = subprocess.run(
-        [sys.executable, "-m", "toolmark", *words, "--mcp", "echo hello"],
+        [sys.executable, "-m", "callmark", *words, "--mcp", "echo hello"],
         cwd=tmp_path,
         env=ENVIRONMENT,
         capture_output=True,

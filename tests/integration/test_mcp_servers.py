@@ -12,8 +12,8 @@ import pytest
 from mcp import StdioServerParameters
 from tests.agents import call_all
 
-from toolmark import ground
-from toolmark.cli import main
+from callmark import ground
+from callmark.cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def record_and_serve(tmp_path: Path, command: list[str], calls, *more: str):
     file.write_text("\n".join(lines))
     words = ["fixtures", "record", str(folder), "--calls", str(file), "--mode", "new", *more]
     assert main([*words, "--mcp", " ".join(command)]) == 0
-    serve = ["-m", "toolmark", "fixtures", "serve", str(folder)]
+    serve = ["-m", "callmark", "fixtures", "serve", str(folder)]
     env = {"PYTHONPATH": str(ROOT / "src")}
     server = StdioServerParameters(command=sys.executable, args=serve, env=env)
     return folder, call_all(server, calls, "legacy")

@@ -14,13 +14,13 @@ from tests.integration.sharded import (
     without_timing,
 )
 
-from toolmark.core.identity import shard_of
-from toolmark.core.results import Fingerprints
-from toolmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageError
-from toolmark.running.run import run
-from toolmark.running.shard_summary import read_summary, summary_path
-from toolmark.shards.files import report_beside
-from toolmark.shards.merge import merge_shards
+from callmark.core.identity import shard_of
+from callmark.core.results import Fingerprints
+from callmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageError
+from callmark.running.run import run
+from callmark.running.shard_summary import read_summary, summary_path
+from callmark.shards.files import report_beside
+from callmark.shards.merge import merge_shards
 
 FINGERPRINTS = Fingerprints.__struct_fields__
 
@@ -112,7 +112,7 @@ def test_a_part_of_the_dataset_merges(project, part):
 def test_the_registry_of_the_run_is_not_needed(project, tmp_path):
     """The level of chance is lax grounding: the keys that a tool calls strict have no say."""
     spec = {"name": "web.search", "parameters": {"type": "object"}}
-    spec["x-toolmark"] = {"strict_keys": ["nothing"]}
+    spec["x-callmark"] = {"strict_keys": ["nothing"]}
     registry = tmp_path / "tools.json"
     registry.write_text(json.dumps([spec]), "utf-8")
     assert_same({**project.config(), "registry": str(registry)}, project.folder, 2)

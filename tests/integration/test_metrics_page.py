@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import toolmark
-from toolmark.resources import data_path
+import callmark
+from callmark.resources import data_path
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text("utf-8")
 FILE = re.compile(r"^```json (\S+)\n(.*?)^```$", re.M | re.S)
@@ -34,7 +34,7 @@ def metrics(tmp_path_factory):
         (folder / name).write_text(text, "utf-8")
     places = {"in": "dataset.jsonl", "model": "answers.jsonl", "fixtures": "fixtures"}
     config = {name: str(folder / place) for name, place in places.items()}
-    return toolmark.run({"runner": "replay", **config})["metrics"]
+    return callmark.run({"runner": "replay", **config})["metrics"]
 
 
 def test_the_page_has_every_metric_of_a_report_and_no_other(metrics):

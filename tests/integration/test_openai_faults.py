@@ -9,9 +9,9 @@ import pytest
 from tests.endpoints import Answer, Request, Server, city_model, completion, error
 from tests.integration.conftest import Project, read_lines
 
-from toolmark.runners import openai_http
-from toolmark.runners.http_retry import RetryPolicy
-from toolmark.runners.http_transport import AiohttpTransport
+from callmark.runners import openai_http
+from callmark.runners.http_retry import RetryPolicy
+from callmark.runners.http_transport import AiohttpTransport
 
 # An answer that would be scored if a failure were taken for one.
 WRONG = completion("Nobody lives there.").body

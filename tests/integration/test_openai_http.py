@@ -15,7 +15,7 @@ from tests.endpoints import Answer, Server, city_model, completion, error
 from tests.integration.conftest import Project, read_lines, write_lines
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
-from toolmark.errors import FingerprintMismatch
+from callmark.errors import FingerprintMismatch
 
 # What goes out, what comes back
 
@@ -235,7 +235,7 @@ def echo(request):
 def test_the_key_reaches_no_file_no_message_no_output(tmp_path, project):
     header = {"X-Api-Key": "${OTHER_SECRET}", "X-Plain": "plain"}
     config = {"headers": header, "extra_body": {"user": "${THIRD_SECRET}"}, "max_retries": 0}
-    (tmp_path / "toolmark.yaml").write_text(json.dumps(config))
+    (tmp_path / "callmark.yaml").write_text(json.dumps(config))
     secrets = {
         "OPENAI_API_KEY": KEY,
         "OTHER_SECRET": "another-secret-1234",
@@ -245,7 +245,7 @@ def test_the_key_reaches_no_file_no_message_no_output(tmp_path, project):
         words = ["--in", project.dataset, "--runner", "openai_http", "--model", "stub"]
         place = server.url.replace("//", "//name:pass-word-1234@")
         done = subprocess.run(
-            [sys.executable, "-m", "toolmark", "run", *map(str, words), "--base-url", place],
+            [sys.executable, "-m", "callmark", "run", *map(str, words), "--base-url", place],
             cwd=tmp_path,
             env={**os.environ, **secrets, "PYTHONPATH": str(ROOT / "src")},
             capture_output=True,

@@ -8,8 +8,8 @@ from tests.endpoints import Answer, Server, city_model, completion, error
 from tests.integration.conftest import Project, read_lines
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
-from toolmark.errors import Incomplete, UsageError
-from toolmark.running import loop as running_loop
+from callmark.errors import Incomplete, UsageError
+from callmark.running import loop as running_loop
 
 # Trouble that passes
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.cli.dispatch import dispatch
-from toolmark.resources import shipped_model
+from callmark.cli.dispatch import dispatch
+from callmark.resources import shipped_model
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from toolmark.errors import UsageError
-from toolmark.running.rescore import score_file
+from callmark.errors import UsageError
+from callmark.running.rescore import score_file
 
 SHARDS = 4
 

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.cli import main
-from toolmark.config import load_config
-from toolmark.errors import BadInput, FingerprintMismatch, UsageError
-from toolmark.running.offers import open_registry
-from toolmark.running.rescore import score_file
+from callmark.broker.broker import ToolBroker
+from callmark.cli import main
+from callmark.config import load_config
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.running.offers import open_registry
+from callmark.running.rescore import score_file
 
 BAD_GATE = {"gates": {"integration_coverage": {"bound": 7}}}
 REGISTRY = """{
@@ -26,7 +26,7 @@ REGISTRY = """{
 
 def said(capsys, *words) -> str:
     assert main([str(word) for word in words]) in (2, 3)
-    return capsys.readouterr().err.removeprefix("toolmark: error: ")
+    return capsys.readouterr().err.removeprefix("callmark: error: ")
 
 
 def problems_of(call, *arguments, folder) -> list[str]:
@@ -55,7 +55,7 @@ class TestRegistry:
             ("\n\n7", "tools.json:3: expected a list of function specs, not int"),
             ('[{"name": "a"},\n{"name": "b",,', "tools.json:2: not JSON: "),
             (
-                '[{"name": "a"},\n{"name": "b", "x-toolmark": {"aliases": ["a"]}}]',
+                '[{"name": "a"},\n{"name": "b", "x-callmark": {"aliases": ["a"]}}]',
                 "tools.json:2: b: the alias 'a' already belongs to a",
             ),
         ],

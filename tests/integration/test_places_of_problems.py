@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from toolmark.config import load_config
-from toolmark.errors import BadInput, UsageError
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
-from toolmark.running.setup import rules_of
+from callmark.config import load_config
+from callmark.errors import BadInput, UsageError
+from callmark.running.rescore import score_file
+from callmark.running.run import run
+from callmark.running.setup import rules_of
 
 
 def read_lines(path) -> list:

@@ -21,13 +21,13 @@ from tests.probing import (
     write_cases,
 )
 
-from toolmark.cli import main
-from toolmark.config import load_config
-from toolmark.core.jsontext import digest
-from toolmark.probe.opening import open_views
-from toolmark.probe.spec import Models, ModelSpec, NullAdapterSpec
-from toolmark.probe.views import NullRun, Question, tools_of
-from toolmark.runners import hf_local
+from callmark.cli import main
+from callmark.config import load_config
+from callmark.core.jsontext import digest
+from callmark.probe.opening import open_views
+from callmark.probe.spec import Models, ModelSpec, NullAdapterSpec
+from callmark.probe.views import NullRun, Question, tools_of
+from callmark.runners import hf_local
 
 A, B = KINDS
 
@@ -491,7 +491,7 @@ def test_a_dataset_gives_the_cases_and_is_run_whole_by_both(probe, able, world, 
     assert prints[0] != prints[1]
 
 
-def test_both_runs_are_those_of_toolmark_run(probe, able, world):
+def test_both_runs_are_those_of_callmark_run(probe, able, world):
     """The shared model gives the lines that a run of its own gives, byte for byte."""
     adapter = steered(able, a=BROKEN)
     probe(*world.flags, "--base", able, "--adapter", adapter, "--nulls", 0, code=1)
@@ -517,7 +517,7 @@ def test_the_report_of_a_dataset_is_equal_on_repeat(probe, able, world):
 
 def test_tools_that_are_not_in_the_prompt_are_an_error(probe, able, world):
     (probe.folder / "bare.tmpl").write_text("$system$user <|b|>")
-    (probe.folder / "toolmark.yaml").write_text("prompt_wrapper: bare.tmpl\n")
+    (probe.folder / "callmark.yaml").write_text("prompt_wrapper: bare.tmpl\n")
     flags = [*world.flags, "--base", able, "--adapter", steered(able, a=OTHER)]
     report = probe(*flags, code=1)
     assert report["comparison"] is None
@@ -542,7 +542,7 @@ def test_a_template_that_has_no_room_for_tools_is_refused(probe, models):
 
 
 def test_the_dataset_of_a_settings_file_is_not_probed_unasked(probe, able):
-    (probe.folder / "toolmark.yaml").write_text("in: nowhere.jsonl\ntemperature: 1.0\n")
+    (probe.folder / "callmark.yaml").write_text("in: nowhere.jsonl\ntemperature: 1.0\n")
     report = probe.adapted(able, steered(able, a=OTHER), cases(2), "--nulls", 0)
     assert report["comparison"] is None
 

@@ -7,7 +7,7 @@ import pytest
 from tests.endpoints import Server, completion, error
 from tests.probing import GOOD, case, write_cases
 
-from toolmark.cli import main
+from callmark.cli import main
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.cli import main
+from callmark.cli import main
 
-TINY = Path(__file__).parents[2] / "src" / "toolmark" / "data" / "tiny"
+TINY = Path(__file__).parents[2] / "src" / "callmark" / "data" / "tiny"
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from prove.page import document, terminal
 from prove.rows import Row, measured, place_of
 from prove.totals import totals_of
 
-from toolmark.datasets.generate import FAULTS
-from toolmark.running.run import run
+from callmark.datasets.generate import FAULTS
+from callmark.running.run import run
 
 ROOT = Path(__file__).parents[2]
 SMALL = Setting(total=120, enough=3)
@@ -84,7 +84,7 @@ def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path)
     assert compared.found["altered_number"] == compared.planted["altered_number"] - 1
 
 
-# file below src/toolmark, what stands there, what a wrong scorer would have, fault that shows it
+# file below src/callmark, what stands there, what a wrong scorer would have, fault that shows it
 BROKEN = [
     ("grounding/leaves.py", "return turn is None or", "return True or", "result_not_yet_seen"),
     ("scorers/controls.py", "return bool(trace.tool_trace) or", "return", "contaminated_control"),
@@ -101,7 +101,7 @@ BROKEN = [
 @pytest.mark.parametrize(("file", "right", "wrong", "kind"), BROKEN, ids=[row[3] for row in BROKEN])
 def test_a_scorer_with_one_wrong_line_fails_the_proof(tmp_path, file, right, wrong, kind):
     source = shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("*.pyc"))
-    broken = source / "toolmark" / file
+    broken = source / "callmark" / file
     text = broken.read_text("utf-8")
     assert text.count(right) == 1
     broken.write_text(text.replace(right, wrong), "utf-8")

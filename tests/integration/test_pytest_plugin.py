@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy  # noqa: F401 - pytester forgets what is imported inside; numpy bears only one import
 import pytest
 
-import toolmark.pytest_runs
-import toolmark.running.run  # noqa: F401 - costs much, once is enough
+import callmark.pytest_runs
+import callmark.running.run  # noqa: F401 - costs much, once is enough
 
 pytest_plugins = ["pytester"]
 SOURCE = str(Path(__file__).parents[2] / "src")
-PLUGIN = ("-p", "no:cacheprovider", "-p", "toolmark.pytest_plugin")
+PLUGIN = ("-p", "no:cacheprovider", "-p", "callmark.pytest_plugin")
 
 SUITE = """
 import pytest
 
-@pytest.mark.toolmark(dataset="dataset.jsonl", fixtures="fixtures", answers="answers.jsonl"{more})
+@pytest.mark.callmark(dataset="dataset.jsonl", fixtures="fixtures", answers="answers.jsonl"{more})
 def test_model():
     pass
 """
@@ -136,7 +136,7 @@ def counting_runner(folder: Path) -> None:
     """A runner of another package that writes down when it is opened."""
     (folder / "counted.py").write_text(
         "from pathlib import Path\n"
-        "from toolmark.runners.replay import open_replay\n"
+        "from callmark.runners.replay import open_replay\n"
         "def open_counted(options):\n"
         "    with Path('opened.txt').open('a') as stream:\n"
         "        stream.write('opened\\n')\n"
@@ -145,7 +145,7 @@ def counting_runner(folder: Path) -> None:
     info = folder / "counted-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counted\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[toolmark.runners]\ncounted = counted:open_counted\n")
+    (info / "entry_points.txt").write_text("[callmark.runners]\ncounted = counted:open_counted\n")
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -158,7 +158,7 @@ def test_one_run_for_all_items_of_all_workers(
         """
         import pytest
 
-        evaluated = pytest.mark.toolmark(
+        evaluated = pytest.mark.callmark(
             dataset="dataset.jsonl", fixtures="fixtures", runner="counted", model="answers.jsonl"
         )
 
@@ -168,9 +168,9 @@ def test_one_run_for_all_items_of_all_workers(
 
         @evaluated
         class TestAgain:
-            def test_counts(self, toolmark_report, toolmark_gate):
-                assert toolmark_report["counts"]["samples"] == 20
-                assert toolmark_gate == "verdict" or toolmark_gate.startswith("gate:")
+            def test_counts(self, callmark_report, callmark_gate):
+                assert callmark_report["counts"]["samples"] == 20
+                assert callmark_gate == "verdict" or callmark_gate.startswith("gate:")
         """
     )
     found = outcomes(pytester, "-n", workers)
@@ -184,7 +184,7 @@ def test_the_body_is_run_too(folder: Path, pytester: pytest.Pytester):
     pytester.makepyfile(
         SUITE.format(more=", gates=['privacy_ok_rate']").replace(
             "def test_model():\n    pass",
-            "def test_model(toolmark_report):\n    assert toolmark_report['verdict'] == 'fail'",
+            "def test_model(callmark_report):\n    assert callmark_report['verdict'] == 'fail'",
         )
     )
     assert outcomes(pytester)["test_model[gate:privacy_ok_rate]"] == "FAILED"
@@ -216,7 +216,7 @@ def test_a_mark_on_a_unittest_is_refused_not_ignored(folder: Path, pytester: pyt
         """
         import unittest, pytest
 
-        @pytest.mark.toolmark(dataset="x")
+        @pytest.mark.callmark(dataset="x")
         class TestOld(unittest.TestCase):
             def test_it(self):
                 pass
@@ -226,20 +226,20 @@ def test_a_mark_on_a_unittest_is_refused_not_ignored(folder: Path, pytester: pyt
 
 
 def test_the_report_needs_a_mark(folder: Path, pytester: pytest.Pytester):
-    pytester.makepyfile("def test_it(toolmark_report):\n    pass\n")
-    assert "toolmark_report: the test has no toolmark mark" in outcomes(pytester)["text"]
+    pytester.makepyfile("def test_it(callmark_report):\n    pass\n")
+    assert "callmark_report: the test has no callmark mark" in outcomes(pytester)["text"]
 
 
-def test_pytest_finds_it_where_toolmark_is_installed():
+def test_pytest_finds_it_where_callmark_is_installed():
     """Under the name that -p takes, so that naming it does not load it a second time."""
     project = tomllib.loads((Path(SOURCE).parent / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {PLUGIN[-1]: PLUGIN[-1]}
 
 
 def test_importing_the_plugin_imports_nothing_else():
-    """It is loaded in every pytest wherever toolmark is installed."""
+    """It is loaded in every pytest wherever callmark is installed."""
     code = (
-        "import sys, pytest; before = set(sys.modules); import toolmark.pytest_plugin;"
+        "import sys, pytest; before = set(sys.modules); import callmark.pytest_plugin;"
         "print(sorted(set(sys.modules) - before))"
     )
     finished = subprocess.run(
@@ -249,4 +249,4 @@ def test_importing_the_plugin_imports_nothing_else():
         check=True,
         env={"PYTHONPATH": SOURCE},
     )
-    assert finished.stdout.strip() == "['toolmark', 'toolmark._version', 'toolmark.pytest_plugin']"
+    assert finished.stdout.strip() == "['callmark', 'callmark._version', 'callmark.pytest_plugin']"

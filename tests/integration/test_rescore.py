@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolmark.errors import BadInput, UsageError
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
+from callmark.errors import BadInput, UsageError
+from callmark.running.rescore import score_file
+from callmark.running.run import run
 
 
 def write_lines(path: Path, lines) -> Path:

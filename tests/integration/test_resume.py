@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.errors import FingerprintMismatch, OutputFailed, UsageError
-from toolmark.runners.replay import ReplayRunner, open_replay
-from toolmark.running import run as running
-from toolmark.running import setup
+from callmark.errors import FingerprintMismatch, OutputFailed, UsageError
+from callmark.runners.replay import ReplayRunner, open_replay
+from callmark.running import run as running
+from callmark.running import setup
 
 SRC = Path(__file__).parents[2] / "src"
-KILLS = int(os.environ.get("TOOLMARK_KILLS", "10"))
+KILLS = int(os.environ.get("CALLMARK_KILLS", "10"))
 
 
 class Broken(ReplayRunner):
@@ -263,8 +263,8 @@ def test_a_full_disk_loses_nothing_that_was_finished(project):
 # A run that takes half a second, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from toolmark.running.run import run
-from toolmark.runners.replay import ReplayRunner
+from callmark.running.run import run
+from callmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):
     time.sleep(0.002)

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from tests.integration.conftest import answer, fixture
 
-import toolmark
-from toolmark.errors import BadInput, FingerprintMismatch, ToolmarkError, UsageError
-from toolmark.resources import schema
-from toolmark.running.preview import dry_run, show_prompt
-from toolmark.running.run import run
-from toolmark.shards.run import run_plainly
+import callmark
+from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
+from callmark.resources import schema
+from callmark.running.preview import dry_run, show_prompt
+from callmark.running.run import run
+from callmark.shards.run import run_plainly
 
 
 def without_timing(path) -> dict:
@@ -56,7 +56,7 @@ def test_a14_a141_a_replayed_run_opens_no_socket(demo, monkeypatch):
 
 
 def test_d38_nothing_is_written_into_the_package(demo):
-    package = Path(toolmark.__file__).parent
+    package = Path(callmark.__file__).parent
 
     def files():
         found = (path for path in package.rglob("*") if "__pycache__" not in path.parts)
@@ -87,7 +87,7 @@ def test_a34_an_unknown_runner_is_named(project):
     ],
 )
 def test_a36_a39_mistakes_of_the_user_end_with_a_sentence(project, changed, message):
-    with pytest.raises(ToolmarkError, match=message) as caught:
+    with pytest.raises(CallmarkError, match=message) as caught:
         run({key: value for key, value in project.config(**changed).items() if value is not None})
     assert caught.value.exit_code == 2
     assert not project.out.exists()
@@ -204,11 +204,11 @@ def test_a80_d54_a_missing_id_is_made_from_the_item_and_stands_in_the_results(pr
     item = {"prompt": "No id", "metadata": {}}
     project.write([item, {"prompt": "int id", "sample_id": 7}])
     project.run(max_errors="100%")
-    assert [line["sample_id"] for line in project.results()] == [toolmark_id(item), "7"]
+    assert [line["sample_id"] for line in project.results()] == [callmark_id(item), "7"]
 
 
-def toolmark_id(item) -> str:
-    from toolmark.core.identity import sample_id_of
+def callmark_id(item) -> str:
+    from callmark.core.identity import sample_id_of
 
     return sample_id_of(item)
 
@@ -376,6 +376,6 @@ def test_a_run_without_out_and_report_writes_nothing(project):
 
 
 def test_a_settings_file_of_the_current_folder_does_not_reach_a_library_call(project, monkeypatch):
-    (project.folder / "toolmark.yaml").write_text("repeat: 3\n", "utf-8")
+    (project.folder / "callmark.yaml").write_text("repeat: 3\n", "utf-8")
     monkeypatch.chdir(project.folder)
     assert project.run().report.counts.trials == 25

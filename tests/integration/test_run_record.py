@@ -1,11 +1,11 @@
-"""`toolmark run --record`: the one mode in which live tools are called while a model answers."""
+"""`callmark run --record`: the one mode in which live tools are called while a model answers."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from toolmark.cli import main
+from callmark.cli import main
 
 FUNCTIONS = ["--python", "tests.live_functions:add", "--python", "tests.live_functions:weather"]
 TRACE = [

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-import toolmark
-from toolmark.api import summarize_results
-from toolmark.errors import ToolmarkError
+import callmark
+from callmark.api import summarize_results
+from callmark.errors import CallmarkError
 
-SRC = Path(toolmark.__file__).parent.parent
+SRC = Path(callmark.__file__).parent.parent
 MAIL = "ann.smith@corp-mail.io"
 OTHER_MAIL = "joe.miller@other-mail.io"
 
@@ -74,7 +74,7 @@ class Place:
         self, *arguments: str, limits: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "toolmark", *arguments],
+            [sys.executable, "-m", "callmark", *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(SRC)},
             stdout=subprocess.PIPE,
@@ -270,7 +270,7 @@ def test_a1_lines_of_failed_trials_do_not_depend_on_where_the_answers_lie(tmp_pa
 
 
 def test_summarize_results_refuses_a_line_without_an_id() -> None:
-    with pytest.raises(ToolmarkError, match="sample_id"):
+    with pytest.raises(CallmarkError, match="sample_id"):
         summarize_results(iter([{}]))
 
 

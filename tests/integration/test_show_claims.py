@@ -1,15 +1,15 @@
-"""`toolmark show RUN --claims`: counts, and the sentences with what nothing supports."""
+"""`callmark show RUN --claims`: counts, and the sentences with what nothing supports."""
 
 import json
 
 import pytest
 
-from toolmark.cli import show
-from toolmark.core.claims import summed
-from toolmark.errors import UsageError
-from toolmark.running.rescore import score_file
-from toolmark.scorers.claims import claims_of
-from toolmark.store.lines import read_results
+from callmark.cli import show
+from callmark.core.claims import summed
+from callmark.errors import UsageError
+from callmark.running.rescore import score_file
+from callmark.scorers.claims import claims_of
+from callmark.store.lines import read_results
 
 ORDER = {"order": "W5166363", "items": [{"price": 47.84}, {"price": 52.03}], "status": "sent"}
 LATER = {"price": 99.5}

@@ -7,20 +7,20 @@ import msgspec
 import pytest
 from tests.integration.sharded import change_report, rewrite, run_shards
 
-import toolmark
-from toolmark.core.identity import shard_of
-from toolmark.core.results import Fingerprints
-from toolmark.errors import UsageError
-from toolmark.resources import demo_paths, shipped_model
-from toolmark.running.run import run
-from toolmark.shards.validate import (
+import callmark
+from callmark.core.identity import shard_of
+from callmark.core.results import Fingerprints
+from callmark.errors import UsageError
+from callmark.resources import demo_paths, shipped_model
+from callmark.running.run import run
+from callmark.shards.validate import (
     ENVIRONMENT,
     ShardingConfig,
     child_environment,
     run_flags,
     validate_sharding,
 )
-from toolmark.shards.validation import BASELINE, Validation, validate_files
+from callmark.shards.validation import BASELINE, Validation, validate_files
 
 FIELDS = (
     "ok", "num_shards", "dataset_sha256", "runner_fingerprint", "model_fingerprint",
@@ -298,7 +298,7 @@ def written(config: dict) -> dict:
 
 def test_a84_a85_a109_a111_the_validator_runs_and_keeps_what_was_asked_for(project):
     config = config_of(project, temp_dir=str(project.folder / "kept"), seed=7)
-    report = toolmark.validate_sharding(config)
+    report = callmark.validate_sharding(config)
     assert report == written(config)
     assert tuple(report) == (*FIELDS, "reasons")
     assert report["ok"] is True
@@ -399,7 +399,7 @@ def test_the_tolerance_is_what_was_asked_for(runs):
 
 
 def test_every_field_has_a_flag_of_the_command():
-    from toolmark.cli.validate_sharding import GROUPS
+    from callmark.cli.validate_sharding import GROUPS
 
     flags = {
         flag.removeprefix("--").replace("-", "_") for group in GROUPS.values() for flag in group

@@ -22,13 +22,13 @@ from tests.integration.verified import (
     write_lines,
 )
 
-import toolmark
-from toolmark.cli import main
-from toolmark.core.gate_rules import GATES
-from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, UsageError
-from toolmark.resources import demo_paths
-from toolmark.running.preview import dry_run
-from toolmark.running.run import run
+import callmark
+from callmark.cli import main
+from callmark.core.gate_rules import GATES
+from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, UsageError
+from callmark.resources import demo_paths
+from callmark.running.preview import dry_run
+from callmark.running.run import run
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a126_a127_one_text_gets_one_number_from_verify_and_from_run(tmp_path, s
     answers = write_lines(tmp_path / "a.jsonl", recorded(lines))
     common = {"fixtures": str(demo.fixtures)}
     ran = run({**common, "dataset": str(path), "model": str(answers), "out": str(tmp_path / "r")})
-    report = toolmark.verify_dataset(path, **common, out=str(tmp_path / "v"))
+    report = callmark.verify_dataset(path, **common, out=str(tmp_path / "v"))
     verified, replayed = read_lines(tmp_path / "v"), read_lines(tmp_path / "r")
     assert len(verified) == len(lines)
     assert [without_echo(one) for one in verified] == [without_echo(one) for one in replayed]
@@ -322,16 +322,16 @@ def test_the_lines_can_be_shown_and_scored_again(dataset, capsys):
 
 def test_the_library_gives_the_report_and_refuses_what_has_no_meaning(dataset):
     dataset.write(items())
-    assert "verify_dataset" in toolmark.__all__
-    report = toolmark.verify_dataset(
+    assert "verify_dataset" in callmark.__all__
+    report = callmark.verify_dataset(
         str(dataset.path), fixtures=str(dataset.fixtures), gates={"dataset_cells": {"bound": 99}}
     )
     assert report["verdict"] == "fail"
     assert json.loads(json.dumps(report)) == report
     with pytest.raises(UsageError, match="no option max_turns; there is: allowlist, fail_on"):
-        toolmark.verify_dataset(dataset.path, max_turns=1)
+        callmark.verify_dataset(dataset.path, max_turns=1)
     with pytest.raises(UsageError, match="unknown gate"):
-        toolmark.verify_dataset(dataset.path, gates={"datset_cells": {"bound": 1}})
+        callmark.verify_dataset(dataset.path, gates={"datset_cells": {"bound": 1}})
 
 
 def test_the_command_line(dataset, capsys, monkeypatch):
@@ -355,7 +355,7 @@ def test_the_settings_of_a_run_serve_a_verification_but_its_files_stay_untouched
     dataset, monkeypatch, capsys
 ):
     dataset.write(items())
-    (dataset.folder / "toolmark.yaml").write_text(
+    (dataset.folder / "callmark.yaml").write_text(
         "dataset: other.jsonl\nfixtures: fixtures\nout: results.jsonl\nreport: report.json\n"
         "gates: {dataset_controls: {bound: 0.5}}\n"
     )

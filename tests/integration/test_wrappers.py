@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.scripted import Scripted, plug
 
-from toolmark.cli import main
-from toolmark.core.protocols import Failure, Reply
-from toolmark.errors import BadInput, FingerprintMismatch, UsageError
-from toolmark.resources import data_path
-from toolmark.running.preview import dry_run, show_prompt
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
+from callmark.cli import main
+from callmark.core.protocols import Failure, Reply
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.resources import data_path
+from callmark.running.preview import dry_run, show_prompt
+from callmark.running.rescore import score_file
+from callmark.running.run import run
 
 J2 = '{"system": "{{ system }}", "user": "<<{{ user }}>>"}'
 TMPL = "[SYS] $system\n[USER] $user\n"

@@ -4,9 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from toolmark.config import load_config
-from toolmark.running.run import RunOutcome
-from toolmark.verifying.verify import verify
+from callmark.config import load_config
+from callmark.running.run import RunOutcome
+from callmark.verifying.verify import verify
 
 
 def write_lines(path: Path, lines) -> Path:

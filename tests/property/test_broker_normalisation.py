@@ -7,11 +7,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.broker.check import check_fixtures
-from toolmark.broker.fixtures import FIELDS
-from toolmark.core.protocols import Hit
-from toolmark.errors import BadInput
+from callmark.broker.broker import ToolBroker
+from callmark.broker.check import check_fixtures
+from callmark.broker.fixtures import FIELDS
+from callmark.core.protocols import Hit
+from callmark.errors import BadInput
 
 SPECS = [
     {
@@ -20,7 +20,7 @@ SPECS = [
             "type": "object",
             "properties": {"lang": {"default": "en"}, "n": {"default": 5}},
         },
-        "x-toolmark": {"ignore": ["trace_id"], "casefold": ["site"]},
+        "x-callmark": {"ignore": ["trace_id"], "casefold": ["site"]},
     }
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

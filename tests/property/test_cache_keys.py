@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.config import load_config
-from toolmark.core.protocols import Conversation, Reply
-from toolmark.core.results import Decoding, Fingerprints
-from toolmark.core.trace import TraceEntry
-from toolmark.running.cached import Keys, _lossless
+from callmark.config import load_config
+from callmark.core.protocols import Conversation, Reply
+from callmark.core.results import Decoding, Fingerprints
+from callmark.core.trace import TraceEntry
+from callmark.running.cached import Keys, _lossless
 
 VALUES = st.recursive(
     st.none()

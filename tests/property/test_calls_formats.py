@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.call_writers import JSON_WRITERS, TEXT_WRITERS, tools_for
 
-from toolmark.calls.attempts import ToolCall
-from toolmark.calls.ledger import KNOWN_MARKS, parse_tool_calls, read_turn
+from callmark.calls.attempts import ToolCall
+from callmark.calls.ledger import KNOWN_MARKS, parse_tool_calls, read_turn
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 CLOSINGS = (

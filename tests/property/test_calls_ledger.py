@@ -7,17 +7,17 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import toolmark
-from toolmark.calls.attempts import ToolCall
-from toolmark.calls.ledger import parse_tool_calls, read_turn
-from toolmark.calls.registry import Registry
-from toolmark.core.samples import expectation_of
-from toolmark.core.trace import Trace, entry_of
-from toolmark.scorers.calls import score_calls
+import callmark
+from callmark.calls.attempts import ToolCall
+from callmark.calls.ledger import parse_tool_calls, read_turn
+from callmark.calls.registry import Registry
+from callmark.core.samples import expectation_of
+from callmark.core.trace import Trace, entry_of
+from callmark.scorers.calls import score_calls
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 BUILTIN = Registry.from_specs(
-    json.loads((Path(toolmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
+    json.loads((Path(callmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
     where="builtin.json",
 )
 MARKS = (

@@ -7,16 +7,16 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import toolmark
-from toolmark.calls.codec import NameCodec
-from toolmark.calls.normalise import normalise
-from toolmark.calls.registry import Registry
-from toolmark.core.jsontext import canonical_json
-from toolmark.errors import UsageError
+import callmark
+from callmark.calls.codec import NameCodec
+from callmark.calls.normalise import normalise
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import canonical_json
+from callmark.errors import UsageError
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 BUILTIN = Registry.from_specs(
-    json.loads((Path(toolmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
+    json.loads((Path(callmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
     where="builtin.json",
 )
 LEAVES = (

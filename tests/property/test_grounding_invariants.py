@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.grounding.asking import call, item, score
 
-import toolmark
-from toolmark.grounding.values import find_values
+import callmark
+from callmark.grounding.values import find_values
 
 PIECES = [
     "42", "1,234.56", "1.234,56", "-3", "−3", "50%", "$19.99", "100MB", "5pm", "2nd", "17:30", "2024-01-05",
@@ -60,7 +60,7 @@ def encoded(text: str) -> bytes:
 @SOME
 @given(ANSWERS, EXTRACTORS)
 def test_spans_are_in_order_disjoint_and_cut_between_characters(text, extractor):
-    found = toolmark.extract_spans(text, extractor)
+    found = callmark.extract_spans(text, extractor)
     data = encoded(text)
     assert all(0 <= start < end <= len(data) for start, end in found)
     assert all(a[1] <= b[0] for a, b in pairwise(found))
@@ -134,7 +134,7 @@ def test_matches_lie_in_their_span_between_characters(answer, results):
 @SOME
 @given(ANSWERS, st.lists(JSON, max_size=2))
 def test_strict_grounding_is_never_more_than_lax(answer, results):
-    found = toolmark.ground(answer, results)
+    found = callmark.ground(answer, results)
     assert found["lax"] or not found["strict"]
     assert found["lax"] == any(match["cls"] != "derived" for match in found["matches"])
 
@@ -142,8 +142,8 @@ def test_strict_grounding_is_never_more_than_lax(answer, results):
 @SOME
 @given(ANSWERS, st.lists(JSON, max_size=2), JSON)
 def test_another_served_result_never_lowers_lax_grounding(answer, results, another):
-    before = toolmark.ground(answer, results)["lax"]
-    assert not before or toolmark.ground(answer, [*results, another])["lax"]
+    before = callmark.ground(answer, results)["lax"]
+    assert not before or callmark.ground(answer, [*results, another])["lax"]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_another_served_result_never_lowers_lax_grounding(answer, results, anoth
     ],
 )
 def test_an_identifier_in_another_result_does_not_hide_a_number(span, result, another):
-    assert toolmark.ground(span, [result])["lax"]
-    assert toolmark.ground(span, [result, another])["lax"]
-    assert toolmark.ground(span, [another, result])["lax"]
+    assert callmark.ground(span, [result])["lax"]
+    assert callmark.ground(span, [result, another])["lax"]
+    assert callmark.ground(span, [another, result])["lax"]
 
 
 @SOME
@@ -242,6 +242,6 @@ def test_what_is_quoted_from_a_result_is_never_unsupported(piece, key):
     """A value of the evidence, written exactly as the result writes it, is supported."""
     span = f"so {piece} here"
     assert (
-        toolmark.ground(span, [{key: piece}, {key: f"it says {piece} there"}])["unsupported_values"]
+        callmark.ground(span, [{key: piece}, {key: f"it says {piece} there"}])["unsupported_values"]
         == []
     )

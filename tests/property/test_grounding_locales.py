@@ -7,7 +7,7 @@ from babel.numbers import format_decimal
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import toolmark
+import callmark
 
 LOCALES = [
     "de",
@@ -44,7 +44,7 @@ def written(value, locale):
 
 def is_lax(text, value, locale):
     number = value if isinstance(value, int) else float(value)
-    return bool(toolmark.ground(f"x {text} y", [{"n": number}], locale=locale)["lax"])
+    return bool(callmark.ground(f"x {text} y", [{"n": number}], locale=locale)["lax"])
 
 
 @pytest.mark.parametrize("locale", LOCALES)

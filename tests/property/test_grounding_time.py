@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from tests.unit.grounding.asking import call, claims, score
 
-import toolmark
-from toolmark.grounding.values import find_values
+import callmark
+from callmark.grounding.values import find_values
 
 # The CPU of a shared machine is noisy: run by make test-slow, not by every commit.
 pytestmark = pytest.mark.slow
@@ -55,10 +55,10 @@ def readings_of(unit: str) -> list[Work]:
     """Everything that reads an answer or a result made of one piece over and over."""
     return [
         lambda size: lambda: [find_values(repeated(unit, size) + tail) for tail in ("", "#", "_")],
-        lambda size: lambda: toolmark.extract_spans("Integration: " + repeated(unit, size)),
-        lambda size: lambda: toolmark.extract_spans(repeated(unit, size), "claims"),
-        lambda size: lambda: toolmark.ground(repeated(unit, size), [RESULT]),
-        lambda size: lambda: toolmark.ground("it is 5", [{"content": repeated(unit, size)}]),
+        lambda size: lambda: callmark.extract_spans("Integration: " + repeated(unit, size)),
+        lambda size: lambda: callmark.extract_spans(repeated(unit, size), "claims"),
+        lambda size: lambda: callmark.ground(repeated(unit, size), [RESULT]),
+        lambda size: lambda: callmark.ground("it is 5", [{"content": repeated(unit, size)}]),
     ]
 
 
@@ -87,7 +87,7 @@ def test_scoring_takes_linear_time(unit):
 
 def test_equal_numbers_on_both_sides_take_linear_time():
     assert_linear(
-        lambda size: lambda: toolmark.ground("7 " * (size // 8), [{"d": [7] * (size // 8)}])
+        lambda size: lambda: callmark.ground("7 " * (size // 8), [{"d": [7] * (size // 8)}])
     )
 
 
@@ -101,7 +101,7 @@ def test_dates_on_both_sides_take_linear_time():
 
     def work(size):
         some, others = dates[: size // 12], dates[-(size // 12) :]
-        return lambda: toolmark.ground(" ".join(some), [{"d": others}])
+        return lambda: callmark.ground(" ".join(some), [{"d": others}])
 
     assert_linear(work)
 
@@ -110,7 +110,7 @@ def test_quotations_against_a_long_result_take_linear_time():
     def work(size):
         quotes = " ".join(f'"{WORDS[i % 200]} {WORDS[i * 7 % 200]}"' for i in range(size // 60))
         content = " ".join(WORDS[i * i % 200] for i in range(size // 4))
-        return lambda: toolmark.ground(quotes, [{"content": content}])
+        return lambda: callmark.ground(quotes, [{"content": content}])
 
     assert_linear(work)
 
@@ -119,7 +119,7 @@ def test_a_long_sentence_against_a_long_result_takes_linear_time():
     def work(size):
         span = " ".join(WORDS[i * i * 3 % 197] for i in range(size // 4))
         content = " ".join(WORDS[i * i * i % 193] for i in range(size // 4))
-        return lambda: toolmark.ground(span, [{"content": content}])
+        return lambda: callmark.ground(span, [{"content": content}])
 
     assert_linear(work)
 

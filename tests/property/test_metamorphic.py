@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import toolmark
-from toolmark.resources import demo_paths
+import callmark
+from callmark.resources import demo_paths
 
 SEEDS = (1, 2)
 PINNED = ("dataset_sha256", "fixtures_sha256", "tool_registry_sha256")
@@ -73,7 +73,7 @@ def measure(tmp_path):
             "model": folder / "answers.jsonl",
             "out": folder / "results.jsonl",
         }
-        report = toolmark.run({**{name: str(path) for name, path in places.items()}, **options})
+        report = callmark.run({**{name: str(path) for name, path in places.items()}, **options})
         results = {line["sample_id"]: line for line in read_lines(places["out"])}
         return Measured(results, report)
 
@@ -91,7 +91,7 @@ def run_demo(folder, **options) -> Measured:
     out = folder / "results.jsonl"
     places = {"dataset": paths.dataset, "fixtures": paths.fixtures, "model": paths.answers}
     files = {name: str(path) for name, path in {**places, "out": out}.items()}
-    report = toolmark.run({**files, **options})
+    report = callmark.run({**files, **options})
     return Measured({line["sample_id"]: line for line in read_lines(out)}, report)
 
 
@@ -139,7 +139,7 @@ def test_a46_shards_summarised_together_are_the_whole(measure, as_told, shards):
     parts = [measure(demo(), num_shards=shards, shard_index=index) for index in range(shards)]
     assert sum(len(part.results) for part in parts) == len(as_told.results)
     lines = [line for part in reversed(parts) for line in part.results.values()]
-    together = toolmark.summarize_results(lines, integration_span_cap=3, span_extractor="marker")
+    together = callmark.summarize_results(lines, integration_span_cap=3, span_extractor="marker")
     for name in together.keys() - {"header", "provenance", "shard", "timing", "warnings"}:
         assert together[name] == as_told.report[name], name
     assert {line["sample_id"]: line["scores"] for line in lines} == as_told.scores
@@ -198,7 +198,7 @@ def test_one_more_served_call_moves_no_grounding(as_told):
         for place in (0, len(line["tool_trace"])):
             trace = [*line["tool_trace"][:place], extra, *line["tool_trace"][place:]]
             item = {"prompt": line["prompt"], "metadata": line["metadata"]}
-            again = toolmark.score_item(item, line["model_output"], trace, turns=line["turns"])
+            again = callmark.score_item(item, line["model_output"], trace, turns=line["turns"])
             assert of_grounding(again) == of_grounding(line["scores"]), line["sample_id"]
 
 
@@ -305,7 +305,7 @@ def test_more_evidence_never_lowers_lax_grounding_and_less_never_raises_it(said_
     kept = data.draw(st.lists(st.booleans(), min_size=len(everything), max_size=len(everything)))
     fewer = [result for result, keep in zip(everything, kept, strict=True) if keep]
     lax = {
-        size: toolmark.ground(text, served, locale=locale)["lax"]
+        size: callmark.ground(text, served, locale=locale)["lax"]
         for size, served in (("fewer", fewer), ("all", everything))
     }
     assert lax["fewer"] <= lax["all"]
@@ -322,7 +322,7 @@ def test_without_one_of_its_results_no_span_is_grounded_better(as_told):
                 continue
             trace = [*line["tool_trace"]]
             trace[gone] = {**entry, "result": {}}
-            less = toolmark.score_item(item, line["model_output"], trace, turns=line["turns"])
+            less = callmark.score_item(item, line["model_output"], trace, turns=line["turns"])
             pairs = zip(less["spans"], line["scores"]["spans"], strict=True)
             assert all(one["lax"] <= other["lax"] for one, other in pairs), line["sample_id"]
             assert less["lax"]["f1"] <= line["scores"]["lax"]["f1"], line["sample_id"]

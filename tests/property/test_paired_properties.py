@@ -5,11 +5,11 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.core.compare_decide import decided, rulings
-from toolmark.core.fidelity_stats import validity_change
-from toolmark.core.paired import SAME, Pairs, holm, lower_bound, mcnemar, p_worse, sign_flip, tango
-from toolmark.core.stats import Z_ONE_SIDED, Z_TWO_SIDED
-from toolmark.probe.signals import Call, disagreement
+from callmark.core.compare_decide import decided, rulings
+from callmark.core.fidelity_stats import validity_change
+from callmark.core.paired import SAME, Pairs, holm, lower_bound, mcnemar, p_worse, sign_flip, tango
+from callmark.core.stats import Z_ONE_SIDED, Z_TWO_SIDED
+from callmark.probe.signals import Call, disagreement
 
 counts = st.integers(0, 300)
 flags = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)

@@ -5,10 +5,10 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.core.jsontext import canonical_json
-from toolmark.scorers.pii import KINDS, find_pii, severities
-from toolmark.scorers.privacy import check, check_privacy, labelled_texts
-from toolmark.scorers.redaction import redact, redact_json, redact_pii
+from callmark.core.jsontext import canonical_json
+from callmark.scorers.pii import KINDS, find_pii, severities
+from callmark.scorers.privacy import check, check_privacy, labelled_texts
+from callmark.scorers.redaction import redact, redact_json, redact_pii
 
 PIECES = [
     "jane@corp.com", "support@corp.com", "4111 1111 1111 1111", "4111111111111111",

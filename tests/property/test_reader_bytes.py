@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.datasets.reader import dataset_sha256, open_dataset
-from toolmark.errors import BadInput
-from toolmark.store.lines import read_results
-from toolmark.store.recorded import RecordedIndex, read_recorded
+from callmark.datasets.reader import dataset_sha256, open_dataset
+from callmark.errors import BadInput
+from callmark.store.lines import read_results
+from callmark.store.recorded import RecordedIndex, read_recorded
 
 GOOD = (
     b'{"__header__": {"seed": 1, "gates": {"x": {"bound": 1}}, "url_allowlist": ["a"]}}\n'

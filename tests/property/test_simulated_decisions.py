@@ -24,7 +24,7 @@ from prove.decisions import (
     row,
 )
 
-from toolmark.core.paired import Pairs
+from callmark.core.paired import Pairs
 
 FEW = 200
 SAME, LOWER, AT_MARGIN = TABLES

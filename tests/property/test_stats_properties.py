@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.core.stats import (
+from callmark.core.stats import (
     Observed,
     bounds_one_sided,
     deciding_n,

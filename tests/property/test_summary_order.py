@@ -11,8 +11,8 @@ from tests.builders import (
     served_call,
 )
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.summary import Scope, Summariser
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Scope, Summariser
 
 RULES = rules_with()
 kinds = st.sampled_from(["eligible", "eligible", "control", "negative_control", "clarify"])

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import make_result, missed_call, rules_with, served_call
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.results import Decoding
-from toolmark.core.summary import Summariser
-from toolmark.core.summary_state import SummaryState
+from callmark.core.report import ReportHeader
+from callmark.core.results import Decoding
+from callmark.core.summary import Summariser
+from callmark.core.summary_state import SummaryState
 
 KINDS = ("eligible", "eligible", "control", "negative_control", "clarify", "unclassified")
 SAMPLES = st.lists(

@@ -1,4 +1,4 @@
-"""The real material: found through TOOLMARK_REAL_DATA, never part of the repository."""
+"""The real material: found through CALLMARK_REAL_DATA, never part of the repository."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    folder = os.environ.get("TOOLMARK_REAL_DATA")
+    folder = os.environ.get("CALLMARK_REAL_DATA")
     if not folder:
-        pytest.skip("TOOLMARK_REAL_DATA is not set")
+        pytest.skip("CALLMARK_REAL_DATA is not set")
     return Path(folder)

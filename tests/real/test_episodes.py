@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.running.rescore import score_file
-from toolmark.store.lines import read_results
+from callmark.running.rescore import score_file
+from callmark.store.lines import read_results
 
 pytestmark = pytest.mark.real
 

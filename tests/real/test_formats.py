@@ -5,14 +5,14 @@ from collections import defaultdict
 
 import pytest
 
-from toolmark import parse_tool_calls
-from toolmark.calls.ledger import read_turn
-from toolmark.calls.registry import tool_names
-from toolmark.errors import UsageError
+from callmark import parse_tool_calls
+from callmark.calls.ledger import read_turn
+from callmark.calls.registry import tool_names
+from callmark.errors import UsageError
 
 pytestmark = pytest.mark.real
 
-# The file's names of the formats that toolmark promises to read.
+# The file's names of the formats that callmark promises to read.
 PROMISED = frozenset(
     "Hermes Qwen25 Qwen3Coder qwen3coder step3p5 ernie45_moe Llama32 llama3_json llama4_pythonic Pythonic pythonic"
     " olmo3 Lfm2 Mistral deepseek_v3 deepseekv31 Glm4Moe Glm47Moe glm4_moe glm47_moe KimiK2 KimiK2Func granite"

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.broker.suggest import suggest
-from toolmark.datasets.importing import Places, import_dataset
-from toolmark.running.offers import open_registry
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
-from toolmark.store.lines import read_results
+from callmark.broker.broker import ToolBroker
+from callmark.broker.suggest import suggest
+from callmark.datasets.importing import Places, import_dataset
+from callmark.running.offers import open_registry
+from callmark.running.rescore import score_file
+from callmark.running.run import run
+from callmark.store.lines import read_results
 
 pytestmark = pytest.mark.real
 

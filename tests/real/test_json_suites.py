@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.calls.ledger import read_turn
-from toolmark.calls.schema import SchemaError, compile_schema, schema_errors
-from toolmark.core.jsontext import NotJson, parse_json
+from callmark.calls.ledger import read_turn
+from callmark.calls.schema import SchemaError, compile_schema, schema_errors
+from callmark.core.jsontext import NotJson, parse_json
 
 pytestmark = pytest.mark.real
 
-REAL_DATA = os.environ.get("TOOLMARK_REAL_DATA")
+REAL_DATA = os.environ.get("CALLMARK_REAL_DATA")
 
 # Schemas that point to another document on http://localhost:1234. Nothing is ever fetched, so each
 # must be refused when it is compiled. (file, description of the group)
@@ -52,7 +52,7 @@ REMOTE_META_SCHEMA = {
 
 def members(archive, folder):
     if REAL_DATA is None:
-        pytest.skip("TOOLMARK_REAL_DATA is not set: the real suites are not here")
+        pytest.skip("CALLMARK_REAL_DATA is not set: the real suites are not here")
     with tarfile.open(Path(REAL_DATA) / "suites" / archive) as tar:
         for member in sorted(tar.getmembers(), key=lambda member: member.name):
             path = Path(member.name)

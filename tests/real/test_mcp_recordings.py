@@ -7,14 +7,14 @@ from collections import defaultdict
 import pytest
 from tests.agents import call_all
 
-from toolmark.core.trace import is_error_result
-from toolmark.recording.calls import PlannedCall
-from toolmark.recording.live import Answered, Lost
-from toolmark.recording.record import Keeping, record
-from toolmark.recording.wire import result_from_wire, spec_from_wire
-from toolmark.serving.server import fixture_server
-from toolmark.serving.sessions import Sessions
-from toolmark.serving.tools import open_served
+from callmark.core.trace import is_error_result
+from callmark.recording.calls import PlannedCall
+from callmark.recording.live import Answered, Lost
+from callmark.recording.record import Keeping, record
+from callmark.recording.wire import result_from_wire, spec_from_wire
+from callmark.serving.server import fixture_server
+from callmark.serving.sessions import Sessions
+from callmark.serving.tools import open_served
 
 pytestmark = pytest.mark.real
 SERVERS = ("time", "git", "filesystem", "memory", "everything", "sequential-thinking")

@@ -7,13 +7,13 @@ import json
 import pytest
 from tests.endpoints import Answer, Server
 
-from toolmark.calls.registry import Registry
-from toolmark.core.protocols import Conversation, Failure, Reply
-from toolmark.core.results import Decoding
-from toolmark.errors import UsageError
-from toolmark.runners.http_retry import RetryPolicy
-from toolmark.runners.openai_http import OpenAIRunner
-from toolmark.runners.options import RunnerOptions, Served
+from callmark.calls.registry import Registry
+from callmark.core.protocols import Conversation, Failure, Reply
+from callmark.core.results import Decoding
+from callmark.errors import UsageError
+from callmark.runners.http_retry import RetryPolicy
+from callmark.runners.openai_http import OpenAIRunner
+from callmark.runners.options import RunnerOptions, Served
 
 pytestmark = pytest.mark.real
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolmark import tool_use_fidelity
+from callmark import tool_use_fidelity
 
 pytestmark = pytest.mark.real
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.real.pairs import pairs
 
-import toolmark
+import callmark
 
 pytestmark = pytest.mark.real
 
@@ -19,13 +19,13 @@ def test_quoted_values_are_found_and_altered_ones_refused(real_data: Path, seed:
     total = altered = left_out = 0
     for pair in pairs(real_data / "episodes", seed):
         total += 1
-        if not toolmark.ground(pair.quoted, pair.results)["lax"]:
+        if not callmark.ground(pair.quoted, pair.results)["lax"]:
             lost.append(f"{pair.quoted!r} for {pair.leaf!r}")
         if pair.excluded:
             left_out += 1
             continue
         altered += 1
-        if toolmark.ground(pair.altered, pair.results)["lax"]:
+        if callmark.ground(pair.altered, pair.results)["lax"]:
             accepted.append(f"{pair.altered!r} for {pair.leaf!r} ({pair.how})")
     found, refused = 1 - len(lost) / total, 1 - len(accepted) / altered
     figures = f"{total} pairs, found {found:.4f}, refused {refused:.4f}, left out {left_out}"

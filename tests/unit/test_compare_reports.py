@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from toolmark.core.compare_records import (
+from callmark.core.compare_records import (
     Compared,
     Comparison,
     Flips,
@@ -14,9 +14,9 @@ from toolmark.core.compare_records import (
     PointCheck,
     SideFacts,
 )
-from toolmark.reports.compare_markdown import comparison_markdown
-from toolmark.reports.compare_terminal import comparison_blocks
-from toolmark.reports.layout import plain_text
+from callmark.reports.compare_markdown import comparison_markdown
+from callmark.reports.compare_terminal import comparison_blocks
+from callmark.reports.layout import plain_text
 
 HOSTILE = "\x1b[31m<script>`|**@me\n# x\u202e"
 ONE = Compared(

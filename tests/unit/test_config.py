@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from toolmark.config import RunConfig, load_config, with_header, write_template
-from toolmark.core.samples import Header
-from toolmark.errors import CannotWrite, UsageError
-from toolmark.resources import config_template, default_config
+from callmark.config import RunConfig, load_config, with_header, write_template
+from callmark.core.samples import Header
+from callmark.errors import CannotWrite, UsageError
+from callmark.resources import config_template, default_config
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,8 @@ def test_flags_win_over_the_file_and_the_file_over_the_defaults(yaml):
     assert config.config_file == str(path)
 
 
-def test_toolmark_yaml_in_the_folder_is_read_unless_another_is_named(yaml):
-    yaml("seed: 7\n", "toolmark.yaml")
+def test_callmark_yaml_in_the_folder_is_read_unless_another_is_named(yaml):
+    yaml("seed: 7\n", "callmark.yaml")
     other = yaml("repeat: 2\n", "other.yaml")
     assert load_config(None, {}).seed == 7
     assert load_config(other, {}).seed == 42
@@ -132,7 +132,7 @@ def test_unknown_gates_of_header_and_config_are_refused(yaml):
         ("seed: 1\nseed: 2\n", ":2: seed: stands on line 1 too"),
         ("gates:\n  call_f1_macro: {bound: 1, bound: 2}\n",
          ":2: gates.call_f1_macro.bound: stands on line 2 too"),
-        ("- seed\n", ":1: must hold `key: value` lines, see `toolmark init`"),
+        ("- seed\n", ":1: must hold `key: value` lines, see `callmark init`"),
         ("seed: [1\n", ":2: not YAML: expected ',' or ']', but got '<stream end>'"),
         ("seed: !!python/object:os.system {}\n",
          ":1: not YAML: could not determine a constructor for the tag"
@@ -223,15 +223,15 @@ def test_a_single_name_is_a_list_of_one(yaml):
     assert load_config(None, {"only": ["a", "b"]}).only == ("a", "b")
 
 
-# --- toolmark init
+# --- callmark init
 
 
 def test_the_template_is_a_config_that_loads_and_is_never_overwritten(folder):
-    path = folder / "new" / "toolmark.yaml"
+    path = folder / "new" / "callmark.yaml"
     write_template(path)
     config = load_config(path, {})
     assert config.dataset == "data/eval.jsonl"
-    with pytest.raises(UsageError, match=r"toolmark.yaml: exists already, and is left as it is"):
+    with pytest.raises(UsageError, match=r"callmark.yaml: exists already, and is left as it is"):
         write_template(path)
     with pytest.raises(CannotWrite, match="Not a directory"):
         write_template(path / "below")
@@ -240,7 +240,7 @@ def test_the_template_is_a_config_that_loads_and_is_never_overwritten(folder):
 def test_everything_that_the_template_teaches_is_true(yaml):
     """Without its comment signs it loads too, and says what the defaults are."""
     text = re.sub(r"(?m)^# (?=\w+:\s|gates:|  \w+: \{)", "", config_template())
-    text = text.replace("toolmark.yaml: the settings", "# toolmark.yaml: the settings")
+    text = text.replace("callmark.yaml: the settings", "# callmark.yaml: the settings")
     config = load_config(yaml(text), {})
     defaults = load_config(None, {})
     changed = {"gates", "sources", "places", "config_file"}
@@ -257,5 +257,5 @@ def test_everything_that_the_template_teaches_is_true(yaml):
 
 def test_environment_and_locale_change_nothing(monkeypatch):
     before = load_config(None, {})
-    monkeypatch.setattr(os, "environ", {"LANG": "tr_TR.UTF-8", "TOOLMARK_SEED": "3"})
+    monkeypatch.setattr(os, "environ", {"LANG": "tr_TR.UTF-8", "CALLMARK_SEED": "3"})
     assert load_config(None, {}) == before

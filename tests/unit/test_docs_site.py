@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 
-import toolmark
-from toolmark.cli import MODULES
-from toolmark.cli.completion import words_by_command
+import callmark
+from callmark.cli import MODULES
+from callmark.cli.completion import words_by_command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,7 +22,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 CODE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 BLOCK = re.compile(r"^```(?:console|sh|text|yaml)?(?: \S+)?\n(.*?)^```$", re.M | re.S)
-CALL = re.compile(r"(?:^|[ '(])toolmark ((?!import )[a-z-]+.*)")
+CALL = re.compile(r"(?:^|[ '(])callmark ((?!import )[a-z-]+.*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 # Options of other programs that the docs speak of.
 OTHERS = {"--collect-only", "--enable-auto-tool-choice", "--tool-call-parser"}
@@ -60,7 +60,7 @@ def test_a_page_has_one_title(page: Path):
 
 
 def calls_in(page: Path) -> list[str]:
-    """The command lines of `toolmark` in code spans and blocks, without the word itself."""
+    """The command lines of `callmark` in code spans and blocks, without the word itself."""
     text = page.read_text("utf-8")
     blocks = [block.replace("\\\n", " ") for block in BLOCK.findall(text)]
     lines = [line for block in blocks for line in block.splitlines()]
@@ -98,7 +98,7 @@ def test_every_command_is_explained_somewhere():
 def test_every_public_name_is_explained():
     text = (DOCS / "python.md").read_text("utf-8")
     rows = set(re.findall(r"`(\w+)\(", text))
-    assert rows == set(toolmark.__all__) - {"__version__"}
+    assert rows == set(callmark.__all__) - {"__version__"}
 
 
 @pytest.mark.slow

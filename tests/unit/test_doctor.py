@@ -1,14 +1,14 @@
-"""`toolmark doctor --runner`: what it finds out of any runner, what it says, and how it ends."""
+"""`callmark doctor --runner`: what it finds out of any runner, what it says, and how it ends."""
 
 import json
 
 import pytest
 from tests.scripted import Scripted, calling, plug
 
-from toolmark.cli import main
-from toolmark.core.protocols import Failure, Observed, Reply
-from toolmark.doctor.runner import CHECKS
-from toolmark.errors import FingerprintMismatch, Incomplete, UsageError
+from callmark.cli import main
+from callmark.core.protocols import Failure, Observed, Reply
+from callmark.doctor.runner import CHECKS
+from callmark.errors import FingerprintMismatch, Incomplete, UsageError
 
 FLAGS = ["--runner", "scripted", "--model", "the-model"]
 
@@ -289,10 +289,10 @@ def test_a_wrong_setting_is_exit_2_and_nothing_is_asked(
 
 def test_a_setting_of_a_file_is_named_by_its_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "toolmark.yaml").write_text("seed: 1\napi_key: literal\n", "utf-8")
+    (tmp_path / "callmark.yaml").write_text("seed: 1\napi_key: literal\n", "utf-8")
     plug(monkeypatch, tmp_path, Scripted(good))
     assert main(["doctor", *FLAGS]) == 2
-    assert "toolmark.yaml:2: api_key: " in capsys.readouterr().out
+    assert "callmark.yaml:2: api_key: " in capsys.readouterr().out
 
 
 def test_a_recording_can_be_examined_too(tmp_path, capsys):

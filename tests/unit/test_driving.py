@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from toolmark.core.protocols import Runner
-from toolmark.running.driving import Interrupts, drive_at_once, driver, side_by_side
+from callmark.core.protocols import Runner
+from callmark.running.driving import Interrupts, drive_at_once, driver, side_by_side
 
 
 class Waiting(Runner):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).parents[2] / "src" / "toolmark"
+SRC = Path(__file__).parents[2] / "src" / "callmark"
 
 PURE_STDLIB = {
     "__future__", "abc", "array", "bisect", "collections", "dataclasses", "datetime", "decimal",
@@ -22,7 +22,7 @@ PIPE = SCORERS | {"store", "broker", "runners", "play", "config", "resources"}
 RUN = PIPE | {"plugins", "datasets", "running", "_version"}
 WORK = RUN | {"verifying", "doctor", "comparing", "probe", "shards", "recording", "serving"}
 
-# layer -> (toolmark layers it may import, whether only pure third-party and stdlib modules)
+# layer -> (callmark layers it may import, whether only pure third-party and stdlib modules)
 ALLOWED: dict[str, tuple[set[str], bool]] = {
     "errors": (set(), True),
     "_version": (set(), True),
@@ -70,9 +70,9 @@ def imports_of(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             names.add(node.module or "")
-            if node.module == "toolmark":
-                names |= {f"toolmark.{alias.name}" for alias in node.names}
-    return names - {"toolmark"}
+            if node.module == "callmark":
+                names |= {f"callmark.{alias.name}" for alias in node.names}
+    return names - {"callmark"}
 
 
 MODULES = sorted(
@@ -86,7 +86,7 @@ def test_imports_follow_the_map(path: Path):
     allowed = layers | {layer_of(path)}
     for name in imports_of(path):
         head, _, rest = name.partition(".")
-        if head == "toolmark":
+        if head == "callmark":
             assert rest.split(".")[0] in allowed, f"{path}: imports {name}"
         elif pure:
             numpy_ok = head == "numpy" and path.name in ("stats.py", "paired.py")

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.calls.attempts import entry_for, native_call
-from toolmark.calls.registry import Registry
-from toolmark.core.jsontext import digest
-from toolmark.core.protocols import Failure, Reply
-from toolmark.core.samples import sample_of
-from toolmark.core.trace import Said, TraceEntry
-from toolmark.play import PlaySettings, TrialInput, join_turns, play
+from callmark.broker.broker import ToolBroker
+from callmark.calls.attempts import entry_for, native_call
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import digest
+from callmark.core.protocols import Failure, Reply
+from callmark.core.samples import sample_of
+from callmark.core.trace import Said, TraceEntry
+from callmark.play import PlaySettings, TrialInput, join_turns, play
 
 REGISTRY = Registry.from_specs(
     [

@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-import toolmark
-from toolmark.calls.formats import FORMATS
-from toolmark.errors import UsageError
-from toolmark.plugins import find_runner, runner_names, with_formats
-from toolmark.probe.signals import read_answer
-from toolmark.probe.spec import ToolUseCase
-from toolmark.runners.replay import open_replay
-from toolmark.running.formats import installed_formats
+import callmark
+from callmark.calls.formats import FORMATS
+from callmark.errors import UsageError
+from callmark.plugins import find_runner, runner_names, with_formats
+from callmark.probe.signals import read_answer
+from callmark.probe.spec import ToolUseCase
+from callmark.runners.replay import open_replay
+from callmark.running.formats import installed_formats
 
 
 def test_built_in_runners_are_found_by_name():
@@ -29,7 +29,7 @@ def test_runners_of_other_packages_are_found_by_their_entry_points(tmp_path, mon
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text(
-        "[toolmark.runners]\nmine = other_runner:make\nbroken = other_runner:absent\n"
+        "[callmark.runners]\nmine = other_runner:make\nbroken = other_runner:absent\n"
     )
     (tmp_path / "other_runner.py").write_text("def make(options): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -40,8 +40,8 @@ def test_runners_of_other_packages_are_found_by_their_entry_points(tmp_path, mon
 
 
 SHOUT = """
-from toolmark.calls.attempts import ToolCall
-from toolmark.calls.formats import Block, Format
+from callmark.calls.attempts import ToolCall
+from callmark.calls.formats import Block, Format
 
 def read(reading, start, mark_end):
     end = reading.text.find("!", mark_end)
@@ -67,7 +67,7 @@ def offered_formats(tmp_path, monkeypatch):
         package.mkdir()
         (package / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 1.0\n")
         lines = [f"{name} = loud_formats:{value}\n" for name, value in points.items()]
-        (package / "entry_points.txt").write_text("[toolmark.formats]\n" + "".join(lines))
+        (package / "entry_points.txt").write_text("[callmark.formats]\n" + "".join(lines))
         (tmp_path / "loud_formats.py").write_text(SHOUT)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "loud_formats", raising=False)
@@ -83,10 +83,10 @@ def test_formats_of_other_packages_are_further_rows(offered_formats, attribute, 
     table = with_formats(FORMATS)
     assert table[: len(FORMATS)] == FORMATS
     assert [row.name for row in table[len(FORMATS) :]] == ["shout"] * rows
-    (call,) = toolmark.parse_tool_calls("Now CALL f! and so on")
+    (call,) = callmark.parse_tool_calls("Now CALL f! and so on")
     assert (call["name"], call["format"], call["status"]) == ("f", "shout", "ok")
-    assert toolmark.parse_tool_calls("Now CALL f!", format="hermes") == []
-    (call,) = toolmark.parse_tool_calls("Now CALL f!", format="shout")
+    assert callmark.parse_tool_calls("Now CALL f!", format="hermes") == []
+    (call,) = callmark.parse_tool_calls("Now CALL f!", format="shout")
     assert call["raw"] == "CALL f!"
 
 

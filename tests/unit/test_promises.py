@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-import toolmark
-from toolmark.resources import demo_paths
+import callmark
+from callmark.resources import demo_paths
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def demo(tmp_path_factory):
         "temperature": 0.25,
         "min_eligible_for_gates": 12,
     }
-    report = toolmark.run(config)
+    report = callmark.run(config)
     lines = [
         json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()
     ]
@@ -53,7 +53,7 @@ def test_a35_a62_the_model_is_fingerprinted_by_its_bytes(demo, tmp_path):
     other.write_bytes(recorded.replace(b"the", b"The", 1))
     changed = {**config, "model": str(other), "out": None, "report": None}
     assert (
-        toolmark.run(changed)["header"]["model_fingerprint"]
+        callmark.run(changed)["header"]["model_fingerprint"]
         != report["header"]["model_fingerprint"]
     )
 
@@ -74,7 +74,7 @@ def test_a65_a66_what_the_gates_were_judged_with_stands_in_the_header(demo):
 def test_a79_a81_a_shard_is_the_first_eight_bytes_little_endian(sample_id):
     head = hashlib.sha256(sample_id.encode()).digest()[:8]
     assert (
-        toolmark.shard_of(sample_id, 7) == sum(byte << 8 * at for at, byte in enumerate(head)) % 7
+        callmark.shard_of(sample_id, 7) == sum(byte << 8 * at for at, byte in enumerate(head)) % 7
     )
 
 
@@ -82,18 +82,18 @@ def test_a23_a25_the_old_modules_lead_to_the_new_ones():
     from eval.scoring import metrics, scorer
     from eval.tool_broker import broker
 
-    assert broker.ToolBroker is toolmark.ToolBroker
-    assert scorer.score_item is toolmark.score_item
+    assert broker.ToolBroker is callmark.ToolBroker
+    assert scorer.score_item is callmark.score_item
     assert callable(metrics.measures)
 
 
 def test_the_public_names_are_these():
-    assert sorted(set(toolmark.__all__) - {"__version__"}) == [
+    assert sorted(set(callmark.__all__) - {"__version__"}) == [
         "ToolBroker", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
         "merge", "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
         "score_item", "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
         "validate_sharding", "verify_dataset",
     ]  # fmt: skip
     assert all(
-        callable(getattr(toolmark, name)) for name in toolmark.__all__ if name != "__version__"
+        callable(getattr(callmark, name)) for name in callmark.__all__ if name != "__version__"
     )

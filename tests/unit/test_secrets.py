@@ -6,12 +6,12 @@ import re
 import pytest
 from tests.scripted import Scripted, calling, plug
 
-from toolmark.cli import main
-from toolmark.config import load_config
-from toolmark.core.protocols import Failure, Reply
-from toolmark.errors import UsageError
-from toolmark.running.preview import dry_run
-from toolmark.running.run import run
+from callmark.cli import main
+from callmark.config import load_config
+from callmark.core.protocols import Failure, Reply
+from callmark.errors import UsageError
+from callmark.running.preview import dry_run
+from callmark.running.run import run
 
 SECRETS = {
     "MY_KEY": "sk-0123-marker-a",
@@ -51,7 +51,7 @@ def folder(tmp_path, monkeypatch):
     items = [{"prompt": "How many?", "metadata": {"sample_id": f"s{n}"}} for n in range(3)]
     text = "".join(json.dumps(one) + "\n" for one in [{"__header__": True}, *items])
     (tmp_path / "dataset.jsonl").write_text(text, "utf-8")
-    (tmp_path / "toolmark.yaml").write_text(SETTINGS, "utf-8")
+    (tmp_path / "callmark.yaml").write_text(SETTINGS, "utf-8")
     return tmp_path
 
 
@@ -74,7 +74,7 @@ def test_a_runner_gets_the_values_of_the_environment_at_every_depth(runner):
 def test_the_usual_variables_stand_in_where_nothing_is_set(runner, folder, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-usual")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://usual/v1")
-    (folder / "toolmark.yaml").write_text("in: dataset.jsonl\n", "utf-8")
+    (folder / "callmark.yaml").write_text("in: dataset.jsonl\n", "utf-8")
     run(load_config(None, {"runner": "scripted", "model": "the-model"}))
     assert runner.options.served.api_key == "sk-usual"
     assert runner.options.served.base_url == "http://usual/v1"
@@ -108,35 +108,35 @@ def test_no_secret_is_in_a_fingerprint(runner, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("api_key: sk-marker-a", "toolmark.yaml:2: api_key: a key must not stand in a file"),
-        ("api_key: Bearer ${MY_KEY} marker-a", "toolmark.yaml:2: api_key: a key must not"),
-        ("headers: {Authorization: marker-a}", "toolmark.yaml:2: headers.Authorization: a secret"),
-        ("headers:\n  x-api-key: marker-a", "toolmark.yaml:3: headers.x-api-key: a secret"),
+        ("api_key: sk-marker-a", "callmark.yaml:2: api_key: a key must not stand in a file"),
+        ("api_key: Bearer ${MY_KEY} marker-a", "callmark.yaml:2: api_key: a key must not"),
+        ("headers: {Authorization: marker-a}", "callmark.yaml:2: headers.Authorization: a secret"),
+        ("headers:\n  x-api-key: marker-a", "callmark.yaml:3: headers.x-api-key: a secret"),
         ("headers: {Cookie: marker-a}", "headers.Cookie: a secret must not stand in a file"),
         ("headers: {X-My-Secret: marker-a}", "headers.X-My-Secret: a secret must not"),
-        ("base_url: http://me:marker-a@host/v1", "toolmark.yaml:2: base_url: a password must not"),
+        ("base_url: http://me:marker-a@host/v1", "callmark.yaml:2: base_url: a password must not"),
         (
             "api_key: ${NOT_SET}",
-            "toolmark.yaml:2: api_key: the environment variable NOT_SET is not set",
+            "callmark.yaml:2: api_key: the environment variable NOT_SET is not set",
         ),
         (
             "headers:\n  X-Team: ${NOT_SET}",
-            "toolmark.yaml:3: headers.X-Team: the environment variable",
+            "callmark.yaml:3: headers.X-Team: the environment variable",
         ),
         (
             "extra_body:\n  a:\n    b: [{c: '${NOT_SET}'}]",
-            "toolmark.yaml:4: extra_body.a.b.c: the environment variable NOT_SET is not set",
+            "callmark.yaml:4: extra_body.a.b.c: the environment variable NOT_SET is not set",
         ),
-        ("api_key: [marker-a]", "toolmark.yaml:2: api_key: must be a string"),
-        ("headers: marker-a", "toolmark.yaml:2: headers: must be an object"),
-        ("headers: {Cookie: [marker-a]}", "toolmark.yaml:2: headers"),
-        ("extra_body: marker-a", "toolmark.yaml:2: extra_body: must be an object"),
+        ("api_key: [marker-a]", "callmark.yaml:2: api_key: must be a string"),
+        ("headers: marker-a", "callmark.yaml:2: headers: must be an object"),
+        ("headers: {Cookie: [marker-a]}", "callmark.yaml:2: headers"),
+        ("extra_body: marker-a", "callmark.yaml:2: extra_body: must be an object"),
     ],
 )
 def test_a_secret_in_a_file_and_an_unset_variable_are_refused_by_name(
     runner, folder, line, message, capsys
 ):
-    (folder / "toolmark.yaml").write_text(f"in: dataset.jsonl\n{line}\n", "utf-8")
+    (folder / "callmark.yaml").write_text(f"in: dataset.jsonl\n{line}\n", "utf-8")
     assert main(["run", "--runner", "scripted", "--model", "the-model"]) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -146,7 +146,7 @@ def test_a_secret_in_a_file_and_an_unset_variable_are_refused_by_name(
 
 
 def test_what_is_no_secret_may_stand_in_a_file(runner, folder):
-    (folder / "toolmark.yaml").write_text(
+    (folder / "callmark.yaml").write_text(
         "in: dataset.jsonl\nrunner: scripted\nmodel: the-model\nheaders: {X-Team: a, User-Agent: b}\n"
         "base_url: http://host:8000/v1\nextra_body: {top_k: 3, chat_template_kwargs: {think: false}}\n",
         "utf-8",

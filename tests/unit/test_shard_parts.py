@@ -5,15 +5,15 @@ import json
 import msgspec
 import pytest
 
-from toolmark.core.identity import shard_of
-from toolmark.core.protocols import Observed
-from toolmark.errors import BadInput, FingerprintMismatch
-from toolmark.shards.messages import Failed
-from toolmark.shards.places import Places, places_of
-from toolmark.shards.run import put_together
-from toolmark.shards.shipping import _bundle, _unpacked
-from toolmark.store.key_index import KeyIndex
-from toolmark.store.recorded import RecordedIndex
+from callmark.core.identity import shard_of
+from callmark.core.protocols import Observed
+from callmark.errors import BadInput, FingerprintMismatch
+from callmark.shards.messages import Failed
+from callmark.shards.places import Places, places_of
+from callmark.shards.run import put_together
+from callmark.shards.shipping import _bundle, _unpacked
+from callmark.store.key_index import KeyIndex
+from callmark.store.recorded import RecordedIndex
 
 
 def test_a79_places_follow_the_hash_of_the_id_and_lose_nobody():

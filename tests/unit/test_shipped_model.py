@@ -21,12 +21,12 @@ from training.rendering import training_view
 from training.words import Words, split_of
 from training.world import World
 
-from toolmark import run, verify_dataset
-from toolmark.api import builtin_registry
-from toolmark.core.gate_rules import GATES
-from toolmark.datasets.reader import open_dataset
+from callmark import run, verify_dataset
+from callmark.api import builtin_registry
+from callmark.core.gate_rules import GATES
+from callmark.datasets.reader import open_dataset
 
-TINY = Path(__file__).parents[2] / "src" / "toolmark" / "data" / "tiny"
+TINY = Path(__file__).parents[2] / "src" / "callmark" / "data" / "tiny"
 MODEL = TINY / "model"
 ADAPTER_FOLDERS = sorted((TINY / "adapters").iterdir())
 FILES = sorted(path for path in TINY.rglob("*") if path.is_file())

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import msgspec
 from tests.builders import make_result
 
-from toolmark.core.numbering import Numbering
-from toolmark.core.summary import Summariser
-from toolmark.store.key_index import KeyIndex
+from callmark.core.numbering import Numbering
+from callmark.core.summary import Summariser
+from callmark.store.key_index import KeyIndex
 
 MANY = 20_000
 RESULT = make_result(0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
+from callmark.broker.broker import ToolBroker
 
 ROPE = {
     "name": "web.search",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.calls.registry import Registry
-from toolmark.core.protocols import Hit, Miss
-from toolmark.core.trace import is_miss_result
+from callmark.broker.broker import ToolBroker
+from callmark.calls.registry import Registry
+from callmark.core.protocols import Hit, Miss
+from callmark.core.trace import is_miss_result
 
 SPECS = [
     {
@@ -18,7 +18,7 @@ SPECS = [
             "type": "object",
             "properties": {"q": {"type": "string"}, "lang": {"type": "string", "default": "en"}},
         },
-        "x-toolmark": {"ignore": ["trace_id"], "casefold": ["site"], "aliases": ["lookup"]},
+        "x-callmark": {"ignore": ["trace_id"], "casefold": ["site"], "aliases": ["lookup"]},
     },
     {"name": "read_file", "parameters": {"type": "object"}},
 ]
@@ -206,7 +206,7 @@ def test_a142_no_name_or_argument_of_a_model_reaches_the_disk(broker_of, rope, m
 
 
 def test_a_caller_cannot_change_what_the_next_one_gets(broker_of, rope):
-    specs = [{"name": "t", "x-toolmark": {"default": {"opts": {"deep": [1]}}}}]
+    specs = [{"name": "t", "x-callmark": {"default": {"opts": {"deep": [1]}}}}]
     broker = broker_of(rope, entry("t", {"x": 1}), registry=specs)
     broker.call("web.search", {"q": "rope precision"})["hits"].clear()
     assert broker.call("web.search", {"q": "rope precision"}) == rope["result"]

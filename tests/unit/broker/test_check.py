@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.broker.check import ExpectedUse, check_fixtures
-from toolmark.broker.variants import VARIANTS
-from toolmark.errors import BadInput
+from callmark.broker.broker import ToolBroker
+from callmark.broker.check import ExpectedUse, check_fixtures
+from callmark.broker.variants import VARIANTS
+from callmark.errors import BadInput
 
-SHIPPED = Path(__file__).parents[3] / "src" / "toolmark" / "data" / "fixtures"
+SHIPPED = Path(__file__).parents[3] / "src" / "callmark" / "data" / "fixtures"
 SPECS = [
     {
         "name": "web.search",
@@ -19,7 +19,7 @@ SPECS = [
             "type": "object",
             "properties": {"q": {"type": "string"}, "lang": {"type": "string", "default": "en"}},
         },
-        "x-toolmark": {"ignore": ["trace_id"]},
+        "x-callmark": {"ignore": ["trace_id"]},
     },
     {"name": "read_file", "parameters": {"type": "object"}},
 ]
@@ -189,8 +189,8 @@ def test_a24_a128_the_shipped_fixtures_load_and_pass():
 
 def test_a129_checking_needs_no_model():
     program = (
-        "import sys; from toolmark.broker.broker import ToolBroker; "
-        "from toolmark.broker.check import check_fixtures; "
+        "import sys; from callmark.broker.broker import ToolBroker; "
+        "from callmark.broker.check import check_fixtures; "
         f"assert check_fixtures(ToolBroker({str(SHIPPED)!r})).ok; "
         "print(sorted({'torch', 'transformers', 'aiohttp', 'numpy'} & sys.modules.keys()))"
     )

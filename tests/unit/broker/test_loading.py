@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.errors import BadInput
+from callmark.broker.broker import ToolBroker
+from callmark.errors import BadInput
 
 GOOD = {"name": "t", "key": {"q": "x"}, "result": 1}
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from toolmark.broker.nearest import MAX_COMPARED, SHOWN, explain_miss
+from callmark.broker.nearest import MAX_COMPARED, SHOWN, explain_miss
 
 
 def entry(key, name="web.search", result=1, **more):
@@ -17,7 +17,7 @@ def test_a136_the_message_shows_where_what_and_what_next(broker_of, rope):
     assert text.replace(broker.folder, "fixtures") == (
         'fixtures/web.search.jsonl: no entry for {"q":"rope precison","top_k":3}\n'
         '  nearest: {"q":"rope precision","top_k":3}   (line 1, differs in q)\n'
-        "  add one: toolmark fixtures suggest results.jsonl"
+        "  add one: callmark fixtures suggest results.jsonl"
     )
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolmark.broker.regex_limits import MAX_TEXT
-from toolmark.core.protocols import Hit, Miss
-from toolmark.errors import BadInput
+from callmark.broker.regex_limits import MAX_TEXT
+from callmark.core.protocols import Hit, Miss
+from callmark.errors import BadInput
 
 
 def entry(match, key=None, result="pattern", name="t", **more):
@@ -79,7 +79,7 @@ def test_rules_on_queries_are_normalised_like_the_queries(broker_of, rule):
 
 
 def test_rules_follow_casefold_of_the_registry(broker_of):
-    specs = [{"name": "t", "x-toolmark": {"casefold": ["site"]}}]
+    specs = [{"name": "t", "x-callmark": {"casefold": ["site"]}}]
     broker = broker_of(entry({"site": {"regex": r"[A-Z]+\.ORG"}}), registry=specs)
     assert fits(broker, {"site": "Example.org"})
 
@@ -147,11 +147,11 @@ def test_two_targets_of_one_tolerance_are_two_patterns(broker_of):
         ({"a": {"number_tolerance": True}}, "match.a.number_tolerance: must be a number"),
         ({"a": {"number_tolerance": 1}}, "match.a.number_tolerance: needs a number"),
         ({"b": {"regex": "x"}}, 'match.b: does not fit the entry\'s own key, "given"'),
-        ({"gone": {"regex": "x"}}, "match.gone: the registry's x-toolmark.ignore drops"),
+        ({"gone": {"regex": "x"}}, "match.gone: the registry's x-callmark.ignore drops"),
     ],
 )
 def test_bad_rules_are_found_at_load(broker_of, match, problem):
-    specs = [{"name": "t", "x-toolmark": {"ignore": ["gone"]}}]
+    specs = [{"name": "t", "x-callmark": {"ignore": ["gone"]}}]
     with pytest.raises(BadInput) as caught:
         broker_of(entry(match, {"b": "given"}), registry=specs)
     assert f"all.jsonl:1: {problem}" in str(caught.value)

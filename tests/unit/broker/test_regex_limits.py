@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from toolmark.broker.regex_limits import MAX_TEXT, MIN_TEXT, text_limit
-from toolmark.errors import BadInput
+from callmark.broker.regex_limits import MAX_TEXT, MIN_TEXT, text_limit
+from callmark.errors import BadInput
 
 NESTED = "repeats without end what itself can fit in several ways"
 TOO_MANY = "can fit in too many ways"

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from toolmark.core.protocols import Hit, Miss
-from toolmark.errors import BadInput
+from callmark.core.protocols import Hit, Miss
+from callmark.errors import BadInput
 
 
 def entry(result, *, name="t", key=None, **more):

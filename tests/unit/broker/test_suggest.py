@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from toolmark.broker.suggest import suggest
-from toolmark.core.trace import TraceEntry
-from toolmark.errors import BadInput
+from callmark.broker.suggest import suggest
+from callmark.core.trace import TraceEntry
+from callmark.errors import BadInput
 
 
 def attempt(name, arguments, status="miss", **more):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolmark.calls.attempts import MalformedCall, ToolCall, entry_for, native_call
-from toolmark.core.trace import RepairedCall
+from callmark.calls.attempts import MalformedCall, ToolCall, entry_for, native_call
+from callmark.core.trace import RepairedCall
 
 
 @pytest.mark.parametrize("given", [None, "", "  ", "{}", {}, "null"])

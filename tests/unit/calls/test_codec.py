@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from toolmark.calls.codec import NameCodec
-from toolmark.errors import UsageError
+from callmark.calls.codec import NameCodec
+from callmark.errors import UsageError
 
 
 def test_allowed_names_stay_and_others_read_naturally():

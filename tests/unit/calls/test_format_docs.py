@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.calls.formats import FORMATS
-from toolmark.calls.ledger import parse_tool_calls
+from callmark.calls.formats import FORMATS
+from callmark.calls.ledger import parse_tool_calls
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "call-formats.md"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \| (?:`{4} (.+) `{4}|`([^`]+)`) \|$", re.M)

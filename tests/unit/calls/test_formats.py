@@ -3,11 +3,11 @@
 import pytest
 from tests.call_writers import WRITERS, tools_for
 
-from toolmark.calls.attempts import ToolCall
-from toolmark.calls.formats import FORMATS
-from toolmark.calls.ledger import KNOWN_MARKS, parse_tool_calls, read_turn
-from toolmark.calls.registry import Registry
-from toolmark.errors import UsageError
+from callmark.calls.attempts import ToolCall
+from callmark.calls.formats import FORMATS
+from callmark.calls.ledger import KNOWN_MARKS, parse_tool_calls, read_turn
+from callmark.calls.registry import Registry
+from callmark.errors import UsageError
 
 SCENES = {
     "one": [("get_weather", {"city": "Paris"})],

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolmark.calls.attempts import ToolCall
-from toolmark.calls.ledger import read_turn
+from callmark.calls.attempts import ToolCall
+from callmark.calls.ledger import read_turn
 
 CALL = '<|message|>{"a": 1}'
 

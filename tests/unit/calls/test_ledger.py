@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from toolmark.calls.attempts import MalformedCall, ToolCall
-from toolmark.calls.formats import FORMATS, Block, Format
-from toolmark.calls.ledger import parse_tool_calls, read_turn
-from toolmark.errors import UsageError
+from callmark.calls.attempts import MalformedCall, ToolCall
+from callmark.calls.formats import FORMATS, Block, Format
+from callmark.calls.ledger import parse_tool_calls, read_turn
+from callmark.errors import UsageError
 
 CALL = '{"name": "f", "arguments": {"a": {"b": [1, {"c": 2}]}}}'
 ARGUMENTS = {"a": {"b": [1, {"c": 2}]}}

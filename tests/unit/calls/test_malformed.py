@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolmark.calls.attempts import MalformedCall, ToolCall
-from toolmark.calls.ledger import parse_tool_calls, read_turn
+from callmark.calls.attempts import MalformedCall, ToolCall
+from callmark.calls.ledger import parse_tool_calls, read_turn
 
 WEATHER = {
     "name": "f",

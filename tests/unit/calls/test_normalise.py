@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-import toolmark
-from toolmark.calls.folding import fold_query
-from toolmark.calls.normalise import normalise
-from toolmark.calls.registry import Registry
+import callmark
+from callmark.calls.folding import fold_query
+from callmark.calls.normalise import normalise
+from callmark.calls.registry import Registry
 
 BUILTIN = Registry.from_specs(
-    json.loads((Path(toolmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
+    json.loads((Path(callmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
     where="builtin.json",
 )
 
@@ -135,7 +135,7 @@ def test_defaults_of_the_schema_fill_what_is_missing():
     assert key_of("f", {"lang": "de", "n": None}, registry) == {"lang": "de", "n": 2, "q": "any"}
 
 
-def test_x_toolmark_wins():
+def test_x_callmark_wins():
     registry = Registry.from_specs(
         [
             {
@@ -147,7 +147,7 @@ def test_x_toolmark_wins():
                         "u": {"default": 1},
                     }
                 },
-                "x-toolmark": {
+                "x-callmark": {
                     "ignore": ["request_id", "u"],
                     "casefold": ["site"],
                     "default": {"top_k": 10, "lang": None, "site": "DOCS"},

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from toolmark.calls.ledger import parse_tool_calls
-from toolmark.calls.python_text import NotPython, calls_at, literal
+from callmark.calls.ledger import parse_tool_calls
+from callmark.calls.python_text import NotPython, calls_at, literal
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import toolmark
-from toolmark.calls.registry import Registry, registry_sha256, tool_names, validate_arguments
-from toolmark.errors import BadInput, UsageError
+import callmark
+from callmark.calls.registry import Registry, registry_sha256, tool_names, validate_arguments
+from callmark.errors import BadInput, UsageError
 
-DATA = Path(toolmark.__file__).parent / "data"
+DATA = Path(callmark.__file__).parent / "data"
 BUILTIN = json.loads((DATA / "tools" / "builtin.json").read_text("utf-8"))
 
 SEARCH = {
@@ -27,7 +27,7 @@ SEARCH = {
         "additionalProperties": False,
     },
 }
-CODE = {"name": "code_exec", "parameters": {}, "x-toolmark": {"aliases": ["code.execute"]}}
+CODE = {"name": "code_exec", "parameters": {}, "x-callmark": {"aliases": ["code.execute"]}}
 
 
 def nested_schema(depth):
@@ -152,9 +152,9 @@ def test_errors_come_in_one_order():
         ([{"name": "f", "parameters": {"type": "dict"}}], "tool 1: f: parameters: /type: "),
         ([{"name": "f", "inputSchema": {}}], "has inputSchema but no parameters"),
         ([{"name": "f", "description": 3}], "f: description: expected text"),
-        ([{"name": "f", "x-toolmark": {"ignored": []}}], "f: x-toolmark: "),
-        ([{"name": "f", "x-toolmark": {"ignore": "a"}}], "f: x-toolmark: "),
-        ([{"function": {"name": "f"}, "x-toolmark": {}}], "belongs inside `function`"),
+        ([{"name": "f", "x-callmark": {"ignored": []}}], "f: x-callmark: "),
+        ([{"name": "f", "x-callmark": {"ignore": "a"}}], "f: x-callmark: "),
+        ([{"function": {"name": "f"}, "x-callmark": {}}], "belongs inside `function`"),
         ([CODE, {"name": "code.execute"}], "the alias 'code.execute' already belongs"),
         ("web.search", "tools.json: expected a list of function specs"),
         ([{"name": "f", "parameters": {"const": float("nan")}}], "tools.json: tool 1: f: "),
@@ -173,7 +173,7 @@ def test_a_tool_may_be_called_function():
     wrapped = {"type": "function", "function": {"name": "f"}}
     assert Registry.from_specs(wrapped, where="x").names == ("f",)
     assert Registry.from_specs({"function": {"name": "function"}}, where="x").names == ("function",)
-    assert "belongs inside `function`" in problems_of({**wrapped, "x-toolmark": {}})[0]
+    assert "belongs inside `function`" in problems_of({**wrapped, "x-callmark": {}})[0]
 
 
 def test_all_bad_specs_are_named_at_once():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolmark.calls.ledger import parse_tool_calls, read_turn
-from toolmark.calls.registry import Registry
-from toolmark.calls.typed_text import typed_value
+from callmark.calls.ledger import parse_tool_calls, read_turn
+from callmark.calls.registry import Registry
+from callmark.calls.typed_text import typed_value
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from importlib import import_module
 
 import pytest
 
-from toolmark.cli import CONTENTS, MODULES, main, overview
-from toolmark.cli.cluster import shard_of_this_process
-from toolmark.cli.completion import words_by_command
-from toolmark.errors import UsageError
+from callmark.cli import CONTENTS, MODULES, main, overview
+from callmark.cli.cluster import shard_of_this_process
+from callmark.cli.completion import words_by_command
+from callmark.errors import UsageError
 
 COMMANDS = sorted(MODULES)
 
@@ -16,8 +16,8 @@ COMMANDS = sorted(MODULES)
 def test_every_command_of_the_contents_exists_and_teaches(name, capsys):
     assert main([*name.split(), "--help"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"usage: toolmark {name} ")
-    assert f"examples:\n  {'eval' if name == 'completion' else f'toolmark {name}'}" in shown
+    assert shown.startswith(f"usage: callmark {name} ")
+    assert f"examples:\n  {'eval' if name == 'completion' else f'callmark {name}'}" in shown
     assert import_module(MODULES[name]).build_parser().description
 
 
@@ -35,13 +35,13 @@ def test_the_overview_names_every_command_and_exit_code(capsys):
 
 def test_version(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("toolmark 0.")
+    assert capsys.readouterr().out.startswith("callmark 0.")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rnu"], "Did you mean `toolmark run`?"),
+        (["rnu"], "Did you mean `callmark run`?"),
         (["fixtures"], "needs one of: fixtures record, fixtures serve, fixtures check"),
         (["fixtures", "chekc"], "needs one of"),
         (["run", "--no-such-flag"], "unrecognized arguments: --no-such-flag"),
@@ -56,7 +56,7 @@ def test_version(capsys):
 def test_wrong_usage_is_one_sentence_and_exit_2(words, message, capsys):
     assert main(words) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith("toolmark: error: ")
+    assert captured.err.startswith("callmark: error: ")
     assert message in captured.err
     assert captured.out == ""
 

@@ -5,7 +5,7 @@ import json
 from tests.builders import make_result, missed_call, numbered
 from tests.unit.reports.finished_runs import report_of
 
-from toolmark.cli.reporting import Places, explained_misses
+from callmark.cli.reporting import Places, explained_misses
 
 
 def test_a_call_that_was_missed_again_and_again_is_explained_once(tmp_path):

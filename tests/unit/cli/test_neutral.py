@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.hostile import STEERING
 
-from toolmark.reports.layout import Cell, Line, Table, line, plain_text, write
-from toolmark.reports.neutral import neutralise, one_line
+from callmark.reports.layout import Cell, Line, Table, line, plain_text, write
+from callmark.reports.neutral import neutralise, one_line
 
 any_text = st.text(
     st.one_of(st.characters(), st.sampled_from(STEERING), st.sampled_from("\n\t[]m;"))

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from toolmark.core.protocols import Standing
-from toolmark.reports import progress
-from toolmark.reports.progress import RunProgress
+from callmark.core.protocols import Standing
+from callmark.reports import progress
+from callmark.reports.progress import RunProgress
 
 
 class Terminal(io.StringIO):

@@ -13,9 +13,9 @@ import pytest
 from tests.builders import make_result
 from tests.hostile import HOSTILE, STEERING
 
-from toolmark.reports.layout import Cell, Line, Table, line, plain_text
-from toolmark.reports.show import show_blocks
-from toolmark.store.lines import encode_result
+from callmark.reports.layout import Cell, Line, Table, line, plain_text
+from callmark.reports.show import show_blocks
+from callmark.store.lines import encode_result
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 OURS = re.compile(r"\x1b\[[\d;]*m")  # colours, and nothing else
@@ -26,7 +26,7 @@ def on_a_terminal(words: list[str], **env: str) -> str:
     ours, theirs = pty.openpty()
     known = {"PYTHONPATH": SOURCE, "TERM": "xterm-256color", "COLUMNS": "80", "PATH": os.defpath}
     child = subprocess.Popen(
-        [sys.executable, "-m", "toolmark", *words],
+        [sys.executable, "-m", "callmark", *words],
         stdin=theirs, stdout=theirs, stderr=theirs, env={**known, **env}, close_fds=True,
     )  # fmt: skip
     os.close(theirs)
@@ -78,8 +78,8 @@ def test_a_bar_says_pace_rest_misses_and_errors():
     """Progress is drawn on the terminal itself; the report comes after it."""
     code = (
         "import sys, time\n"
-        "from toolmark.core.protocols import Standing\n"
-        "from toolmark.reports import progress\n"
+        "from callmark.core.protocols import Standing\n"
+        "from callmark.reports import progress\n"
         "progress.BAR_SECONDS = 0.0\n"
         "with progress.RunProgress(sys.stderr) as report:\n"
         "    for n in range(1, 6):\n"

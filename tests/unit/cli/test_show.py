@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from toolmark.core.scores import (
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
+from callmark.core.scores import (
     CallDifferences,
     CallScore,
     Grounding,
@@ -16,9 +16,9 @@ from toolmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from toolmark.core.trace import RepairedCall, Said, TraceEntry
-from toolmark.reports.layout import plain_text
-from toolmark.reports.show import show_blocks
+from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.reports.layout import plain_text
+from callmark.reports.show import show_blocks
 
 ANSWER = "Größe: 17 rows.\nAlso 99 columns."
 FIRST, SECOND = ANSWER.encode().split(b"\n")

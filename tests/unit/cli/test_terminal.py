@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.core.report import (
+from callmark.core.report import (
     Counts,
     Errors,
     ErrorTrial,
@@ -22,8 +22,8 @@ from toolmark.core.report import (
     Timing,
     ToolDelta,
 )
-from toolmark.reports.layout import plain_text
-from toolmark.reports.terminal import report_blocks, rounded
+from callmark.reports.layout import plain_text
+from callmark.reports.terminal import report_blocks, rounded
 
 COUNTS = Counts(
     samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,
@@ -121,13 +121,13 @@ def test_what_to_look_at_is_named():
         per_tool_deltas={"web.search": ToolDelta(0.9, 0.8, 0.1, 12)},
         warnings=("no header line",),
     )
-    text = shown(record, misses=["f.jsonl: no entry\n  nearest: x"], next_steps=["toolmark show"])
+    text = shown(record, misses=["f.jsonl: no entry\n  nearest: x"], next_steps=["callmark show"])
     assert "call_f1_macro (9): id-0, id-1, id-2, id-3, id-4, id-5 and 3 more" in text
     assert "calls without a fixture (2): web.search 2" in text
     assert "    nearest: x" in text
     assert "id-3 trial 0: no recorded answer" in text
     assert "warning: no header line" in text
-    assert text.rstrip().endswith("toolmark show")
+    assert text.rstrip().endswith("callmark show")
 
 
 def test_hostile_ids_and_errors_do_not_reach_the_terminal():

@@ -5,9 +5,9 @@ import hashlib
 import pytest
 from tests.builders import make_result, rules_with, served_call, silent
 
-from toolmark.core.chance import MAX_SAMPLES
-from toolmark.core.report import ReportHeader
-from toolmark.core.summary import Summariser
+from callmark.core.chance import MAX_SAMPLES
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Summariser
 
 
 def hashed(sample_id):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.core import columns
-from toolmark.core.columns import Growing, Rows
+from callmark.core import columns
+from callmark.core.columns import Growing, Rows
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0])), max_size=60)
 TYPES = {"count": "I", "share": "d"}

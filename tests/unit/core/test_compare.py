@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from tests.builders import make_error, make_result, numbered, served_call, silent
 
-from toolmark.core.compare import CompareOptions, check_primary, compare_sides
-from toolmark.core.compare_decide import decided, rulings
-from toolmark.core.compare_records import Comparison, PointCheck, exit_code
-from toolmark.core.compare_side import Side
-from toolmark.core.paired import Pairs, mcnemar
-from toolmark.core.results import Fingerprints, Scoring
-from toolmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.core.compare import CompareOptions, check_primary, compare_sides
+from callmark.core.compare_decide import decided, rulings
+from callmark.core.compare_records import Comparison, PointCheck, exit_code
+from callmark.core.compare_side import Side
+from callmark.core.paired import Pairs, mcnemar
+from callmark.core.results import Fingerprints, Scoring
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
 
 SAME = Fingerprints(dataset_sha256="d", tool_registry_sha256="r", fixtures_sha256="f")
 

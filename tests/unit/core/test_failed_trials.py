@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result
 
-from toolmark.core.failed_trials import why_failed
-from toolmark.core.results import Scoring
-from toolmark.core.scores import CallDifferences, PrivacyFinding, PrivacyScore, Scores
-from toolmark.running.selection import has_failed
+from callmark.core.failed_trials import why_failed
+from callmark.core.results import Scoring
+from callmark.core.scores import CallDifferences, PrivacyFinding, PrivacyScore, Scores
+from callmark.running.selection import has_failed
 
 CARD = PrivacyFinding("card", "high", "answer", 0, 4, echoed=False)
 MAIL = PrivacyFinding("email", "medium", "call 1", 0, 4, echoed=True)

@@ -3,9 +3,9 @@
 import pytest
 from tests.builders import default_gates, rules_with
 
-from toolmark.core.gate_rules import GATES
-from toolmark.core.gates import resolve_rules
-from toolmark.errors import UsageError
+from callmark.core.gate_rules import GATES
+from callmark.core.gates import resolve_rules
+from callmark.errors import UsageError
 
 
 def rule(name, *layers):

@@ -11,8 +11,8 @@ from tests.builders import (
     silent,
 )
 
-from toolmark.core.report import ReportHeader, Timing
-from toolmark.core.summary import Scope, Summariser
+from callmark.core.report import ReportHeader, Timing
+from callmark.core.summary import Scope, Summariser
 
 
 def report_of(results, rules=None, *, scope=None, timing=None, cross_score=None, **header):

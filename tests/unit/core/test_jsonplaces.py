@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.core.jsonplaces import line_of, lines_of_entries, members, repeated_name
-from toolmark.core.jsontext import NotJson, parse_json
+from callmark.core.jsonplaces import line_of, lines_of_entries, members, repeated_name
+from callmark.core.jsontext import NotJson, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

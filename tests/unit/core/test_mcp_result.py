@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolmark.core.mcp_result import is_mcp_result, text_of
+from callmark.core.mcp_result import is_mcp_result, text_of
 
 TEXT = {"type": "text", "text": "21 degrees"}
 IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.core.numbering import Numbering
+from callmark.core.numbering import Numbering
 
 NAMES = st.lists(st.text(max_size=3), max_size=60)
 

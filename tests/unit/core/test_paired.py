@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from toolmark.core.paired import (
+from callmark.core.paired import (
     FLIPS,
     Pairs,
     bootstrap_p,
@@ -25,7 +25,7 @@ from toolmark.core.paired import (
     sign_flip,
     tango,
 )
-from toolmark.core.stats import (
+from callmark.core.stats import (
     BOOTSTRAP_LIMIT,
     Z_ONE_SIDED,
     Z_TWO_SIDED,

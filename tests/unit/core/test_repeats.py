@@ -3,8 +3,8 @@
 import pytest
 from tests.builders import make_error, make_result, rules_with
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.summary import Scope, Summariser
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Scope, Summariser
 
 
 def report_of(results, rules=None, *, scope=None):

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call
 
-from toolmark.core.report import REPORT_VERSION, Report, ReportHeader, Shard, Timing
-from toolmark.core.summary import Scope, Summariser
+from callmark.core.report import REPORT_VERSION, Report, ReportHeader, Shard, Timing
+from callmark.core.summary import Scope, Summariser
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CURRENT = GOLDEN / f"report_{REPORT_VERSION}.json"

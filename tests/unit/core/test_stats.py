@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from toolmark.core.stats import (
+from callmark.core.stats import (
     BOOTSTRAP_LIMIT,
     Observed,
     Rate,

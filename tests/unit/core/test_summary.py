@@ -15,10 +15,10 @@ from tests.builders import (
     served_call,
 )
 
-from toolmark.core.report import FAILING_CAP, REPORT_VERSION, Report, ReportHeader
-from toolmark.core.results import Fingerprints
-from toolmark.core.summary import Scope, Summariser, summarize_results
-from toolmark.errors import BadInput, UsageError
+from callmark.core.report import FAILING_CAP, REPORT_VERSION, Report, ReportHeader
+from callmark.core.results import Fingerprints
+from callmark.core.summary import Scope, Summariser, summarize_results
+from callmark.errors import BadInput, UsageError
 
 
 def report_of(results, rules=None, *, scope=None, **header):
@@ -220,7 +220,7 @@ def test_slices_have_their_own_numbers():
 
 
 def test_privacy_findings_are_counted_by_kind():
-    from toolmark.core.scores import PrivacyFinding, PrivacyScore
+    from callmark.core.scores import PrivacyFinding, PrivacyScore
 
     privacy = PrivacyScore(
         False,
@@ -374,7 +374,7 @@ def test_no_data_is_none_everywhere():
 def test_a_sample_takes_some_20_bytes_and_its_id_whatever_its_texts():
     import tracemalloc
 
-    from toolmark.core.trials import Trials
+    from callmark.core.trials import Trials
 
     trials = Trials()
     results = [make_result(at, output="x" * 1000, f1=at % 7 / 7) for at in range(10_000)]

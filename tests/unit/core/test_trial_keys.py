@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_result
 
-from toolmark.core.trial_keys import NO_CLUSTER, ConflictingResults, TrialKeys
+from callmark.core.trial_keys import NO_CLUSTER, ConflictingResults, TrialKeys
 
 HEX = "0123456789abcdef" * 4
 IDS = st.sampled_from(["a", "", "é", "\ud800", HEX, HEX.upper(), "x" * 64, "7" * 64])

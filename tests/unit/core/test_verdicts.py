@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, numbered, rules_with, silent
 
-from toolmark.core.gates import exit_code
-from toolmark.core.report import ReportHeader
-from toolmark.core.summary import Scope, Summariser
+from callmark.core.gates import exit_code
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Scope, Summariser
 
 
 def report_of(results, rules=None, *, scope=None, cross_score=None, **header):
@@ -134,7 +134,7 @@ def test_the_open_gates_of_a_shard_do_not_change_its_exit_code():
 
 
 def test_a_budget_that_is_made_hard_counts():
-    from toolmark.core.report import Timing
+    from callmark.core.report import Timing
 
     summariser = Summariser()
     for result in good(20):

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, missed_call
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.calls.registry import Registry
-from toolmark.cli import main
-from toolmark.core.trace import Said, TraceEntry
-from toolmark.datasets.add import add_from_trace, fixture_entries, sample_item
-from toolmark.datasets.reader import dataset_sha256, open_dataset
-from toolmark.errors import BadInput, CannotWrite, UsageError
-from toolmark.resources import builtin_tools, demo_paths
-from toolmark.running.run import run
-from toolmark.store.lines import encode_result
+from callmark.broker.broker import ToolBroker
+from callmark.calls.registry import Registry
+from callmark.cli import main
+from callmark.core.trace import Said, TraceEntry
+from callmark.datasets.add import add_from_trace, fixture_entries, sample_item
+from callmark.datasets.reader import dataset_sha256, open_dataset
+from callmark.errors import BadInput, CannotWrite, UsageError
+from callmark.resources import builtin_tools, demo_paths
+from callmark.running.run import run
+from callmark.store.lines import encode_result
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="built in")
 OK, BUSY = {"ok": True, "count": 7}, {"ok": False, "error": "busy"}
@@ -238,7 +238,7 @@ def test_the_command_line_says_what_is_next(dataset, folder, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert f"{dataset}:3: n-1 is added" in shown
     assert "expected, but not called in that trial, so no result is known: web.search" in shown
-    assert f"toolmark dataset seal {dataset} --fixtures {folder}" in shown
+    assert f"callmark dataset seal {dataset} --fixtures {folder}" in shown
     assert dataset_sha256(dataset) != sha256
     assert main([*words, "--trial", "3"]) == 2
     assert "old has no trial 3; it has 0" in capsys.readouterr().err

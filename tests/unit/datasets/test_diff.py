@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.cli import main
-from toolmark.datasets.diff import LISTED, changed_fields, diff_datasets
-from toolmark.errors import BadInput, UsageError
+from callmark.cli import main
+from callmark.datasets.diff import LISTED, changed_fields, diff_datasets
+from callmark.errors import BadInput, UsageError
 
 HEADER = {"__header__": True, "dataset_version": "1"}
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.core.identity import shard_of
-from toolmark.core.jsontext import digest
-from toolmark.datasets.reader import dataset_sha256, open_dataset
-from toolmark.errors import BadInput
-from toolmark.resources import demo_paths
+from callmark.core.identity import shard_of
+from callmark.core.jsontext import digest
+from callmark.datasets.reader import dataset_sha256, open_dataset
+from callmark.errors import BadInput
+from callmark.resources import demo_paths
 
 HEADER = {"__header__": True, "dataset_version": "1"}
 ITEM = {"prompt": "How old is the bridge?", "metadata": {"sample_id": "a"}}

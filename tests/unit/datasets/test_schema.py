@@ -7,10 +7,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from toolmark.core import samples, scores, trace
-from toolmark.core.results import Result
-from toolmark.datasets.schema import item_problems
-from toolmark.resources import demo_paths, schema
+from callmark.core import samples, scores, trace
+from callmark.core.results import Result
+from callmark.datasets.schema import item_problems
+from callmark.resources import demo_paths, schema
 
 NAMES = ("eval_prompt", "eval_result")
 METADATA_FIELDS = """sample_id expected_behaviour call_sequence call_match tools tool_result_fields

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.calls.registry import Registry
-from toolmark.cli import main
-from toolmark.datasets.reader import dataset_sha256, open_dataset
-from toolmark.datasets.seal import check_seal, examine_seal, write_seal
-from toolmark.errors import FingerprintMismatch, UsageError
-from toolmark.resources import builtin_tools, demo_paths
-from toolmark.running.run import run
+from callmark.broker.broker import ToolBroker
+from callmark.calls.registry import Registry
+from callmark.cli import main
+from callmark.datasets.reader import dataset_sha256, open_dataset
+from callmark.datasets.seal import check_seal, examine_seal, write_seal
+from callmark.errors import FingerprintMismatch, UsageError
+from callmark.resources import builtin_tools, demo_paths
+from callmark.running.run import run
 
 ITEMS = b'{"prompt": "a",  "metadata": {"sample_id": "1"}}\r\n\n{"prompt":"\xc3\xa9"}'
 REGISTRY = Registry.from_specs(builtin_tools(), where="built in").sha256

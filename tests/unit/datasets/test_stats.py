@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from toolmark.cli import main
-from toolmark.core.gate_rules import GATES
-from toolmark.datasets.reader import open_dataset
-from toolmark.datasets.stats import cell_of, dataset_stats, prompt_bytes
-from toolmark.resources import demo_paths
+from callmark.cli import main
+from callmark.core.gate_rules import GATES
+from callmark.datasets.reader import open_dataset
+from callmark.datasets.stats import cell_of, dataset_stats, prompt_bytes
+from callmark.resources import demo_paths
 
 CALL = {"name": "web.search", "arguments": {"q": "x"}}
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import toolmark
-from toolmark.grounding.values import find_values
+import callmark
+from callmark.grounding.values import find_values
 
 Json = Any
 
@@ -12,7 +12,7 @@ def spans(text: str, extractor: str = "marker") -> list[str]:
     """The extracted spans as text, cut out of the UTF-8 bytes."""
     data = text.encode("utf-8")
     return [
-        data[start:end].decode("utf-8") for start, end in toolmark.extract_spans(text, extractor)
+        data[start:end].decode("utf-8") for start, end in callmark.extract_spans(text, extractor)
     ]
 
 
@@ -26,19 +26,19 @@ def kinds(text: str, locale: str | None = None) -> list[str]:
 
 
 def lax(span: str, *results: Json, **more: Any) -> bool:
-    return bool(toolmark.ground(span, list(results), **more)["lax"])
+    return bool(callmark.ground(span, list(results), **more)["lax"])
 
 
 def strict(span: str, *results: Json, **more: Any) -> bool:
-    return bool(toolmark.ground(span, list(results), **more)["strict"])
+    return bool(callmark.ground(span, list(results), **more)["strict"])
 
 
 def unsupported(span: str, *results: Json, **more: Any) -> list[str]:
-    return list(toolmark.ground(span, list(results), **more)["unsupported_values"])
+    return list(callmark.ground(span, list(results), **more)["unsupported_values"])
 
 
 def paths(span: str, *results: Json, **more: Any) -> list[tuple[int, str]]:
-    matches = toolmark.ground(span, list(results), **more)["matches"]
+    matches = callmark.ground(span, list(results), **more)["matches"]
     return [(match["call"], match["path"]) for match in matches]
 
 
@@ -54,7 +54,7 @@ def item(prompt: Json = "Please look it up.", **metadata: Any) -> Json:
 
 def score(answer: str | None, *calls: Json, of: Json = None, **more: Any) -> Json:
     """The scores of an answer after some calls; `of` is the dataset's item."""
-    return toolmark.score_item(item() if of is None else of, answer, list(calls), **more)
+    return callmark.score_item(item() if of is None else of, answer, list(calls), **more)
 
 
 def claims(answer: str | None, *calls: Json, of: Json = None, **more: Any) -> Json:

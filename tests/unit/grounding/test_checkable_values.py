@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from tests.unit.grounding.asking import kinds, lax, spans, unsupported, values
 
-from toolmark.grounding.values import find_values
+from callmark.grounding.values import find_values
 
 NUMBER = [
     ("There are 5 files", "5"),

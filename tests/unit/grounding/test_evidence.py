@@ -299,7 +299,7 @@ class TestStrictKeys:
             "name": "meter.read",
             "description": "",
             "parameters": {"type": "object"},
-            "x-toolmark": {"strict_keys": ["kwh"]},
+            "x-callmark": {"strict_keys": ["kwh"]},
         }
         expected = [{"name": "meter.read"}]
         reading = call({"kwh": 42, "count": 43}, name="meter.read", arguments={})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolmark import ground
+from callmark import ground
 
 
 def mcp(*texts, structured=None, **more):

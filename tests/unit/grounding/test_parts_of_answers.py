@@ -2,8 +2,8 @@
 
 import pytest
 
-import toolmark
-from toolmark.grounding.values import find_values
+import callmark
+from callmark.grounding.values import find_values
 
 CARD = {"payment": {"id": "credit_card_4421487880", "amount": 12.5}}
 
@@ -54,25 +54,25 @@ def test_other_numbers_before_a_colon_are(text, values):
     ],
 )
 def test_the_end_of_an_identifier_is_found_where_the_words_say_so(sentence):
-    assert toolmark.ground(sentence, [CARD])["lax"]
-    assert not toolmark.ground(sentence.replace("7880", "7881"), [CARD])["lax"]
+    assert callmark.ground(sentence, [CARD])["lax"]
+    assert not callmark.ground(sentence.replace("7880", "7881"), [CARD])["lax"]
 
 
 @pytest.mark.parametrize(
     "sentence", ["It cost 7880", "The card 7880", "ending in 80", "ending in 12"]
 )
 def test_without_those_words_or_with_few_digits_it_is_not(sentence):
-    assert not toolmark.ground(sentence, [CARD])["lax"]
+    assert not callmark.ground(sentence, [CARD])["lax"]
 
 
 def test_the_end_of_an_account_number_is_found_too():
-    assert toolmark.ground("the account ending in 7880", [{"account": 4421487880}])["lax"]
-    assert toolmark.ground("the account ending in 7880", [{"account": "4421487880"}])["lax"]
-    assert not toolmark.ground("the account ending in 7880", [{"price": 0.7880}])["lax"]
+    assert callmark.ground("the account ending in 7880", [{"account": 4421487880}])["lax"]
+    assert callmark.ground("the account ending in 7880", [{"account": "4421487880"}])["lax"]
+    assert not callmark.ground("the account ending in 7880", [{"price": 0.7880}])["lax"]
 
 
 def test_an_end_that_the_user_said_is_no_invention():
-    found = toolmark.ground("card ending in 7880", [], said=["I have credit_card_4421487880"])
+    found = callmark.ground("card ending in 7880", [], said=["I have credit_card_4421487880"])
     assert found["unsupported_values"] == []
     assert not found["lax"]
 
@@ -82,9 +82,9 @@ def test_a_suggested_reply_is_supported_if_all_its_values_are():
     said = ["Please change the item_id of my order."]
     reply = "Say “Yes, change #W5166363 to item_id {}”"
     assert (
-        toolmark.ground(reply.format("3265035808"), results, said=said)["unsupported_values"] == []
+        callmark.ground(reply.format("3265035808"), results, said=said)["unsupported_values"] == []
     )
-    assert toolmark.ground(reply.format("3265035809"), results, said=said)["unsupported_values"]
+    assert callmark.ground(reply.format("3265035809"), results, said=said)["unsupported_values"]
 
 
 def test_a_long_chain_of_hyphens_is_read_in_linear_time():

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.grounding.asking import call, item, score, span_texts, spans
 
-import toolmark
+import callmark
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_numbers_urls_and_abbreviations_do_not_end_a_sentence(text, expected):
 def test_d10_offsets_are_bytes_of_utf8():
     text = "Größe 😀. Integration: naïve 日本語 café. Ende"
     data = text.encode()
-    assert [data[a:b].decode() for a, b in toolmark.extract_spans(text)] == ["naïve 日本語 café"]
+    assert [data[a:b].decode() for a, b in callmark.extract_spans(text)] == ["naïve 日本語 café"]
     start = len("Größe 😀. Integration: ".encode())
-    assert toolmark.extract_spans(text) == [[start, start + len("naïve 日本語 café".encode())]]
+    assert callmark.extract_spans(text) == [[start, start + len("naïve 日本語 café".encode())]]
 
 
 def test_d10_scores_hold_bytes_for_spans_matches_and_values():

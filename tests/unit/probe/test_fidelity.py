@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tests.unit.probe.asking import GOOD, PROSE, call, case, probe, views
 
-from toolmark import tool_use_fidelity
-from toolmark.core.fidelity_stats import NullStats, null_stats_of, score_from_z, validity_change
-from toolmark.errors import BadInput, UsageError
-from toolmark.probe.fidelity import (
+from callmark import tool_use_fidelity
+from callmark.core.fidelity_stats import NullStats, null_stats_of, score_from_z, validity_change
+from callmark.errors import BadInput, UsageError
+from callmark.probe.fidelity import (
     FidelityResult,
     Nulls,
     error_result,
@@ -19,7 +19,7 @@ from toolmark.probe.fidelity import (
     finalised,
     valid_rate,
 )
-from toolmark.probe.spec import FidelitySpec, ToolUseCase, calibration_spec
+from callmark.probe.spec import FidelitySpec, ToolUseCase, calibration_spec
 
 
 def test_b2_the_delta_is_tuned_minus_base():

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.local_models import make_adapter, random_model
 
-from toolmark.probe.null_adapters import Factors, NullAdapters, matched, seed_of, spectrum
-from toolmark.probe.spec import NullAdapterSpec
-from toolmark.probe.views import NullRun
-from toolmark.runners.hf_folder import adapter_folder, model_folder
-from toolmark.runners.hf_loading import load_model, quiet_libraries
+from callmark.probe.null_adapters import Factors, NullAdapters, matched, seed_of, spectrum
+from callmark.probe.spec import NullAdapterSpec
+from callmark.probe.views import NullRun
+from callmark.runners.hf_folder import adapter_folder, model_folder
+from callmark.runners.hf_loading import load_model, quiet_libraries
 
 TRAINED = "adapter"
 IDS = list(range(30, 60))

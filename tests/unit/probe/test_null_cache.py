@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from toolmark.probe.null_cache import NullCache, key_of
-from toolmark.probe.spec import NullAdapterSpec
-from toolmark.probe.views import NullRun, Question
+from callmark.probe.null_cache import NullCache, key_of
+from callmark.probe.spec import NullAdapterSpec
+from callmark.probe.views import NullRun, Question
 
 IDENTITY = {"model": "m", "runner": {"dtype": "float32"}, "libraries": {"torch": "1"}}
 TOOL = {"type": "function", "function": {"name": "t", "parameters": {}}}
@@ -101,4 +101,4 @@ def test_a_folder_that_cannot_be_made_costs_only_time(tmp_path):
 def test_it_lies_in_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     NullCache.of_this_user().texts(IDENTITY, [QUESTION], RUN, Counted())
-    assert [path.parent for path in tmp_path.rglob("*.json")] == [tmp_path / "toolmark" / "nulls"]
+    assert [path.parent for path in tmp_path.rglob("*.json")] == [tmp_path / "callmark" / "nulls"]

@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.unit.probe.asking import GOOD, SEARCH, both, call, case, is_valid, parameters
 
-from toolmark import tool_use_fidelity
+from callmark import tool_use_fidelity
 
 FENCED = f"Sure:\n```json\n{GOOD}\n```\nDone."
 
@@ -137,7 +137,7 @@ def test_b47_p7_tags_that_minimal_does_not_know_are_skipped(properties):
 
 def test_b12_no_jsonschema_package_is_loaded():
     code = (
-        "import sys; from toolmark import tool_use_fidelity;"
+        "import sys; from callmark import tool_use_fidelity;"
         f"tool_use_fidelity([{case()!r}], [{GOOD!r}], [{GOOD!r}], spec={{'schema': 'minimal'}});"
         "assert 'jsonschema' not in sys.modules and 'torch' not in sys.modules"
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.unit.probe.asking import SEARCH
 
-from toolmark.errors import BadInput
-from toolmark.probe.spec import Defaults, FidelitySpec, ModelSpec, NullAdapterSpec
-from toolmark.probe.spec_file import read_cases, read_spec
+from callmark.errors import BadInput
+from callmark.probe.spec import Defaults, FidelitySpec, ModelSpec, NullAdapterSpec
+from callmark.probe.spec_file import read_cases, read_spec
 
 WHOLE = """\
 version: 1

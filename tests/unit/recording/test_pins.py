@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from toolmark.errors import UsageError
-from toolmark.recording.pins import Pins, read_pin
+from callmark.errors import UsageError
+from callmark.recording.pins import Pins, read_pin
 
 NOW = "2026-01-01T00:00:00Z"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from toolmark.calls.registry import Registry
-from toolmark.errors import UsageError
-from toolmark.recording.live import Answered, Lost
-from toolmark.recording.python_live import PythonTools
+from callmark.calls.registry import Registry
+from callmark.errors import UsageError
+from callmark.recording.live import Answered, Lost
+from callmark.recording.python_live import PythonTools
 
 FUNCTIONS = "tests.live_functions"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.core.protocols import Miss
-from toolmark.errors import BadInput, Incomplete
-from toolmark.recording.calls import PlannedCall, calls_of_file
-from toolmark.recording.live import Answered, Lost
-from toolmark.recording.pins import read_pin
-from toolmark.recording.record import Keeping, record, recording
-from toolmark.running.offers import open_registry
+from callmark.broker.broker import ToolBroker
+from callmark.core.protocols import Miss
+from callmark.errors import BadInput, Incomplete
+from callmark.recording.calls import PlannedCall, calls_of_file
+from callmark.recording.live import Answered, Lost
+from callmark.recording.pins import read_pin
+from callmark.recording.record import Keeping, record, recording
+from callmark.running.offers import open_registry
 
 EMAIL = "ada@acme.com"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolmark.recording.secrets import SECRET, SecretFilter
+from callmark.recording.secrets import SECRET, SecretFilter
 
 TOKEN = "a1B2" * 9
 

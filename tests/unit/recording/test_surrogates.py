@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.recording.surrogates import Surrogates
-from toolmark.scorers.pii import find_pii
+from callmark.recording.surrogates import Surrogates
+from callmark.scorers.pii import find_pii
 
 VALUES = {
     "email": "ada.lovelace@acme.com",

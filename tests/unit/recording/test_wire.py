@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.calls.registry import Registry
-from toolmark.recording.wire import (
+from callmark.calls.registry import Registry
+from callmark.recording.wire import (
     ProtocolError,
     error_from_wire,
     result_from_wire,

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 from tests.builders import make_error, make_result, numbered, rules_with
 
-from toolmark.core.report import Report, ReportHeader
-from toolmark.core.results import Result
-from toolmark.core.scores import CallDifferences
-from toolmark.core.summary import Summariser
-from toolmark.reports.finished import Finished
-from toolmark.store.lines import encode_result
+from callmark.core.report import Report, ReportHeader
+from callmark.core.results import Result
+from callmark.core.scores import CallDifferences
+from callmark.core.summary import Summariser
+from callmark.reports.finished import Finished
+from callmark.store.lines import encode_result
 
 
 def report_of(results: Iterable[Result], **gates: object) -> Report:

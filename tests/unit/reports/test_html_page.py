@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.summary import Summariser
-from toolmark.reports import html_choice
-from toolmark.reports.html import bin_of, write_run_page
-from toolmark.reports.html_choice import Candidates
-from toolmark.reports.html_file import SCRIPTS, START, page_json
-from toolmark.reports.html_index import IndexBuilder, row_of
-from toolmark.resources import data_path
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Summariser
+from callmark.reports import html_choice
+from callmark.reports.html import bin_of, write_run_page
+from callmark.reports.html_choice import Candidates
+from callmark.reports.html_file import SCRIPTS, START, page_json
+from callmark.reports.html_index import IndexBuilder, row_of
+from callmark.resources import data_path
 
 PAGE = data_path("page")
 VIEW = {"list.html", "view.css", "served.js", "view-list.js", "view-run.js", "view-live.js"}
@@ -168,7 +168,7 @@ def test_failing_samples_come_first_and_the_page_says_what_it_left_out(tmp_path,
     assert 30 < len(shown) < 110
     said = data_of(page, "head")["left_out"]
     assert said.startswith(f"230 trials, all are listed, and {len(shown)} are here in full")
-    assert "`toolmark view` has the rest" in said
+    assert "`callmark view` has the rest" in said
     again = {
         one["sides"][0]["result"]["sample_id"] for one in samples_of(page_of(tmp_path, results))
     }

@@ -16,8 +16,8 @@ from tests.builders import make_result, numbered
 from tests.hostile import HOSTILE
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from toolmark.reports.finished import LISTED_TRIALS, Finished
-from toolmark.reports.junit import write_junit
+from callmark.reports.finished import LISTED_TRIALS, Finished
+from callmark.reports.junit import write_junit
 
 # What the schemas of Jenkins (junit-10) and Surefire (3.0) both allow: element -> its attributes
 # (those that must be there first) and the elements in it.
@@ -145,7 +145,7 @@ def test_hostile_text_parses_with_two_readers(text: str, tmp_path: Path):
     data = written(finished(tmp_path, results))
     assert re.fullmatch(r"[\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*", data.decode())
     check_schema(data)
-    samples = [suite for suite in read(data) if suite.name == "toolmark.samples"]
+    samples = [suite for suite in read(data) if suite.name == "callmark.samples"]
     assert [len(suite) for suite in samples] == [1]
     assert len(data) < 60_000
 
@@ -177,7 +177,7 @@ def test_a_hundred_thousand_failing_samples_are_listed_in_part_and_counted(tmp_p
     finally:
         tracemalloc.stop()
     check_schema(data)
-    [samples] = [suite for suite in read(data) if suite.name == "toolmark.samples"]
+    [samples] = [suite for suite in read(data) if suite.name == "callmark.samples"]
     assert samples.tests == LISTED_TRIALS
     assert b"9000 more trials failed and are not listed here" in data
 

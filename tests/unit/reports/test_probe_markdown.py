@@ -7,19 +7,19 @@ from tests.unit.probe.asking import probe
 from tests.unit.reports.test_markdown import check_is_ours, tables_of
 from tests.unit.test_compare_reports import COMPARISON
 
-from toolmark.core.fidelity_records import FidelityResult
-from toolmark.core.probe_records import ProbeReport, ProbeResult
-from toolmark.reports.html_probe import probe_head
-from toolmark.reports.markup import LIMIT
-from toolmark.reports.probe import decided
-from toolmark.reports.probe_markdown import probe_markdown
+from callmark.core.fidelity_records import FidelityResult
+from callmark.core.probe_records import ProbeReport, ProbeResult
+from callmark.reports.html_probe import probe_head
+from callmark.reports.markup import LIMIT
+from callmark.reports.probe import decided
+from callmark.reports.probe_markdown import probe_markdown
 
 
 def report_of(result: dict, names: list[str], **more: object) -> ProbeReport:
     made = ProbeResult(
         result=msgspec.convert(result, FidelityResult), case_names=tuple(map(str, names))
     )
-    known = {"toolmark_version": "0", "models": {}, "seed": 0, "views": {}, "exit_code": 1}
+    known = {"callmark_version": "0", "models": {}, "seed": 0, "views": {}, "exit_code": 1}
     return ProbeReport(**known, results=(made,), **more)
 
 

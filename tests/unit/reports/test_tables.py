@@ -12,13 +12,13 @@ from tests.builders import make_error, make_result, numbered, served_call
 from tests.hostile import HOSTILE
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from toolmark.core.jsontext import well_formed
-from toolmark.core.results import Result
-from toolmark.core.scores import Scores
-from toolmark.errors import MissingExtra, UsageError
-from toolmark.reports.finished import Finished
-from toolmark.reports.tables import write_csv, write_parquet
-from toolmark.reports.trial_columns import COLUMNS, row_of
+from callmark.core.jsontext import well_formed
+from callmark.core.results import Result
+from callmark.core.scores import Scores
+from callmark.errors import MissingExtra, UsageError
+from callmark.reports.finished import Finished
+from callmark.reports.tables import write_csv, write_parquet
+from callmark.reports.trial_columns import COLUMNS, row_of
 
 
 def csv_of(run: Finished) -> bytes:
@@ -111,5 +111,5 @@ def test_a_report_has_no_trials(write):
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'toolmark\[parquet\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'callmark\[parquet\]'"):
         write_parquet(finished(tmp_path, mixed()), io.BytesIO())

@@ -5,8 +5,8 @@ import torch
 from tests.local_models import make_tokenizer, small_config
 from transformers import AutoModelForCausalLM, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from toolmark.runners.hf_generate import Choice, Generator, Prompt
-from toolmark.runners.hf_passes import Passes
+from callmark.runners.hf_generate import Choice, Generator, Prompt
+from callmark.runners.hf_passes import Passes
 
 ENDS = frozenset({2, 3, *range(40, 60)})
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from toolmark.errors import UsageError
-from toolmark.runners.hf_hashes import HashCache, fingerprint
+from callmark.errors import UsageError
+from callmark.runners.hf_hashes import HashCache, fingerprint
 
 LARGE = b"w" * (1 << 20)
 
@@ -20,7 +20,7 @@ def weights(tmp_path):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "toolmark" / "file-hashes.json"
+    return tmp_path / "cache" / "callmark" / "file-hashes.json"
 
 
 def settle(path):

@@ -12,10 +12,10 @@ import torch
 from tests.local_models import edit_json, make_adapter, make_tokenizer, random_model
 from transformers import AutoModelForCausalLM
 
-from toolmark.errors import UsageError
-from toolmark.runners.hf_folder import adapter_folder, model_folder
-from toolmark.runners.hf_generate import Choice, Generator, Prompt
-from toolmark.runners.hf_loading import (
+from callmark.errors import UsageError
+from callmark.runners.hf_folder import adapter_folder, model_folder
+from callmark.runners.hf_generate import Choice, Generator, Prompt
+from callmark.runners.hf_loading import (
     device_of,
     load_model,
     load_tokenizer,
@@ -249,7 +249,7 @@ def python(packages, *arguments):
 
 
 def test_a22_the_runner_can_be_imported_without_torch(bare_packages):
-    code = "import toolmark.runners.hf_local, sys; assert 'torch' not in sys.modules"
+    code = "import callmark.runners.hf_local, sys; assert 'torch' not in sys.modules"
     finished = python(bare_packages, "-c", code)
     assert finished.returncode == 0, finished.stderr
 
@@ -259,9 +259,9 @@ def test_a_missing_extra_is_named_in_one_sentence(bare_packages, base, tmp_path)
     dataset.write_text('{"__header__": true}\n{"prompt": "Hello", "metadata": {}}\n')
     out = tmp_path / "results.jsonl"
     words = ["run", "--in", dataset, "--runner", "hf_local", "--model", base, "--out", out]
-    finished = python(bare_packages, "-m", "toolmark", *map(str, words))
+    finished = python(bare_packages, "-m", "callmark", *map(str, words))
     assert finished.returncode == 2
-    said = "toolmark: error: hf_local needs an extra: pip install 'toolmark[hf]'\n"
+    said = "callmark: error: hf_local needs an extra: in a checkout, pip install '.[hf]'\n"
     assert finished.stderr == said
     assert [path.name for path in tmp_path.iterdir()] == ["dataset.jsonl"]
 

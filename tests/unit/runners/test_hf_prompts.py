@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.local_models import FULL_TEMPLATE, PLAIN_TEMPLATE, make_tokenizer
 
-from toolmark.api import builtin_registry
-from toolmark.errors import UsageError
-from toolmark.runners.hf_prompts import CannotRender, ChatPrompts, RawPrompts, open_prompts
-from toolmark.runners.wrappers import render_prompt
+from callmark.api import builtin_registry
+from callmark.errors import UsageError
+from callmark.runners.hf_prompts import CannotRender, ChatPrompts, RawPrompts, open_prompts
+from callmark.runners.wrappers import render_prompt
 
 TOOLS = builtin_registry().openai_tools(sorted(builtin_registry().names))
 NAMES = [tool["function"]["name"] for tool in TOOLS]

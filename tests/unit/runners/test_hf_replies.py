@@ -5,9 +5,9 @@ import json
 import pytest
 from tests.local_models import RESPONSE_TEMPLATE, make_tokenizer
 
-from toolmark.calls.ledger import read_turn
-from toolmark.runners.hf_generate import Generated
-from toolmark.runners.hf_replies import Replies
+from callmark.calls.ledger import read_turn
+from callmark.runners.hf_generate import Generated
+from callmark.runners.hf_replies import Replies
 
 TOOLS = [
     {

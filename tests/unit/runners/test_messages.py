@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.runners.messages import replies_of, split_prompt, text_of
+from callmark.runners.messages import replies_of, split_prompt, text_of
 
 
 def assistant(content="", calls=(), **more):

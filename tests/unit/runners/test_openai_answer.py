@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.calls.codec import NameCodec
-from toolmark.runners.http_answer import (
+from callmark.calls.codec import NameCodec
+from callmark.runners.http_answer import (
     NoAnswer,
     Usage,
     completion_of,
@@ -15,7 +15,7 @@ from toolmark.runners.http_answer import (
     reply_of,
     usage_of,
 )
-from toolmark.runners.http_request import CALL_FIELDS
+from callmark.runners.http_request import CALL_FIELDS
 
 CODEC = NameCodec(["web.search", "read_file"])
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolmark.errors import UsageError
-from toolmark.runners.http_endpoint import endpoint_of
-from toolmark.runners.options import Served
+from callmark.errors import UsageError
+from callmark.runners.http_endpoint import endpoint_of
+from callmark.runners.options import Served
 
 KEY = "sk-marker-0123456789"
 

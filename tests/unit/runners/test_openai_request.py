@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.calls.registry import Registry
-from toolmark.core.protocols import Conversation
-from toolmark.core.results import Decoding
-from toolmark.errors import UsageError
-from toolmark.resources import builtin_tools
-from toolmark.runners.http_request import CALL_FIELDS, RequestWriter
-from toolmark.runners.options import RunnerOptions, Served
+from callmark.calls.registry import Registry
+from callmark.core.protocols import Conversation
+from callmark.core.results import Decoding
+from callmark.errors import UsageError
+from callmark.resources import builtin_tools
+from callmark.runners.http_request import CALL_FIELDS, RequestWriter
+from callmark.runners.options import RunnerOptions, Served
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="test")
 TOOLS = tuple(REGISTRY.openai_tools(REGISTRY.names))

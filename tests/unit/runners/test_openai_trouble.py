@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.core.protocols import Reply
-from toolmark.errors import Incomplete, ToolmarkError, UsageError
-from toolmark.runners.http_trouble import (
+from callmark.core.protocols import Reply
+from callmark.errors import CallmarkError, Incomplete, UsageError
+from callmark.runners.http_trouble import (
     Refused,
     Retry,
     Situation,
@@ -137,7 +137,7 @@ def test_lengths_in_other_troubles_are_no_overflow(status, body):
     ],
 )
 def test_a_refusal_that_names_a_parameter_stops_the_run(status, body, named):
-    with pytest.raises(UsageError, match=rf"^http://host/v1: .*{named!r}.*null in toolmark.yaml"):
+    with pytest.raises(UsageError, match=rf"^http://host/v1: .*{named!r}.*null in callmark.yaml"):
         verdict(status, body, ANSWERED)
 
 
@@ -271,6 +271,6 @@ def test_a_quote_of_the_server_is_one_short_line():
 def test_no_error_body_whatever_raises_anything_unexpected(status, body):
     try:
         outcome = verdict(status, body)
-    except ToolmarkError:
+    except CallmarkError:
         return
     assert isinstance(outcome, Reply | Retry | Refused)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.endpoints import Answer, Server
 
-from toolmark.runners.http_endpoint import endpoint_of
-from toolmark.runners.http_transport import AiohttpTransport, Lost, Response, open_transport
-from toolmark.runners.http_wire import Wire, _Connection
-from toolmark.runners.options import Served
+from callmark.runners.http_endpoint import endpoint_of
+from callmark.runners.http_transport import AiohttpTransport, Lost, Response, open_transport
+from callmark.runners.http_wire import Wire, _Connection
+from callmark.runners.options import Served
 
 BODY = b'{"choices": []}'
 ZIPPED = gzip.compress(BODY, mtime=0)

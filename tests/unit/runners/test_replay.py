@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from toolmark.calls.registry import Registry
-from toolmark.core.results import Decoding
-from toolmark.core.samples import sample_of
-from toolmark.core.trace import Said
-from toolmark.errors import UsageError
-from toolmark.play import PlaySettings, TrialInput, play
-from toolmark.runners.options import RunnerOptions
-from toolmark.runners.replay import open_replay
+from callmark.calls.registry import Registry
+from callmark.core.results import Decoding
+from callmark.core.samples import sample_of
+from callmark.core.trace import Said
+from callmark.errors import UsageError
+from callmark.play import PlaySettings, TrialInput, play
+from callmark.runners.options import RunnerOptions
+from callmark.runners.replay import open_replay
 
 REGISTRY = Registry.from_specs(
     [{"name": "web.search", "parameters": {"type": "object", "required": ["q"]}}], where="test"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.defaults import DEFAULT_FILTERS
 
-import toolmark
-from toolmark.errors import UsageError
-from toolmark.resources import data_path
-from toolmark.runners.wrappers import VARIABLES, open_wrapper
+import callmark
+from callmark.errors import UsageError
+from callmark.resources import data_path
+from callmark.runners.wrappers import VARIABLES, open_wrapper
 
 SHIPPED = sorted(data_path("prompt_wrappers").iterdir())
 TOOL = {"type": "function", "function": {"name": "web.search", "parameters": {"enum": ["<a>&'"]}}}
@@ -139,22 +139,22 @@ def test_lone_surrogates_become_replacement_characters(places, flat):
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_a125_the_shipped_wrappers_hold_the_prompt_exactly(path):
     for text in NASTY:
-        content = toolmark.render_prompt(path, user=text, system="Be kind.", tools=[TOOL])
+        content = callmark.render_prompt(path, user=text, system="Be kind.", tools=[TOOL])
         assert text in content[-1]["content"]
         assert "Be kind." in content[0]["content"]
 
 
 def test_a117_the_documented_wrapper_is_shipped_as_documented():
-    made = toolmark.render_prompt(data_path("prompt_wrappers/minimal_system_user.j2"), user="Hi")
+    made = callmark.render_prompt(data_path("prompt_wrappers/minimal_system_user.j2"), user="Hi")
     assert made == [{"role": "user", "content": "Hi"}]
-    flat = toolmark.render_prompt(data_path("prompt_wrappers/plain.tmpl"), user="Hi", system="S")
+    flat = callmark.render_prompt(data_path("prompt_wrappers/plain.tmpl"), user="Hi", system="S")
     assert flat == [{"role": "user", "content": "[SYS] S\n[USER] Hi\n"}]
 
 
 def test_a122_tools_can_be_told_in_both_forms(wrapper):
     loop = '{"user": "{% for t in tools %}{{ t.function.name }} {{ t | tojson }}{% endfor %}"}'
     for path in (wrapper(loop), wrapper("web.search $tools", "w.tmpl")):
-        (message,) = toolmark.render_prompt(path, user="", tools=[TOOL])
+        (message,) = callmark.render_prompt(path, user="", tools=[TOOL])
         name, _, listed = message["content"].partition(" ")
         assert name == "web.search"
         assert json.loads(listed) in (TOOL, [TOOL])
@@ -167,7 +167,7 @@ def test_a123_the_hash_is_that_of_the_file(wrapper):
 
 
 def test_a124_a_flat_wrapper_does_not_need_jinja2(wrapper):
-    code = f"import sys, toolmark; toolmark.render_prompt({str(wrapper('$user', 'w.tmpl'))!r}, user='x'); assert 'jinja2' not in sys.modules"
+    code = f"import sys, callmark; callmark.render_prompt({str(wrapper('$user', 'w.tmpl'))!r}, user='x'); assert 'jinja2' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -190,14 +190,14 @@ def test_a124_a_flat_wrapper_does_not_need_jinja2(wrapper):
 )
 def test_filters_and_captured_text_mean_what_they_say(wrapper, expression, shown):
     path = wrapper('{"user": "' + expression + '"}')
-    assert toolmark.render_prompt(path, user=' a "b"') == [{"role": "user", "content": shown}]
+    assert callmark.render_prompt(path, user=' a "b"') == [{"role": "user", "content": shown}]
 
 
 def test_either_message_may_be_missing_and_an_empty_prompt_is_one(wrapper):
     only_system = wrapper('{"system": "{{ user }}"}', "s.j2")
-    assert toolmark.render_prompt(only_system, user="x") == [{"role": "system", "content": "x"}]
+    assert callmark.render_prompt(only_system, user="x") == [{"role": "system", "content": "x"}]
     both = wrapper('{"user": "{{ user }}", "system": "{{ system }}"}')
-    assert toolmark.render_prompt(both, user="") == [{"role": "user", "content": ""}]
+    assert callmark.render_prompt(both, user="") == [{"role": "user", "content": ""}]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_mark_of_the_editor_at_the_start_is_no_text(tmp_path):
     for name, source in (("w.j2", '{"user": "{{ user }}"}'), ("w.tmpl", "$user")):
         path = tmp_path / name
         path.write_bytes(b"\xef\xbb\xbf" + source.encode())
-        assert toolmark.render_prompt(path, user="x")[0]["content"] == "x"
+        assert callmark.render_prompt(path, user="x")[0]["content"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -327,4 +327,4 @@ def test_a_template_that_pads_without_end_is_refused_by_name(tmp_path, made):
     path = tmp_path / "w.j2"
     path.write_text('{"user": "{{ ' + made + ' }}"}')
     with pytest.raises(UsageError, match=r"w\.j2:1: "):
-        toolmark.render_prompt(path, user="x")
+        callmark.render_prompt(path, user="x")

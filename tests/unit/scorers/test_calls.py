@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-import toolmark
-from toolmark.calls.registry import Registry
-from toolmark.core.samples import expectation_of
-from toolmark.core.scores import CallDifferences
-from toolmark.core.trace import Trace, entry_of
-from toolmark.scorers.calls import score_calls
+import callmark
+from callmark.calls.registry import Registry
+from callmark.core.samples import expectation_of
+from callmark.core.scores import CallDifferences
+from callmark.core.trace import Trace, entry_of
+from callmark.scorers.calls import score_calls
 
 BUILTIN = Registry.from_specs(
-    json.loads((Path(toolmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
+    json.loads((Path(callmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),
     where="builtin.json",
 )
 OK = {"ok": True, "count": 1}

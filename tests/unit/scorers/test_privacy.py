@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.scorers.pii import KINDS, find_pii, severities
-from toolmark.scorers.privacy import (
+from callmark.scorers.pii import KINDS, find_pii, severities
+from callmark.scorers.privacy import (
     DEFAULT_ALLOWLIST,
     check,
     check_privacy,
@@ -473,7 +473,7 @@ def test_a141_no_socket_is_opened(monkeypatch):
 def test_the_libraries_are_loaded_only_for_candidates():
     code = (
         "import sys\n"
-        "from toolmark.scorers.privacy import check_privacy\n"
+        "from callmark.scorers.privacy import check_privacy\n"
         "check_privacy('On 2024-05-17 at 10:30 the 3 results cost $12.50. See https://example.com.')\n"
         "assert not {'phonenumbers', 'stdnum', 'babel'} & set(sys.modules)\n"
         "assert not check_privacy('415-555-2671')['ok']\n"

@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
-from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from toolmark.core.scores import (
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
+from callmark.core.scores import (
     CallDifferences,
     CallScore,
     Grounding,
@@ -16,10 +16,10 @@ from toolmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from toolmark.core.trace import RepairedCall, Said, TraceEntry
-from toolmark.scorers.pii import KINDS, find_pii
-from toolmark.scorers.privacy import check, labelled_texts
-from toolmark.scorers.redaction import redact, redact_json, redact_pii, redact_result
+from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.scorers.pii import KINDS, find_pii
+from callmark.scorers.privacy import check, labelled_texts
+from callmark.scorers.redaction import redact, redact_json, redact_pii, redact_result
 
 MAIL = "jane.doe@corp.com"
 CARD = "4111 1111 1111 1111"

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.unit.grounding.asking import call, item, score
 
-import toolmark
-from toolmark.errors import UsageError
+import callmark
+from callmark.errors import UsageError
 
 FIELDS = {
     "kind", "span_extractor", "spans", "spans_total", "spans_over_cap", "spans_counted", "recall_kind", "facts_required",
@@ -30,7 +30,7 @@ def test_one_input_gives_one_output():
 def test_the_inputs_are_not_changed():
     of, trace = item(required_facts=[42]), [call({"count": [42, {"a": None}]})]
     before = json.dumps([of, trace])
-    toolmark.score_item(of, "Integration: 42.", trace)
+    callmark.score_item(of, "Integration: 42.", trace)
     assert json.dumps([of, trace]) == before
 
 
@@ -40,10 +40,10 @@ def test_the_inputs_are_not_changed():
 )
 def test_d36_nulls_and_short_forms_do_not_crash(metadata):
     assert (
-        toolmark.score_item({"prompt": "x", "metadata": metadata}, None, None)["spans_total"] == 0
+        callmark.score_item({"prompt": "x", "metadata": metadata}, None, None)["spans_total"] == 0
     )
     assert (
-        toolmark.score_item({"prompt": "x", "metadata": metadata}, "Integration: 42.", [])[
+        callmark.score_item({"prompt": "x", "metadata": metadata}, "Integration: 42.", [])[
             "spans_total"
         ]
         == 1
@@ -119,7 +119,7 @@ def test_d33_call_f1_compares_arguments_and_number():
 
 def test_lone_surrogates_in_a_matched_leaf_do_not_crash():
     assert score("Integration: it is 42.", call({"count": "\ud800 42"}))["lax"]["f1"] == 1
-    assert toolmark.ground("it is 42", [{"count": "\ud800 42"}])["lax"]
+    assert callmark.ground("it is 42", [{"count": "\ud800 42"}])["lax"]
 
 
 def test_a_refund_that_was_issued_admits_no_failure():

@@ -7,11 +7,11 @@ import anyio
 import pytest
 from mcp import Client
 
-from toolmark.errors import MissingExtra
-from toolmark.recording.mcp_live import McpTarget, McpTools
-from toolmark.serving.server import fixture_server, serve_stdio
-from toolmark.serving.sessions import Session, Sessions
-from toolmark.serving.tools import open_served
+from callmark.errors import MissingExtra
+from callmark.recording.mcp_live import McpTarget, McpTools
+from callmark.serving.server import fixture_server, serve_stdio
+from callmark.serving.sessions import Session, Sessions
+from callmark.serving.tools import open_served
 
 
 def session(tmp_path: Path, *entries: dict, sample: str | None = None) -> Session:
@@ -67,7 +67,7 @@ def test_without_the_extra_there_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "f.jsonl").write_text('{"name": "t", "key": {}, "result": 1}')
     served = Sessions(open_served(tmp_path, None))
     monkeypatch.setitem(__import__("sys").modules, "mcp", None)
-    with pytest.raises(MissingExtra, match=r"toolmark\[mcp\]"):
+    with pytest.raises(MissingExtra, match=r"callmark\[mcp\]"):
         serve_stdio(served, None, None)
-    with pytest.raises(MissingExtra, match=r"toolmark\[mcp\]"), McpTools(McpTarget(address="x")):
+    with pytest.raises(MissingExtra, match=r"callmark\[mcp\]"), McpTools(McpTarget(address="x")):
         pass

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.errors import BadInput
-from toolmark.resources import data_path
-from toolmark.serving.joining import join_answers
-from toolmark.serving.sessions import Sessions
-from toolmark.serving.tools import listed, open_served
-from toolmark.serving.trace_file import TraceFile
+from callmark.errors import BadInput
+from callmark.resources import data_path
+from callmark.serving.joining import join_answers
+from callmark.serving.sessions import Sessions
+from callmark.serving.tools import listed, open_served
+from callmark.serving.trace_file import TraceFile
 
 FIXTURES = data_path("fixtures")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from toolmark.core.scores import (
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
+from callmark.core.scores import (
     CallDifferences,
     CallScore,
     Grounding,
@@ -14,7 +14,7 @@ from toolmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from toolmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.core.trace import RepairedCall, Said, TraceEntry
 
 MATCH = Match(13, 16, 0, "/hits/0/year", 1894, "number", "value", True)
 SPAN = SpanScore(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.errors import CannotWrite, OutputFailed
-from toolmark.store.files import atomic_writer, check_writable, output_failed
+from callmark.errors import CannotWrite, OutputFailed
+from callmark.store.files import atomic_writer, check_writable, output_failed
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def test_a_quota_counts_as_a_full_disk(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from toolmark.store.files import atomic_writer
+from callmark.store.files import atomic_writer
 
 with atomic_writer(Path(sys.argv[1])) as stream:
     stream.write(b"half")
@@ -200,7 +200,7 @@ class TestLeftovers:
         with a_writer_of(tmp_path / "out"):
             pass
         [name] = names(tmp_path)
-        assert re.fullmatch(r"\.toolmark-[0-9a-f]{12}-[0-9a-f]{12}\.tmp", name)
+        assert re.fullmatch(r"\.callmark-[0-9a-f]{12}-[0-9a-f]{12}\.tmp", name)
         return tmp_path / name
 
     def test_what_a_killed_process_leaves_goes_with_the_next_writing(self, tmp_path, leftover):
@@ -215,13 +215,13 @@ class TestLeftovers:
         assert names(tmp_path) == []
 
     def test_what_others_left_stays(self, tmp_path, leftover):
-        (tmp_path / ".toolmark-note.tmp").write_bytes(b"mine")
+        (tmp_path / ".callmark-note.tmp").write_bytes(b"mine")
         (tmp_path / "out2").write_bytes(b"old")
         for other in ("out2", "ou", leftover.name):
             check_writable(tmp_path / other)
             with atomic_writer(tmp_path / other):
                 pass
-        assert ".toolmark-note.tmp" in names(tmp_path)
+        assert ".callmark-note.tmp" in names(tmp_path)
         assert leftover.exists()
 
     def test_what_is_being_written_stays(self, tmp_path):
@@ -245,7 +245,7 @@ def test_standard_output_is_written_to_whatever_it_is_and_never_replaced(tmp_pat
     """A file that is gone from its folder looks like any other file to who follows the link."""
     script = (
         "from pathlib import Path\n"
-        "from toolmark.store.files import atomic_writer, check_writable, has_place\n"
+        "from callmark.store.files import atomic_writer, check_writable, has_place\n"
         "out = Path('/dev/stdout')\n"
         "check_writable(out)\n"
         "assert not has_place(out)\n"

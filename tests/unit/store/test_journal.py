@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
-from toolmark.store.journal import journal_path, open_journal
-from toolmark.store.lines import encode_result
+from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
+from callmark.store.journal import journal_path, open_journal
+from callmark.store.lines import encode_result
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}
 
@@ -260,7 +260,7 @@ def test_a_file_that_is_no_journal_is_never_touched(out):
     for content in (b"my diary\n", b"my diary", b'{"a": 1}\n'):
         path.write_bytes(content)
         for mode in ("new", "resume", "restart"):
-            with pytest.raises(UsageError, match="is not a journal of toolmark"):
+            with pytest.raises(UsageError, match="is not a journal of callmark"):
                 opened(out, mode)
         assert path.read_bytes() == content
 
@@ -369,7 +369,7 @@ def test_a_full_disk_at_the_end_leaves_output_and_journal(out, line):
 KILLED = """
 import sys, time
 from pathlib import Path
-from toolmark.store.journal import open_journal
+from callmark.store.journal import open_journal
 lines = [bytes.fromhex(line) for line in sys.stdin.read().split()]
 journal = open_journal(Path(sys.argv[1]), {}, mode="new")
 for line in lines:

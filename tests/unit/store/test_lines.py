@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmark.errors import BadInput
-from toolmark.resources import schema
-from toolmark.store.lines import decode_result, encode_result, read_results
-from toolmark.store.recorded import read_recorded
+from callmark.errors import BadInput
+from callmark.resources import schema
+from callmark.store.lines import decode_result, encode_result, read_results
+from callmark.store.recorded import read_recorded
 
 
 @pytest.fixture(scope="module")

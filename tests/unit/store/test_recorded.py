@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from toolmark.core.identity import sample_id_of
-from toolmark.core.results import ByteRange
-from toolmark.core.trace import Said
-from toolmark.errors import BadInput
-from toolmark.resources import demo_paths
-from toolmark.store.lines import encode_result
-from toolmark.store.recorded import (
+from callmark.core.identity import sample_id_of
+from callmark.core.results import ByteRange
+from callmark.core.trace import Said
+from callmark.errors import BadInput
+from callmark.resources import demo_paths
+from callmark.store.lines import encode_result
+from callmark.store.recorded import (
     RecordedAnswer,
     RecordedIndex,
     RecordedMessages,

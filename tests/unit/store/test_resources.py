@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from toolmark.calls.registry import Registry
-from toolmark.errors import BadInput
-from toolmark.resources import (
+from callmark.calls.registry import Registry
+from callmark.errors import BadInput
+from callmark.resources import (
     allowlist,
     builtin_tools,
     default_config,

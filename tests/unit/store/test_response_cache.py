@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.core.jsontext import sha256_hex
-from toolmark.errors import BadInput, CannotWrite
-from toolmark.store import response_cache
-from toolmark.store.response_cache import MARK, ResponseCache
+from callmark.core.jsontext import sha256_hex
+from callmark.errors import BadInput, CannotWrite
+from callmark.store import response_cache
+from callmark.store.response_cache import MARK, ResponseCache
 
 SRC = Path(__file__).parents[3] / "src"
 WRITER = """
 import sys
 from pathlib import Path
-from toolmark.core.jsontext import sha256_hex
-from toolmark.store.response_cache import ResponseCache
+from callmark.core.jsontext import sha256_hex
+from callmark.store.response_cache import ResponseCache
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with ResponseCache(folder) as cache:
     for number in range(count):
@@ -206,7 +206,7 @@ def test_a_file_is_refused(tmp_path):
         ResponseCache(tmp_path / "file")
 
 
-@pytest.mark.parametrize("mark", [b"", b"{", b"\xff", b"[]", b'{"toolmark_cache":2}'])
+@pytest.mark.parametrize("mark", [b"", b"{", b"\xff", b"[]", b'{"callmark_cache":2}'])
 def test_the_mark_of_another_version_is_refused(tmp_path, mark):
     keep(tmp_path / "cache", a="one")
     (tmp_path / "cache" / MARK).write_bytes(mark)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolmark.errors import UsageError
-from toolmark.store.settings_file import MAX_DEPTH, MAX_VALUES, read_settings
+from callmark.errors import UsageError
+from callmark.store.settings_file import MAX_DEPTH, MAX_VALUES, read_settings
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_an_alias_and_what_is_merged_keep_their_lines(settings):
         (b"a: 1\nb: \xff\n", ":2: not UTF-8 (byte 8)"),
         ("a: 1\n".encode("utf-16") + b"x", ":2: not UTF-16 (byte 12)"),
         ("a: 1\nb: \x07\n", ":2: not YAML: special characters are not allowed"),
-        ("\n- a\n", ":2: must hold `key: value` lines, see `toolmark init`"),
+        ("\n- a\n", ":2: must hold `key: value` lines, see `callmark init`"),
         ("a: 1\ntrue: 2\n", ":2: a key must be text: put it into quotes"),
         ("a: 1\n[b]: 2\n", ":2: a key must be text: put it into quotes"),
         ("a: {b: 1,\n b: 2}\n", ":2: a.b: stands on line 1 too"),

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from tests.builders import make_result
 
-from toolmark.core.results import ByteRange
-from toolmark.core.trace import Said, TraceEntry
-from toolmark.datasets.exporting.inspect_log import export_inspect
-from toolmark.datasets.importing import Places, import_dataset
-from toolmark.errors import BadInput
-from toolmark.store.lines import encode_result
+from callmark.core.results import ByteRange
+from callmark.core.trace import Said, TraceEntry
+from callmark.datasets.exporting.inspect_log import export_inspect
+from callmark.datasets.importing import Places, import_dataset
+from callmark.errors import BadInput
+from callmark.store.lines import encode_result
 
 
 def entry(**changes) -> TraceEntry:

@@ -3,24 +3,24 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from toolmark.core.report import ReportHeader
-from toolmark.core.results import Result
-from toolmark.core.summary import Summariser
-from toolmark.core.trials import Trials
-from toolmark.datasets.generate import AnswersWanted, answer_line, generate, plant, samples_of
-from toolmark.play import PlaySettings, TrialInput, opening_messages, play
-from toolmark.runners.replay import OneRecording, recorded_replies
-from toolmark.running.driving import driver
-from toolmark.running.evaluate import Evaluator, Origin
-from toolmark.running.setup import prepared
-from toolmark.store.jsonl import Line
-from toolmark.store.recorded import recorded_of
+from callmark.core.report import ReportHeader
+from callmark.core.results import Result
+from callmark.core.summary import Summariser
+from callmark.core.trials import Trials
+from callmark.datasets.generate import AnswersWanted, answer_line, generate, plant, samples_of
+from callmark.play import PlaySettings, TrialInput, opening_messages, play
+from callmark.runners.replay import OneRecording, recorded_replies
+from callmark.running.driving import driver
+from callmark.running.evaluate import Evaluator, Origin
+from callmark.running.setup import prepared
+from callmark.store.jsonl import Line
+from callmark.store.recorded import recorded_of
 
 NOT_APPLICABLE = -1
 
 
 class Bench:
-    """Plays and scores answers without a results file, each as `toolmark run` would."""
+    """Plays and scores answers without a results file, each as `callmark run` would."""
 
     def __init__(self, folder: Path, total: int, seed: int) -> None:
         self.total, self.seed = total, seed

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.broker.fixtures import load_folder
-from toolmark.calls.registry import Registry
-from toolmark.datasets.generate import AnswersWanted, generate
-from toolmark.datasets.generate.sorted_hash import SortedHash
-from toolmark.resources import builtin_tools
+from callmark.broker.fixtures import load_folder
+from callmark.calls.registry import Registry
+from callmark.datasets.generate import AnswersWanted, generate
+from callmark.datasets.generate.sorted_hash import SortedHash
+from callmark.resources import builtin_tools
 
 SRC = Path(__file__).parents[4] / "src"
 CHILD = """
 import sys
 from pathlib import Path
-from toolmark.datasets.generate import AnswersWanted, generate
+from callmark.datasets.generate import AnswersWanted, generate
 folder = Path(sys.argv[1])
 wanted = AnswersWanted(folder / "a.jsonl", {"altered_number": 0.2, "leaked_card": 0.1})
 generate(150, 7, out=folder / "d.jsonl", fixtures=folder / "f", answers=wanted)

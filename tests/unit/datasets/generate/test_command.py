@@ -1,12 +1,12 @@
-"""`toolmark dataset generate`, from its flags to its files."""
+"""`callmark dataset generate`, from its flags to its files."""
 
 import json
 
 import pytest
 
-from toolmark.cli import main
-from toolmark.datasets.generate import AnswersWanted, generate
-from toolmark.errors import CannotWrite, UsageError
+from callmark.cli import main
+from callmark.datasets.generate import AnswersWanted, generate
+from callmark.errors import CannotWrite, UsageError
 
 
 @pytest.fixture

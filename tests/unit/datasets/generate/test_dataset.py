@@ -6,15 +6,15 @@ from collections import Counter
 
 import pytest
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.core.protocols import Hit
-from toolmark.core.samples import expectation_of
-from toolmark.core.trace import is_error_result
-from toolmark.datasets.generate import item_of, samples_of
-from toolmark.datasets.generate.families.reports import LONG_BYTES
-from toolmark.datasets.reader import open_dataset
-from toolmark.running.run import run
-from toolmark.scorers.privacy import check_privacy, known_texts
+from callmark.broker.broker import ToolBroker
+from callmark.core.protocols import Hit
+from callmark.core.samples import expectation_of
+from callmark.core.trace import is_error_result
+from callmark.datasets.generate import item_of, samples_of
+from callmark.datasets.generate.families.reports import LONG_BYTES
+from callmark.datasets.reader import open_dataset
+from callmark.running.run import run
+from callmark.scorers.privacy import check_privacy, known_texts
 
 
 @pytest.fixture(scope="module")

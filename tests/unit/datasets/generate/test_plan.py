@@ -10,12 +10,12 @@ from babel.numbers import format_decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmark.datasets.generate.forms import english, form_of
-from toolmark.datasets.generate.plan import CELLS, RECIPES, apportioned, counts_of, order_of
-from toolmark.datasets.generate.words.languages import PROBES
-from toolmark.datasets.generate.words.names import NAME_ENDINGS, NAME_STEMS
-from toolmark.datasets.generate.world import World, offsets_of
-from toolmark.errors import UsageError
+from callmark.datasets.generate.forms import english, form_of
+from callmark.datasets.generate.plan import CELLS, RECIPES, apportioned, counts_of, order_of
+from callmark.datasets.generate.words.languages import PROBES
+from callmark.datasets.generate.words.names import NAME_ENDINGS, NAME_STEMS
+from callmark.datasets.generate.world import World, offsets_of
+from callmark.errors import UsageError
 
 
 @given(st.integers(1, 5000))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from toolmark.datasets.importing import ImportReport, Places, import_dataset
+from callmark.datasets.importing import ImportReport, Places, import_dataset
 
 
 class Made(NamedTuple):

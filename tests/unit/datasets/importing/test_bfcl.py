@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.datasets.importing.conftest import lines_of
 
-from toolmark import score_item
-from toolmark.datasets.importing.accepted import MAX_SPELLINGS, Alternatives, expected_call
-from toolmark.datasets.importing.bfcl_types import json_schema
-from toolmark.datasets.importing.notes import Notes
-from toolmark.errors import BadInput
+from callmark import score_item
+from callmark.datasets.importing.accepted import MAX_SPELLINGS, Alternatives, expected_call
+from callmark.datasets.importing.bfcl_types import json_schema
+from callmark.datasets.importing.notes import Notes
+from callmark.errors import BadInput
 
 FUNCTION = {
     "name": "area",

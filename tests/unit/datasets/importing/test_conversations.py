@@ -12,13 +12,13 @@ from tests.unit.datasets.importing.talks import (
     user,
 )
 
-from toolmark.broker.broker import ToolBroker
-from toolmark.datasets.reader import open_dataset
-from toolmark.errors import BadInput, UsageError
-from toolmark.running.offers import open_registry
-from toolmark.running.rescore import score_file
-from toolmark.running.run import run
-from toolmark.store.lines import read_results
+from callmark.broker.broker import ToolBroker
+from callmark.datasets.reader import open_dataset
+from callmark.errors import BadInput, UsageError
+from callmark.running.offers import open_registry
+from callmark.running.rescore import score_file
+from callmark.running.run import run
+from callmark.store.lines import read_results
 
 TALK = {"id": "talk-1", "tools": [WEATHER], "messages": ASKED_TWICE, "reward": 1.0}
 

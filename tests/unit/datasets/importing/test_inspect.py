@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from toolmark.datasets.importing import archive
-from toolmark.errors import BadInput, MissingExtra
-from toolmark.running.rescore import score_file
-from toolmark.store.lines import read_results
+from callmark.datasets.importing import archive
+from callmark.errors import BadInput, MissingExtra
+from callmark.running.rescore import score_file
+from callmark.store.lines import read_results
 
 LOG = Path(__file__).with_name("inspect_log.json")
 ZSTANDARD = 93
@@ -105,7 +105,7 @@ def test_an_eval_archive(make, pack):
 def test_zstandard_needs_an_extra_and_says_so(make, monkeypatch):
     data = zstandard(eval_log())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"toolmark\[inspect\]"):
+    with pytest.raises(MissingExtra, match=r"callmark\[inspect\]"):
         make(data, name="run.eval")
 
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from toolmark.datasets.exporting import DATASET_EXPORTS
-from toolmark.datasets.generate import generate
-from toolmark.errors import BadInput, MissingExtra
+from callmark.datasets.exporting import DATASET_EXPORTS
+from callmark.datasets.generate import generate
+from callmark.errors import BadInput, MissingExtra
 
 ITEMS = [
     {"prompt": "How many?", "metadata": {"sample_id": "a", "required_facts": [3]}},
@@ -56,7 +56,7 @@ def test_results_are_not_taken_for_a_dataset(tmp_path, name):
     source, out = tmp_path / "results.jsonl", tmp_path / "out"
     line = {"prompt": "x", "metadata": {}, "model_output": "y", "tool_trace": [], "scores": None}
     source.write_text(json.dumps(line) + "\n")
-    with pytest.raises(BadInput, match="these are results, not a dataset; `toolmark report"):
+    with pytest.raises(BadInput, match="these are results, not a dataset; `callmark report"):
         export(name, source, out)
     assert not out.exists()
 
@@ -109,10 +109,10 @@ def test_bad_items_are_named(make, data, message):
 
 def test_a_table_needs_an_extra_and_says_so(make, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"toolmark\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"callmark\[parquet\]"):
         make(b"PAR1" + b"\0" * 40)
     made = make(ITEMS)
-    with pytest.raises(MissingExtra, match=r"toolmark\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"callmark\[parquet\]"):
         export("parquet", made.places.dataset, tmp_path / "x.parquet")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.datasets.importing.talks import ASKED_TWICE, assistant, call, result, user
 
-from toolmark.errors import BadInput
+from callmark.errors import BadInput
 
 ACTION = {"name": "book", "kwargs": {"city": "Ulm"}}
 

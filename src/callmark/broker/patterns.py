@@ -1,0 +1,195 @@
+"""Fixtures that answer more than one argument set: `match`, one rule per argument."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import assert_never
+
+import msgspec
+
+from callmark.broker.regex_limits import text_limit
+from callmark.core.jsontext import Json, canonical_json
+
+# What normalisation makes of one value of one argument; None: it drops the argument.
+NormaliseArgument = Callable[[str, Json], Json]
+
+
+class MatchError(ValueError):
+    """A rule that cannot be used. `field` is its place below the entry."""
+
+    def __init__(self, field: str, what: str) -> None:
+        self.field = field
+        super().__init__(what)
+
+
+class Ignore(msgspec.Struct, frozen=True):
+    """Any value, and none at all."""
+
+
+class OneOf(msgspec.Struct, frozen=True):
+    """One of these values (canonical JSON). `null` among them: the argument may be absent."""
+
+    values: tuple[str, ...]
+
+
+class Regex(msgspec.Struct, frozen=True):
+    """The whole normalised string, from its first character to its last. A text above the limit
+    never fits: it comes from a model, and trying it could take for ever."""
+
+    compiled: re.Pattern[str]
+    limit: int
+
+
+class Contains(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Near(msgspec.Struct, frozen=True):
+    """A number no further than `tolerance` from the one in the entry's key."""
+
+    target: Decimal
+    tolerance: Decimal
+
+
+Rule = Ignore | OneOf | Regex | Contains | Near
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """`rules` per argument, sorted; `fixed` is the rest of the key, which must be equal.
+    `identity` is equal for two entries that fit the same calls by the same words."""
+
+    rules: tuple[tuple[str, Rule], ...]
+    fixed: str
+    identity: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.rules)
+
+    def fits(self, key: Mapping[str, Json]) -> bool:
+        """Whether the ruled arguments of a normalised key fit; `fixed` is compared elsewhere."""
+        return all(rule_fits(rule, key.get(name)) for name, rule in self.rules)
+
+
+def rule_fits(rule: Rule, value: Json) -> bool:
+    """`value` None: the argument is absent (normalised keys hold no null)."""
+    match rule:
+        case Ignore():
+            return True
+        case OneOf(values=values):
+            return canonical_json(value) in values
+        case Regex(compiled=compiled, limit=limit):
+            is_short = isinstance(value, str) and len(value) <= limit
+            return is_short and compiled.fullmatch(value) is not None
+        case Contains(text=text):
+            return isinstance(value, str) and text in value
+        case Near(target=target, tolerance=tolerance):
+            return _is_number(value) and abs(_decimal(value) - target) <= tolerance
+        case _:
+            assert_never(rule)
+
+
+class _Argument(msgspec.Struct, frozen=True):
+    """One ruled argument: its value in the entry's key, and what normalisation does to others."""
+
+    in_key: Json
+    normalise: Callable[[Json], Json]
+
+
+def pattern_of(
+    match: Mapping[str, Json],
+    given: Mapping[str, Json],
+    key: Mapping[str, Json],
+    normalise: NormaliseArgument,
+) -> Pattern:
+    """The pattern that an entry's `match` object describes, or MatchError. `given` is the entry's
+    key as written, `key` the same normalised."""
+    if not match:
+        raise MatchError("match", "is empty: name an argument in it, or leave it out")
+    rules = tuple((name, _rule_of(name, match[name], key, normalise)) for name in sorted(match))
+    for name, rule in rules:
+        if given.get(name) is not None and not rule_fits(rule, key.get(name)):
+            shown = canonical_json(given[name])
+            raise MatchError(f"match.{name}", f"does not fit the entry's own key, {shown}")
+    fixed = canonical_json({name: value for name, value in key.items() if name not in match})
+    targets = [str(rule.target) for _, rule in rules if isinstance(rule, Near)]
+    return Pattern(rules, fixed, canonical_json([fixed, match, targets]))
+
+
+def _rule_of(name: str, spec: Json, key: Mapping[str, Json], normalise: NormaliseArgument) -> Rule:
+    field = f"match.{name}"
+    if not isinstance(spec, dict) or len(spec) != 1 or not spec.keys() <= RULES.keys():
+        raise MatchError(field, f"must be an object with exactly one of {', '.join(RULES)}")
+    ((kind, given),) = spec.items()
+    if kind != "ignore" and normalise(name, "x") is None:
+        raise MatchError(
+            field, "the registry's x-callmark.ignore drops this argument: it never fits"
+        )
+    try:
+        return RULES[kind](given, _Argument(key.get(name), partial(normalise, name)))
+    except ValueError as error:
+        raise MatchError(f"{field}.{kind}", str(error)) from None
+
+
+def _ignore(given: Json, argument: _Argument) -> Rule:
+    if given is not True:
+        raise ValueError("must be true")
+    return Ignore()
+
+
+def _one_of(given: Json, argument: _Argument) -> Rule:
+    if not isinstance(given, list) or not given:
+        raise ValueError("must be a list with at least one value")
+    values = (None if value is None else argument.normalise(value) for value in given)
+    return OneOf(tuple(dict.fromkeys(canonical_json(value) for value in values)))
+
+
+def _regex(given: Json, argument: _Argument) -> Rule:
+    if not isinstance(given, str) or not given:
+        raise ValueError("must be a regular expression, as a string")
+    # The tested value was casefolded if this argument is: capitals in the expression must not
+    # shut it out.
+    flags = re.IGNORECASE if argument.normalise("A") == "a" else 0
+    pattern = unicodedata.normalize("NFC", given)
+    try:
+        compiled = re.compile(pattern, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return Regex(compiled, text_limit(pattern))
+
+
+def _contains(given: Json, argument: _Argument) -> Rule:
+    text = argument.normalise(given) if isinstance(given, str) else None
+    if not isinstance(text, str) or not text:
+        raise ValueError("must be a text of at least one character that is no white space")
+    return Contains(text)
+
+
+def _number_tolerance(given: Json, argument: _Argument) -> Rule:
+    if not _is_number(given) or given < 0:
+        raise ValueError("must be a number, 0 or more")
+    if not _is_number(argument.in_key):
+        raise ValueError("needs a number to be near to: put one into the entry's key")
+    return Near(_decimal(argument.in_key), _decimal(given))
+
+
+RULES: dict[str, Callable[[Json, _Argument], Rule]] = {
+    "ignore": _ignore,
+    "one_of": _one_of,
+    "regex": _regex,
+    "contains": _contains,
+    "number_tolerance": _number_tolerance,
+}
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _decimal(number: float) -> Decimal:
+    # By the digits that stand in the file: 1.1 is as near to 1 as 0.1 says.
+    return Decimal(repr(number))

@@ -1,0 +1,225 @@
+"""A call attempt: well formed or not, out of text or out of a server's own `tool_calls`."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from callmark.calls.schema import describe
+from callmark.core.jsontext import MAX_DEPTH, Json, NotJson, parse_json
+from callmark.core.trace import RepairedCall, TraceEntry, json_inside
+
+# The lenient parser is quadratic on some texts, and its work is for show only.
+LONGEST_REPAIR = 4_000
+
+_LIST_WRAPPER = "tool_calls"
+_WRAPPERS = ("function", "function_call", "tool_call")
+_NAME_KEYS = ("name", "tool_name")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args")
+_NAME_IN_RAW = re.compile(r'"(?:tool_)?name"\s*:\s*"([^"\\]{1,200})"')
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call that was parsed strictly. Whether its tool exists is another question."""
+
+    name: str
+    arguments: dict[str, Json]
+    raw: str
+    format: str
+    call_id: str | None = None
+
+
+class MalformedCall(msgspec.Struct, frozen=True):
+    """An attempt that no strict reading accepts. `repaired` is for people, never for scores."""
+
+    name: str | None
+    reason: str
+    raw: str
+    format: str
+    repaired: RepairedCall | None = None
+    call_id: str | None = None
+
+
+Attempt = ToolCall | MalformedCall
+
+
+def native_call(
+    name: Json, arguments: Json, *, call_id: str | None = None, raw: str | None = None
+) -> Attempt:
+    """A call as a server gives it: arguments as an object, as its JSON text, or none at all."""
+    written = raw if raw is not None else _as_text(arguments)
+    parsed = _arguments_from(arguments)
+    if isinstance(parsed, dict) and isinstance(name, str) and name.strip():
+        return ToolCall(name, parsed, written, "native", call_id)
+    named = name if isinstance(name, str) and name.strip() else None
+    reason = "the call names no tool" if named is None else str(parsed)
+    repaired = None
+    if named is not None and isinstance(arguments, str):
+        repaired = repaired_call(arguments, name=named)
+    return MalformedCall(named, reason, written, "native", repaired, call_id)
+
+
+def entry_for(attempt: Attempt, turn: int | None) -> TraceEntry:
+    """The attempt as a line of the trace, before anything answered it."""
+    entry = TraceEntry(
+        name=attempt.name,
+        arguments=attempt.arguments if isinstance(attempt, ToolCall) else None,
+        result=None,
+        turn=turn,
+        raw=attempt.raw,
+        status="unanswered",
+        served_by=None,
+        format=attempt.format,
+        call_id=attempt.call_id,
+    )
+    match attempt:
+        case ToolCall():
+            return entry
+        case MalformedCall(reason=reason, repaired=repaired):
+            return replace(entry, status="malformed", reason=reason, repaired=repaired)
+        case _:
+            assert_never(attempt)
+
+
+def members_of(value: Json) -> list[Json]:
+    """The call objects that one JSON value holds: itself, or those of a `tool_calls` list."""
+    if isinstance(value, dict) and isinstance(value.get(_LIST_WRAPPER), list):
+        calls: list[Json] = value[_LIST_WRAPPER]
+        return calls
+    return [value]
+
+
+def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = True) -> Attempt:
+    """What stands behind a format's own mark is an attempt, whatever it looks like. Arguments
+    that are left out are none: the tool's schema says whether that is right."""
+    call = _unwrapped(member)
+    if call is None:
+        reason = f"a call is an object with name and arguments, not {describe(member)}"
+        return MalformedCall(None, reason, raw, format_name)
+    name, (_, given) = _given_name(call), _given_arguments(call)
+    parsed = _arguments_from(given)
+    if not isinstance(name, str) or not name.strip():
+        return MalformedCall(None, "the call names no tool", raw, format_name)
+    if isinstance(parsed, str):
+        lenient = repair and isinstance(given, str)
+        repaired = repaired_call(given, name=name) if lenient else None
+        return MalformedCall(name, parsed, raw, format_name, repaired)
+    return ToolCall(name, parsed, raw, format_name)
+
+
+def unmarked_call(member: Json, raw: str, format_name: str) -> ToolCall | None:
+    """JSON without a mark is a call only if it has a name and an arguments object (or the JSON
+    text of one). A tool's own spec, which also has name and parameters, is none."""
+    call = _unwrapped(member)
+    if call is None:
+        return None
+    name, (key, given) = _given_name(call), _given_arguments(call)
+    arguments = json_inside(given) if isinstance(given, str) else given
+    if not isinstance(name, str) or not name.strip() or not is_shallow_object(arguments):
+        return None
+    if key == "parameters" and "properties" in arguments and "type" in arguments:
+        return None
+    return ToolCall(name, arguments, raw, format_name)
+
+
+def malformed(
+    body: str, reason: str, raw: str, format_name: str, *, name: str | None = None, repair: bool
+) -> MalformedCall:
+    """An attempt whose text is broken, with what a lenient parser makes of it. With a `name` the
+    body should have been its arguments."""
+    repaired = repaired_call(body, name=name) if repair else None
+    if repaired is not None:
+        return MalformedCall(repaired.name, reason, raw, format_name, repaired)
+    if name is not None:
+        return MalformedCall(name, reason, raw, format_name)
+    named = _NAME_IN_RAW.search(body[:LONGEST_REPAIR])
+    return MalformedCall(named.group(1) if named else None, reason, raw, format_name)
+
+
+def repaired_call(body: str, *, name: str | None = None) -> RepairedCall | None:
+    """What a lenient parser makes of a broken call, or of broken arguments if the name is known."""
+    if "{" not in body or len(body) > LONGEST_REPAIR:
+        return None
+    import json_repair  # 30 ms to load, and most runs never need it
+
+    try:
+        value: Json = json_repair.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if name is not None:
+        return RepairedCall(name, value) if is_shallow_object(value) else None
+    if isinstance(value, list):
+        value = next((entry for entry in value if isinstance(entry, dict)), None)
+    attempt = marked_attempt(value, "", "") if is_shallow_object(value) else None
+    return RepairedCall(attempt.name, attempt.arguments) if isinstance(attempt, ToolCall) else None
+
+
+def is_shallow_object(value: Json) -> bool:
+    return isinstance(value, dict) and not nested_too_deeply(value)
+
+
+def nested_too_deeply(value: Json) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _unwrapped(member: Json) -> dict[str, Json] | None:
+    if not isinstance(member, dict):
+        return None
+    if not any(key in member for key in _NAME_KEYS):
+        for key in _WRAPPERS:
+            if isinstance(member.get(key), dict):
+                inner: dict[str, Json] = member[key]
+                return inner
+    return member
+
+
+def _given_name(call: dict[str, Json]) -> Json:
+    return next((call[key] for key in _NAME_KEYS if key in call), None)
+
+
+def _given_arguments(call: dict[str, Json]) -> tuple[str | None, Json]:
+    for key in _ARGUMENT_KEYS:
+        if key in call:
+            return key, call[key]
+    return None, None
+
+
+def _arguments_from(given: Json) -> dict[str, Json] | str:
+    """The arguments object, or the reason why there is none. Nothing at all means no arguments."""
+    value = given
+    if isinstance(value, str):
+        if not value.strip():
+            return {}
+        try:
+            value = parse_json(value)
+        except NotJson as error:
+            return f"the arguments are {error}"
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        return f"the arguments are {describe(value)}, not an object"
+    if nested_too_deeply(value):
+        return f"the arguments are nested deeper than {MAX_DEPTH} levels"
+    return value
+
+
+def _as_text(arguments: Json) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return msgspec.json.encode(arguments).decode()
+    except (TypeError, ValueError, RecursionError):
+        return describe(arguments)

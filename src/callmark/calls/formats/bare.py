@@ -1,0 +1,19 @@
+"""JSON in running text: an object or a list of objects that names an offered tool."""
+
+from __future__ import annotations
+
+from callmark.calls.formats.reading import Block, Format, Reading
+
+_NAME = "bare"
+
+
+def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+    found = reading.elements_at(start)
+    if found is None:
+        return None
+    elements, end = found
+    return Block(end, reading.unmarked(elements, _NAME, start, end))
+
+
+# A call has the key "name" or "tool_name": text without it needs no look at its braces.
+BARE = Format(_NAME, 'name"', r'\{\s*"|\[\s*\{', _read)

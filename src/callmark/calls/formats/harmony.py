@@ -1,0 +1,52 @@
+"""Channels: `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>` calls,
+`analysis` is thinking, all else is text."""
+
+from __future__ import annotations
+
+import re
+
+from callmark.calls.formats.reading import Block, Format, Reading
+
+_NAME = "harmony"
+_MARK = "<|channel|>"
+_OPENING = r"(?:<\|start\|>assistant[^<]{0,256}|\bto=[^\s<]{1,256} {0,4})?+<\|channel\|>"
+_HEADER = re.compile(rf"({_OPENING}[^<]{{0,256}})(?:<\|constrain\|>[^<]{{0,64}})?+<\|message\|>")
+_RECIPIENT = re.compile(r"\bto=(?:functions\.)?([^\s<]{1,256})")
+_CALL = "<|call|>"
+_ENDS = (_CALL, "<|end|>", "<|return|>", "<|start|>", _MARK)
+
+
+def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+    header = _HEADER.match(reading.text, start)
+    if header is None:
+        return _cut_off(reading, start, mark_end)
+    recipient, body = _RECIPIENT.search(header[1]), header.end()
+    if recipient is not None:
+        return _call(reading, start, body, recipient[1])
+    if "analysis" not in header[1]:
+        return None  # the header is cut out like every special token, the text stays
+    stop = reading.find_first(_ENDS, body)
+    return Block(stop, thinking=reading.text[body:stop].strip())
+
+
+def _call(reading: Reading, start: int, body: int, tool: str) -> Block:
+    element = reading.value_at(reading.skip_blanks(body))
+    after = body if element is None else element.end
+    stop = reading.find_first(_ENDS, after)
+    if reading.text[after:stop].strip() or (element is None and stop == len(reading.text)):
+        return reading.broken(start, (body, stop), stop, _NAME, name=tool)
+    value = None if element is None else element.value
+    end = stop + len(_CALL) if reading.text.startswith(_CALL, stop) else stop
+    return Block(end, (reading.named(tool, value, (start, end), _NAME),))
+
+
+def _cut_off(reading: Reading, start: int, mark_end: int) -> Block | None:
+    """A header without its message is a call that was begun if it names a recipient."""
+    stop = reading.find_first(_ENDS, mark_end)
+    recipient = _RECIPIENT.search(reading.text, start, min(stop, start + 1_000))
+    if recipient is None:
+        return None
+    return reading.malformed((start, stop), _NAME, "the call has no message", recipient[1])
+
+
+HARMONY = Format(_NAME, _MARK, _OPENING, _read)

@@ -1,0 +1,112 @@
+"""JSON behind a mark: `<tool_call>{"name": …, "arguments": {…}}</tool_call>` and its kin."""
+
+from __future__ import annotations
+
+import re
+
+from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.scan import Element
+
+_NOTHING_FOLLOWS = re.compile(r"\s*+(?:<\|\w++\|>\s*+)*+\Z")
+_BETWEEN_VALUES = re.compile(r"\s*+[;,]?+\s*+")
+
+
+def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Format:
+    """Calls between two marks that both belong to the text. `ahead` is the pattern of what must
+    follow the opening mark."""
+
+    def read(reading: Reading, start: int, mark_end: int) -> Block:
+        elements: list[Element] = []
+        position = reading.skip_blanks(mark_end)
+        # The JSON is read before the closing mark is looked for: a string in it may hold that.
+        while (found := reading.elements_at(position)) is not None:
+            elements += found[0]
+            position = reading.skip_blanks(found[1])
+            if reading.text.startswith(closing, position):
+                end = position + len(closing)
+                return block_of(reading, elements, (start, end), name)
+        stop, end = reading.extent(position if elements else mark_end, closing, opening)
+        if elements and end == stop:  # the next mark, if any, opens another block
+            reason = f"the call is not closed by {closing}"
+            return reading.broken(start, (mark_end, position), position, name, reason)
+        return reading.broken(start, (mark_end, stop), end, name)
+
+    return Format(name, opening, re.escape(opening) + ahead, read)
+
+
+def open_json(name: str, opening: str, closing: str = "", *, mark: str = "") -> Format:
+    """Calls behind a mark, whose closing mark (if there is one) is a token at which a model stops
+    and which many servers leave out. `mark` is the pattern of the opening one where it is more
+    than its text."""
+
+    def read(reading: Reading, start: int, mark_end: int) -> Block:
+        elements, end = several_values(reading, reading.skip_blanks(mark_end), most=1)
+        if end is None:
+            stop, end = reading.extent(mark_end, closing, opening)
+            return reading.broken(start, (mark_end, stop), end, name)
+        close = reading.skip_blanks(end)
+        if closing and reading.text.startswith(closing, close):
+            end = close + len(closing)
+        return block_of(reading, elements, (start, end), name)
+
+    return Format(name, opening, mark or re.escape(opening), read)
+
+
+def trailing_list(name: str, opening: str) -> Format:
+    """A list behind a mark that nothing closes, as the last thing of a turn."""
+
+    def read(reading: Reading, start: int, mark_end: int) -> Block | None:
+        found = reading.elements_at(mark_end)
+        if found is None or not _NOTHING_FOLLOWS.match(reading.text, found[1]):
+            return None
+        return block_of(reading, found[0], (start, found[1]), name)
+
+    return Format(name, opening, rf"{re.escape(opening)}\s*+(?=\[)", read)
+
+
+def several_values(
+    reading: Reading, position: int, *, most: int | None = None
+) -> tuple[list[Element], int | None]:
+    """The JSON values from here on, and where the last one ends; None: there is none."""
+    elements: list[Element] = []
+    end: int | None = None
+    while (found := reading.elements_at(position)) is not None:
+        elements += found[0]
+        end = found[1]
+        between = _BETWEEN_VALUES.match(reading.text, end)
+        position = between.end() if between else end
+        if most == 1:
+            break
+    return elements, end
+
+
+def block_of(reading: Reading, elements: list[Element], span: tuple[int, int], name: str) -> Block:
+    """The attempts in what stands behind a mark; nothing at all is a malformed one."""
+    start, end = span
+    attempts = reading.marked(elements, name, start, end)
+    if not attempts:
+        return reading.broken(start, (start, start), end, name, "there is no call in it")
+    return Block(end, attempts)
+
+
+HERMES = closed_json("hermes", "<tool_call>", "</tool_call>")
+TOOL_CALL_PREFIX = open_json("tool_call_prefix", "TOOL_CALL:", mark=r"(?<!\w)TOOL_CALL:")
+GRANITE = (
+    open_json("granite", "<|tool_call|>"),
+    open_json("granite", "<function_call>", "</function_call>"),
+    trailing_list("granite", "<tool_call>"),
+)
+FUNCTOOLS = open_json("functools", "functools[", mark=r"(?<!\w)functools(?=\[\s*+(?:[{\]]|\Z))")
+COMMAND_R = open_json("command_r", "<|START_ACTION|>", "<|END_ACTION|>")
+OTHERS = (
+    closed_json("longcat", "<longcat_tool_call>", "</longcat_tool_call>"),
+    closed_json("nemotron", "<TOOLCALL>", "</TOOLCALL>"),
+    closed_json("jamba", "<tool_calls>", "</tool_calls>", ahead=r"(?=\s*+[\[{])"),
+    open_json("internlm", "<|action_start|><|plugin|>", "<|action_end|>"),
+    open_json("gigachat", "<|function_call|>"),
+    open_json(
+        "gigachat",
+        "<|role_sep|>",
+        mark=r"(?:<\|message_sep\|>\s*+)?+function call<\|role_sep\|>",
+    ),
+)

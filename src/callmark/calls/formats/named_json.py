@@ -1,0 +1,97 @@
+"""A name, then its arguments as JSON, such as `functions.f:0<|tool_call_argument_begin|>{…}`."""
+
+from __future__ import annotations
+
+import re
+
+from callmark.calls.formats.reading import Block, Format, Reading
+
+_NAMELESS = "the call names no tool"
+
+
+def named_json(
+    name: str,
+    opening: str,
+    header: str,
+    closing: str,
+    *,
+    tail: str = "",
+    ahead: str = "",
+    must_close: bool = False,
+) -> Format:
+    """`header` is the pattern between the opening mark and the arguments; the group that matched
+    is the tool's name. `tail` may stand before the closing mark, `ahead` must stand behind the
+    opening one. Where a call need not be closed, its closing mark is a token at which a model stops
+    and which many servers leave out."""
+    head_pattern = re.compile(header)
+    end_pattern = re.compile(rf"\s*+{tail}{re.escape(closing)}")
+
+    def read(reading: Reading, start: int, mark_end: int) -> Block:
+        head = head_pattern.match(reading.text, mark_end)
+        tool = next(filter(None, head.groups()), "") if head else ""
+        # A counter alone is a call's place in the list, not the name of a tool.
+        if head is None or not tool or tool.isdigit():
+            stop, end = reading.extent(mark_end, closing, opening)
+            return reading.broken(start, (mark_end, stop), end, name, _NAMELESS)
+        position = reading.skip_blanks(head.end())
+        element = reading.value_at(position)
+        value, after = (None, position) if element is None else (element.value, element.end)
+        closed = end_pattern.match(reading.text, after) if closing else None
+        if closed is not None:
+            return Block(closed.end(), (reading.named(tool, value, (start, closed.end()), name),))
+        stop, end = reading.extent(after, closing, opening)
+        if element is not None and (not closing or end == stop) and not must_close:
+            return Block(after, (reading.named(tool, value, (start, after), name),))
+        reason = f"the call is not closed by {closing}" if element and end == stop else ""
+        return reading.broken(start, (position, stop), end, name, reason, name=tool)
+
+    return Format(name, opening, re.escape(opening) + ahead, read)
+
+
+def empty_section(name: str, opening: str, first: str, closing: str) -> Format:
+    """The mark that opens a list of calls, with no call behind it."""
+
+    def read(reading: Reading, start: int, mark_end: int) -> Block:
+        _, end = reading.extent(mark_end, closing, first)
+        return reading.malformed((start, end), name, "no call begins in it")
+
+    return Format(name, opening, rf"{re.escape(opening)}(?!\s*+{re.escape(first)})", read)
+
+
+_FUNCTION = r"([^<>\n]{1,256}+)>"
+FUNCTION_TAG = named_json(
+    "llama",
+    "<function=",
+    _FUNCTION,
+    "</function>",
+    ahead=rf"(?={_FUNCTION}\s*+\{{)",
+    must_close=True,
+)
+_DEEPSEEK_V3 = named_json(
+    "deepseek_v3",
+    "<｜tool▁call▁begin｜>",
+    # V3.1 writes the name before the separator; V3 and R1 behind it, and the arguments in a fence.
+    r"\s*+(?:([^\s<]{1,256})\s*+<｜tool▁sep｜>(?=\s*+\{)"
+    r"|\w*+<｜tool▁sep｜>\s*+([^\s<{`]{1,256})\s*+(?:```(?:json)?+)?+)",
+    "<｜tool▁call▁end｜>",
+    tail=r"(?:```)?+\s*+",
+)
+DEEPSEEK_V3 = (
+    _DEEPSEEK_V3,
+    empty_section(
+        "deepseek_v3", "<｜tool▁calls▁begin｜>", _DEEPSEEK_V3.hint, "<｜tool▁calls▁end｜>"
+    ),
+)
+_KIMI_K2 = named_json(
+    "kimi_k2",
+    "<|tool_call_begin|>",
+    r"\s*+(?:functions\.)?([^\s<]{1,256}?)(?::\d++)?\s*+<\|tool_call_argument_begin\|>",
+    "<|tool_call_end|>",
+)
+KIMI_K2 = (
+    _KIMI_K2,
+    *(
+        empty_section("kimi_k2", f"<|{section}_begin|>", _KIMI_K2.hint, f"<|{section}_end|>")
+        for section in ("tool_calls_section", "tool_call_section")
+    ),
+)

@@ -1,0 +1,66 @@
+"""`[f(x=1), g(y="z")]`: calls as Python writes them, with or without marks around them."""
+
+from __future__ import annotations
+
+import re
+
+from callmark.calls.attempts import ToolCall
+from callmark.calls.formats.marked_json import block_of
+from callmark.calls.formats.reading import Block, Format, Reading
+
+_NAME = "pythonic"
+# The built-in tools of Llama are called as methods.
+_METHOD = ".call"
+
+
+def python_block(reading: Reading, at: tuple[int, int], format_name: str) -> Block | str:
+    """The calls that stand at `at[1]`, behind a mark at `at[0]`; or the reason why there are
+    none."""
+    start, body = at
+    found = reading.python_calls_at(body)
+    if isinstance(found, Exception):
+        return f"not a call in Python: {found}"
+    calls, end = found
+    spans = [(start, end)] if len(calls) == 1 else [(call.start, call.end) for call in calls]
+    attempts = tuple(
+        ToolCall(
+            call.name.removesuffix(_METHOD), call.arguments, reading.text[slice(*span)], format_name
+        )
+        for call, span in zip(calls, spans, strict=True)
+    )
+    return Block(end, attempts) if attempts else "there is no call in it"
+
+
+def _marked(opening: str, closing: str, ahead: str = "") -> Format:
+    def read(reading: Reading, start: int, mark_end: int) -> Block:
+        position = reading.skip_blanks(mark_end)
+        found = reading.elements_at(position)
+        written: Block | str
+        if found is not None and found[0]:
+            written = block_of(reading, found[0], (start, found[1]), _NAME)
+        else:
+            written = python_block(reading, (start, position), _NAME)
+        if isinstance(written, str):
+            _, end = reading.extent(mark_end, closing, opening)
+            return reading.malformed((start, end), _NAME, written)
+        close = reading.skip_blanks(written.end)
+        closed = reading.text.startswith(closing, close)
+        return written._replace(end=close + len(closing)) if closed else written
+
+    return Format(_NAME, opening, re.escape(opening) + ahead, read)
+
+
+def _read_unmarked(reading: Reading, start: int, mark_end: int) -> Block | None:
+    written = python_block(reading, (start, start), _NAME)
+    if isinstance(written, str) or reading.text.startswith("(", written.end):  # a link
+        return None
+    offered = tuple(call for call in written.attempts if reading.offers(call.name or ""))
+    return Block(written.end, offered)
+
+
+PYTHONIC = (
+    _marked("<|python_start|>", "<|python_end|>"),
+    _marked("<|tool_call_start|>", "<|tool_call_end|>"),
+    _marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
+    Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked),
+)

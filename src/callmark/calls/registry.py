@@ -1,0 +1,342 @@
+"""The tools that a model may be offered: specs, argument schemas, names and their variants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import jsonschema_rs
+import msgspec
+
+from callmark.calls.folding import fold_name, fold_query, plain_value
+from callmark.calls.schema import SchemaError, argument_errors, compiled
+from callmark.core.jsonplaces import Locate, PathInJson
+from callmark.core.jsontext import Json, canonical_json, digest
+from callmark.errors import BadInput, UsageError
+
+X_CALLMARK = "x-callmark"
+QUERY_KEYS = frozenset({"q", "query"})
+SEARCH_PREFIX = fold_name("web.search")
+SEARCH_TOP_K = 3
+MAX_PROBLEMS = 20
+
+
+class XCallmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`x-callmark` of a spec: argument keys that do not count, keys compared without case,
+    defaults (null: none), other names of the tool, and keys of its results that are strict. `mcp`
+    is what an MCP server says of the tool beside its input schema."""
+
+    ignore: tuple[str, ...] = ()
+    casefold: tuple[str, ...] = ()
+    default: dict[str, Json] = {}
+    aliases: tuple[str, ...] = ()
+    strict_keys: tuple[str, ...] | None = None
+    mcp: dict[str, Json] = {}
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One function. `function` is the whole inner spec as given: it is what is hashed."""
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+    x_callmark: XCallmark
+    function: dict[str, Json]
+
+
+class KeyRules(msgspec.Struct, frozen=True):
+    """How the arguments of one tool become a key; worked out once per tool."""
+
+    folded: frozenset[str]
+    ignored: frozenset[str]
+    defaults: dict[str, Json]
+
+
+class Registry:
+    """Specs by name. Built once, never changed."""
+
+    __slots__ = ("_aliases", "_rules", "_specs", "_validators", "_variants", "names", "sha256")
+
+    def __init__(self, specs: Iterable[ToolSpec]) -> None:
+        ordered = sorted(specs, key=lambda spec: spec.name)
+        self._specs = {spec.name: spec for spec in ordered}
+        self.names: tuple[str, ...] = tuple(self._specs)
+        self.sha256: str = digest({spec.name: spec.function for spec in ordered})
+        self._variants = unique_variants((name, name) for name in self.names)
+        aliases = [(alias, spec.name) for spec in ordered for alias in spec.x_callmark.aliases]
+        self._aliases = {**unique_variants(aliases), **dict(aliases)}
+        self._rules = {spec.name: _rules_of(spec) for spec in ordered}
+        self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
+
+    @classmethod
+    def from_specs(cls, specs: Json, *, where: str, locate: Locate | None = None) -> Registry:
+        """From OpenAI-style specs: a list, `{"tools": […]}`, `{name: spec}` or a single spec,
+        each plain or wrapped. Raises BadInput that names every spec that is wrong, by `where` or
+        by what `locate` makes of its path."""
+        at = locate or (lambda _: where)
+        problems: list[str] = []
+        found: dict[str, ToolSpec] = {}
+        paths: dict[str, PathInJson] = {}
+        for raw in _raw_specs(specs, at):
+            try:
+                spec = _tool_spec(raw.spec, raw.key)
+            except _SpecError as problem:
+                problems.append(f"{at(raw.path)}: {raw.label}: {problem}")
+                continue
+            if spec.name in found:
+                what = f"{spec.name}: a second tool of this name"
+                problems.append(f"{at(raw.path)}: {raw.label}: {what}")
+            found.setdefault(spec.name, spec)
+            paths.setdefault(spec.name, raw.path)
+        problems += [f"{at(paths[name])}: {name}: {clash}" for name, clash in _alias_clashes(found)]
+        if problems:
+            raise BadInput(problems[:MAX_PROBLEMS])
+        return cls(found.values())
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(self._specs.values())
+
+    def spec(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
+
+    def resolve(self, name: str) -> str | None:
+        """The registry's own spelling: the exact name, else the only one that differs in `.`,
+        `_`, `-`, else the tool that has this name as an alias."""
+        if name in self._specs:
+            return name
+        folded = fold_name(name)
+        return self._variants.get(folded) or self._aliases.get(name) or self._aliases.get(folded)
+
+    def parameters(self, name: str) -> Json:
+        """The schema of a tool's parameters, by any spelling of its name; None: there is none."""
+        spec = self._specs.get(self.resolve(name) or "")
+        return None if spec is None else spec.parameters
+
+    def spellings(self, names: Collection[str]) -> frozenset[str]:
+        """The names together with their aliases: what counts as naming one of these tools."""
+        known = [spec for name in names if (spec := self._specs.get(self.resolve(name) or ""))]
+        return frozenset(names).union(*(spec.x_callmark.aliases for spec in known))
+
+    def key_rules(self, name: str) -> KeyRules:
+        return self._rules.get(name) or rules_without_spec(name)
+
+    def validate(self, name: str, arguments: Json) -> tuple[str, ...]:
+        """`path: reason` for everything wrong with the arguments; () if nothing is."""
+        validator = self._validators.get(name)
+        if validator is None:
+            spec = self._specs.get(name)
+            if spec is None:
+                return (f"/: unknown tool {name}",)
+            validator = self._validators[name] = compiled(spec.parameters)
+        return argument_errors(validator, arguments)
+
+    def openai_tools(self, names: Iterable[str]) -> list[dict[str, Json]]:
+        """The `tools` of a request, in the order of the names, without our own extension."""
+        return [_openai_tool(self._known(name)) for name in names]
+
+    def _known(self, name: str) -> ToolSpec:
+        spec = self._specs.get(self.resolve(name) or "")
+        if spec is None:
+            known = ", ".join(self.names) or "none"
+            raise UsageError(f"the registry has no tool {name!r} to offer; it has: {known}")
+        return spec
+
+
+def registry_sha256(specs: Json) -> str:
+    """SHA-256 of the canonical JSON of {name: spec}, a spec being the inner function object."""
+    return Registry.from_specs(specs, where="specs").sha256
+
+
+def validate_arguments(spec: Json, arguments: Json) -> list[str]:
+    """[] or `path: reason` for each way in which the arguments break the spec's schema."""
+    try:
+        function = _function_of(spec)
+        return list(argument_errors(compiled(_parameters_of(function)), arguments))
+    except (_SpecError, SchemaError) as problem:
+        raise BadInput(f"spec: {problem}") from None
+
+
+def tool_names(tools: Json) -> frozenset[str]:
+    """The names in a list of names or specs, or in any form that a registry is read from."""
+    if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
+        return frozenset(tools)
+    names = set()
+    for raw in _raw_specs(tools, lambda _: "tools"):
+        spec = raw.spec
+        try:
+            names.add(spec if isinstance(spec, str) else _name_of(_function_of(spec), raw.key))
+        except _SpecError as problem:
+            raise UsageError(f"tools: {raw.label}: {problem}") from None
+    return frozenset(names)
+
+
+def tool_parameters(tools: Json) -> dict[str, Json]:
+    """The schemas of the parameters by folded name, as far as the tools are specs."""
+    if isinstance(tools, list | tuple | set | frozenset) and all(isinstance(t, str) for t in tools):
+        return {}
+    found: dict[str, Json] = {}
+    for raw in _raw_specs(tools, lambda _: "tools"):
+        if not isinstance(raw.spec, str):
+            function = _function_of(raw.spec)
+            found[fold_name(_name_of(function, raw.key))] = function.get("parameters")
+    return found
+
+
+def unique_variants(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Folded spelling → the only target that has it. Two targets: not told apart, so none."""
+    targets: dict[str, set[str]] = {}
+    for spelling, target in pairs:
+        targets.setdefault(fold_name(spelling), set()).add(target)
+    return {folded: next(iter(found)) for folded, found in targets.items() if len(found) == 1}
+
+
+def rules_without_spec(name: str) -> KeyRules:
+    """What holds for a tool that the registry does not know."""
+    return _SEARCH_RULES if fold_name(name).startswith(SEARCH_PREFIX) else _PLAIN_RULES
+
+
+_PLAIN_RULES = KeyRules(QUERY_KEYS, frozenset(), {})
+_SEARCH_RULES = KeyRules(QUERY_KEYS, frozenset(), {"top_k": SEARCH_TOP_K})
+_NO_PARAMETERS: Mapping[str, Json] = MappingProxyType({"type": "object", "properties": {}})
+
+
+class _SpecError(ValueError):
+    """One spec is wrong; the message says which tool and how."""
+
+
+def _rules_of(spec: ToolSpec) -> KeyRules:
+    extension = spec.x_callmark
+    folded = QUERY_KEYS | frozenset(extension.casefold)
+    ignored = frozenset(extension.ignore)
+    properties = spec.parameters.get("properties")
+    defaults = dict(rules_without_spec(spec.name).defaults)
+    for key, schema in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(schema, dict) and "default" in schema:
+            defaults.setdefault(key, schema["default"])
+    defaults.update(extension.default)
+    return KeyRules(
+        folded,
+        ignored,
+        {
+            key: fold_query(value)
+            if key in folded and isinstance(value, str)
+            else plain_value(value)
+            for key, value in defaults.items()
+            if value is not None and key not in ignored
+        },
+    )
+
+
+class _RawSpec(NamedTuple):
+    """A spec as it was given. `key`: the name that a mapping gives it."""
+
+    path: PathInJson
+    label: str
+    key: str | None
+    spec: Json
+
+
+def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
+    above: PathInJson = ()
+    match specs:
+        case {"tools": list(listed)}:
+            above, specs = ("tools",), listed
+        case {"name": str()}:
+            yield _RawSpec((), "tool 1", None, specs)
+            return
+        case {"function": dict()} if not _has_other_specs(specs):
+            yield _RawSpec((), "tool 1", None, specs)
+            return
+        case dict():
+            for key, spec in specs.items():
+                yield _RawSpec((key,), key if key.strip() else repr(key), key, spec)
+            return
+    if not isinstance(specs, list | tuple):
+        kind = type(specs).__name__
+        raise BadInput(f"{locate(())}: expected a list of function specs, not {kind}")
+    for at, spec in enumerate(specs):
+        yield _RawSpec((*above, at), f"tool {at + 1}", None, spec)
+
+
+def _has_other_specs(specs: Mapping[str, Json]) -> bool:
+    """Whether `function` is the name of a tool beside others, and no wrapper of one."""
+    wrapper = ("function", X_CALLMARK)
+    return any(isinstance(value, dict) for key, value in specs.items() if key not in wrapper)
+
+
+def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
+    function = _function_of(raw)
+    name = _name_of(function, key)
+    if "name" not in function:
+        function = {"name": name, **function}
+    description = function.get("description")
+    if not isinstance(description, str | None):
+        raise _SpecError(f"{name}: description: expected text")
+    try:
+        canonical_json(function)
+        parameters = _parameters_of(function)
+        compiled(parameters)
+        extension = msgspec.convert(function.get(X_CALLMARK) or {}, XCallmark)
+    except SchemaError as problem:
+        raise _SpecError(f"{name}: parameters: {problem}") from None
+    except msgspec.ValidationError as problem:
+        raise _SpecError(f"{name}: {X_CALLMARK}: {problem}") from None
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise _SpecError(f"{name}: {problem}") from None
+    return ToolSpec(
+        name=name,
+        description=description or "",
+        parameters=parameters,
+        x_callmark=extension,
+        function=function,
+    )
+
+
+def _function_of(raw: Json) -> dict[str, Json]:
+    if not isinstance(raw, dict):
+        raise _SpecError("a spec must be an object with name, description and parameters")
+    if not isinstance(raw.get("function"), dict):
+        return raw
+    if X_CALLMARK in raw:
+        raise _SpecError(f"{X_CALLMARK} belongs inside `function`, where it is hashed")
+    inner: dict[str, Json] = raw["function"]
+    return inner
+
+
+def _name_of(function: dict[str, Json], key: str | None) -> str:
+    name = function.get("name", key)
+    if not isinstance(name, str) or not name.strip():
+        raise _SpecError("no name")
+    if key is not None and name != key:
+        raise _SpecError(f"the spec calls itself {name!r}")
+    return name
+
+
+def _parameters_of(function: dict[str, Json]) -> dict[str, Json]:
+    parameters = function.get("parameters")
+    if parameters is None:
+        for other in ("inputSchema", "input_schema"):
+            if other in function:
+                raise _SpecError(f"has {other} but no parameters: rename it")
+        return dict(_NO_PARAMETERS)
+    if not isinstance(parameters, dict):
+        raise _SpecError("parameters: expected a JSON Schema object")
+    return parameters
+
+
+def _openai_tool(spec: ToolSpec) -> dict[str, Json]:
+    function = {key: value for key, value in spec.function.items() if key != X_CALLMARK}
+    function["parameters"] = spec.parameters
+    return {"type": "function", "function": function}
+
+
+def _alias_clashes(specs: Mapping[str, ToolSpec]) -> Iterator[tuple[str, str]]:
+    """(tool, what is wrong with one of its aliases)."""
+    owners: dict[str, str] = {}
+    for name in sorted(specs):
+        for alias in specs[name].x_callmark.aliases:
+            owner = alias if alias in specs else owners.setdefault(alias, name)
+            if owner != name:
+                yield name, f"the alias {alias!r} already belongs to {owner}"

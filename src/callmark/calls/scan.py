@@ -1,0 +1,125 @@
+"""Reading JSON and Python calls out of running text, in time that grows with the text and not with
+its square."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from callmark.calls.python_text import NotPython, PythonCall, calls_at
+from callmark.core.jsontext import Json, NotJson, parse_json
+
+_decode_from = json.JSONDecoder().raw_decode
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_LIST_END = re.compile(r"[ \t\r\n]*([,\]])")
+
+# Work on what turned out broken: this much per character of the text is spent on looking at
+# every nested start again; after that what broke is skipped as a whole.
+_WORK_PER_CHARACTER = 8
+_WORK_AT_LEAST = 100_000
+_UNKNOWN_EXTENT = 1_000
+# An error message counts lines from the start of its text: so the text is cut now and then.
+_REBASE_AFTER = 8_192
+
+
+class Element(NamedTuple):
+    """One JSON value and where it stands."""
+
+    value: Json
+    start: int
+    end: int
+
+
+class Scanner:
+    """The text of one turn while formats read it. It remembers what was looked for in vain."""
+
+    __slots__ = ("_base", "_blocked", "_found", "_rest", "_work_left", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._base = 0
+        self._rest = text
+        self._blocked = 0
+        self._work_left = max(_WORK_AT_LEAST, _WORK_PER_CHARACTER * len(text))
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def find(self, mark: str, start: int) -> int:
+        """Like `str.find`, but a mark that is far away or not there is looked for once only."""
+        known = self._found.get(mark)
+        if known is not None and known[0] <= start and (start <= known[1] or known[1] < 0):
+            return known[1]
+        position = self.text.find(mark, start)
+        self._found[mark] = (start, position)
+        return position
+
+    def find_first(self, marks: tuple[str, ...], start: int) -> int:
+        """Where the first of these marks stands; the end of the text if none does."""
+        places = [place for mark in marks if (place := self.find(mark, start)) >= 0]
+        return min(places, default=len(self.text))
+
+    def skip_blanks(self, start: int) -> int:
+        match = _BLANKS.match(self.text, start)
+        return match.end() if match else start
+
+    def value_at(self, start: int) -> Element | None:
+        """The strict JSON value that begins exactly here, or None."""
+        if start < self._blocked or start >= len(self.text):
+            return None
+        if start - self._base > _REBASE_AFTER:
+            self._base, self._rest = start, self.text[start:]
+        try:
+            _, stop = _decode_from(self._rest, start - self._base)
+            value = parse_json(self._rest[start - self._base : stop])
+        except json.JSONDecodeError as error:
+            self._give_up(start, self._base + error.pos)
+            return None
+        except (NotJson, ValueError, RecursionError):
+            self._give_up(start, start + _UNKNOWN_EXTENT)
+            return None
+        return Element(value, start, self._base + stop)
+
+    def elements_at(self, start: int) -> tuple[list[Element], int] | None:
+        """The members of the list that begins here, or the one value; and where it ends."""
+        if not self.text.startswith("[", start):
+            single = self.value_at(start)
+            return None if single is None else ([single], single.end)
+        members: list[Element] = []
+        position = self.skip_blanks(start + 1)
+        if self.text.startswith("]", position):
+            return members, position + 1
+        while (member := self.value_at(position)) is not None:
+            members.append(member)
+            after = _LIST_END.match(self.text, member.end)
+            if after is None:
+                return None
+            if after.group(1) == "]":
+                return members, after.end()
+            position = self.skip_blanks(after.end())
+        return None
+
+    def python_calls_at(self, start: int) -> tuple[list[PythonCall], int] | NotPython:
+        """The Python calls that begin here and where they end, or why there are none."""
+        if start < self._blocked:
+            return NotPython("too much of the text is broken", start)
+        try:
+            return calls_at(self.text, start)
+        except NotPython as error:
+            self._give_up(start, error.position)
+            return error
+
+    def reason_at(self, start: int, end: int) -> str:
+        """Why the text between is not JSON."""
+        body = self.text[start:end].strip()
+        if not body:
+            return "there is nothing in it"
+        try:
+            parse_json(body)
+        except NotJson as error:
+            return str(error)
+        return "more follows the call"
+
+    def _give_up(self, start: int, end: int) -> None:
+        self._work_left -= end - start + 1
+        if self._work_left < 0:
+            self._blocked = max(self._blocked, end)

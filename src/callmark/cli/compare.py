@@ -1,0 +1,125 @@
+"""`callmark compare`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from callmark.cli.forms import (
+    add_own_forms,
+    append_step_summary,
+    own_forms_of,
+    write_own_forms,
+)
+from callmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
+from callmark.cli.parser import CommandParser
+from callmark.comparing.compare import Tools, compare_runs, comparison_bytes, results_compared
+from callmark.config import RunConfig, load_config
+from callmark.core.compare import CompareOptions
+from callmark.core.compare_records import Comparison, exit_code
+from callmark.errors import UsageError
+from callmark.reports.compare_markdown import comparison_markdown
+from callmark.reports.compare_terminal import comparison_blocks, decision_line
+from callmark.reports.html_compare import write_compare_page
+from callmark.reports.layout import write
+from callmark.reports.progress import RunProgress
+
+DECIDED: Group = {
+    "--margin": {
+        "type": float,
+        "metavar": "M",
+        "help": "how much worse is still not worse (0.03)",
+    },
+    "--primary-metrics": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "decide about this metric; may be repeated (default: four of them)",
+    },
+}
+READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
+CHOSEN: Group = {
+    "--common": {**FLAG, "help": "only samples that are the same on both sides"},
+    "--as-stored": {**FLAG, "help": "keep the scores that the lines have"},
+    "--max-f1-delta": {
+        "type": float,
+        "metavar": "D",
+        "help": "point check: macro F1 may differ by this much, either way; no test",
+    },
+}
+GROUPS: dict[str, Group] = {
+    "what is compared": CHOSEN,
+    "what is decided": DECIDED,
+    "settings": READ,
+}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "compare",
+        """
+        Is B worse than A? Both are results files (or folders with results.jsonl) over the same
+        dataset, tools and fixtures. Both are scored again by this version, paired sample by
+        sample, and every metric's difference is given with its interval. The primary metrics are
+        tested: `regression` (worse, and not by chance), `non_inferior` (not worse than the
+        margin) or `inconclusive`. After an edit of the dataset, --common compares the samples
+        that are still the same. Two reports without results give differences only. Exit code: 0
+        not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta that check takes
+        the place of the margin.
+        """,
+        """
+        callmark compare runs/base runs/tuned
+        callmark compare old.jsonl new.jsonl --common --json comparison.json --markdown pr.md
+        callmark compare runs/base runs/tuned --html comparison.html
+        callmark compare openai/report.json local/report.json --max-f1-delta 0.03
+        """,
+    )
+    parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
+    parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
+    add_groups(parser, GROUPS)
+    add_own_forms(parser, "comparison")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    forms = own_forms_of(options)
+    config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
+    wanted, tools = options_of(config, options), Tools(config.registry, config.allowlist)
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
+
+    def write_page(stream: BinaryIO) -> None:
+        a, b = (results_compared(run, wanted, tools) for run in (options.a, options.b))
+        write_compare_page(stream, comparison, a, b)
+
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(comparison_bytes(comparison)),
+            ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
+            ".html": write_page,
+        },
+    )
+    append_step_summary(lambda: comparison_markdown(comparison))
+    return present(comparison, quiet=options.quiet)
+
+
+def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
+    limit = getattr(options, "max_f1_delta", None)
+    if limit is not None and not 0 <= limit <= 1:
+        raise UsageError(f"--max-f1-delta: must be a number from 0 to 1, not {limit:g}")
+    return CompareOptions(
+        primary=tuple(dict.fromkeys(config.primary_metrics)),
+        margin=config.margin,
+        common=getattr(options, "common", False),
+        as_stored=getattr(options, "as_stored", False),
+        max_f1_delta=limit,
+    )
+
+
+def present(comparison: Comparison, *, quiet: bool) -> int:
+    write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
+    return exit_code(comparison)

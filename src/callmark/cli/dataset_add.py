@@ -1,0 +1,81 @@
+"""`callmark dataset add`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from callmark.cli.parser import CommandParser
+from callmark.datasets.add import Added, add_from_trace
+from callmark.reports.layout import Block, line, write
+from callmark.running.offers import open_registry
+from callmark.running.selection import RESULTS
+from callmark.store.lines import find_result
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "dataset add",
+        """
+        Make a sample out of a failure that a run has shown, so that it is asked again in every
+        later run: prompt, user turns and metadata of the trial, and the results that it was served
+        as fixtures that only the new sample sees (appended to added.jsonl in --fixtures). The
+        expected calls are those of the metadata; where it has none, the observed ones stand there
+        for you to edit. Nothing that is in the files changes. A dataset that does not exist is
+        made.
+        """,
+        """
+        callmark dataset add dataset.jsonl --from-trace run/ search-01 --id search-01b --fixtures f
+        callmark dataset add bugs.jsonl --from-trace results.jsonl chat-7 --trial 2 --fixtures f/
+        """,
+    )
+    parser.add_argument("dataset", type=Path, metavar="DATASET")
+    parser.add_argument(
+        "--from-trace",
+        nargs=2,
+        required=True,
+        metavar=("RUN", "ID"),
+        help="results file (or a folder with results.jsonl), and the sample's id in it",
+    )
+    parser.add_argument("--trial", type=int, default=0, metavar="N", help="which trial (0)")
+    parser.add_argument(
+        "--fixtures", type=Path, metavar="DIR", help="folder that keeps the served results"
+    )
+    parser.add_argument("--id", metavar="NEW", help="the new sample's id (default: the same)")
+    parser.add_argument(
+        "--registry", metavar="PATH", help="tool specs, file or folder (default: built in)"
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
+    results = run / RESULTS if run.is_dir() else run
+    number, result = find_result(results, sample_id, options.trial)
+    added = add_from_trace(
+        options.dataset,
+        result,
+        fixtures=options.fixtures,
+        new_id=options.id,
+        registry=open_registry(options.registry),
+        where=f"{results}:{number}: {sample_id}",
+    )
+    write(_blocks(added, options.fixtures), sys.stdout)
+    return 0
+
+
+def _blocks(added: Added, folder: Path | None) -> Iterator[Block]:
+    yield line(f"{added.dataset}:{added.line}: {added.sample_id} is added")
+    if added.fixtures is not None:
+        yield line(f"{added.fixtures}: {added.fixtures_added} fixtures are added")
+    if added.guessed_calls:
+        calls = f"the {added.guessed_calls} calls that were observed"
+        yield line(f"call_sequence holds {calls}: edit what is wrong in it", "warn")
+    for call in added.without_result:
+        yield line(f"expected, but not called in that trial, so no result is known: {call}", "warn")
+    yield line()
+    yield line("next", "strong")
+    fixtures = "" if folder is None else f" --fixtures {folder}"
+    yield line(f"callmark dataset seal {added.dataset}{fixtures}", indent=2)

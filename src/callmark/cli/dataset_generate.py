@@ -1,0 +1,108 @@
+"""`callmark dataset generate`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from callmark.cli.parser import CommandParser
+from callmark.datasets.generate import FAULTS, AnswersWanted, Generated, generate
+from callmark.errors import UsageError
+from callmark.reports.layout import Block, Cell, Table, line, write
+
+SEED = 42
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "dataset generate",
+        """
+        Make a dataset out of two numbers: stratified, in several languages, with controls, retries,
+        adversarial requests, negative controls, locale probes and long contexts, and with the
+        fixtures that answer every call. The same numbers give the same bytes. With
+        --with-answers, also record answers whose true scores are known: good ones pass every gate
+        that the dataset can decide, flawed ones have exactly the faults that you ask for.
+        """,
+        """
+        callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures
+        callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures \\
+            --with-answers flawed --fault altered_number=0.2 --fault leaked_email=0.05
+        """,
+    )
+    add = parser.add_argument
+    add("--total", type=int, required=True, metavar="N", help="samples; 400 decide every gate")
+    add("--seed", type=int, default=SEED, metavar="S", help=f"another seed, other samples ({SEED})")
+    add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
+    add("--fixtures", type=Path, required=True, metavar="DIR", help="a folder for the fixtures")
+    add("--with-answers", choices=("good", "flawed"), help="record answers, too")
+    add(
+        "--answers", type=Path, metavar="FILE",
+        help="where to (default: beside the dataset); their true scores go to FILE's .truth.jsonl",
+    )  # fmt: skip
+    add(
+        "--fault", action="append", default=[], metavar="KIND=RATE",
+        help="plant a fault into this share of the samples to which it applies; kinds: "
+        + ", ".join(FAULTS),
+    )  # fmt: skip
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    answers = _answers_of(options)
+    made = generate(
+        options.total, options.seed, out=options.out, fixtures=options.fixtures, answers=answers
+    )
+    write(_blocks(options, answers, made), sys.stdout)
+    return 0
+
+
+def _answers_of(options: Namespace) -> AnswersWanted | None:
+    faults = dict(_fault(text) for text in options.fault)
+    if options.with_answers is None:
+        if options.answers or faults:
+            raise UsageError("--answers and --fault need --with-answers good or flawed")
+        return None
+    if (options.with_answers == "flawed") != bool(faults):
+        raise UsageError(
+            "--with-answers flawed goes with at least one --fault KIND=RATE, good with none"
+        )
+    path = options.answers or options.out.with_name(f"{options.out.stem}.answers.jsonl")
+    return AnswersWanted(path, faults)
+
+
+def _fault(text: str) -> tuple[str, float]:
+    kind, _, rate = text.partition("=")
+    try:
+        return kind, float(rate)
+    except ValueError:
+        raise UsageError(f"--fault {text}: write KIND=RATE, such as {kind}=0.2") from None
+
+
+def _blocks(options: Namespace, answers: AnswersWanted | None, made: Generated) -> Iterator[Block]:
+    yield line(f"{options.out}: {made.samples} samples, seed {options.seed}", "strong")
+    yield line(f"{options.fixtures}: {made.fixtures} fixtures")
+    if answers is None:
+        return
+    yield line(f"{answers.path}: {options.with_answers} answers")
+    yield line(f"{answers.truth_path}: what is true of each")
+    if made.planted:
+        yield line()
+        yield Table(
+            ("fault", "planted", "possible", "gate"),
+            tuple(
+                (
+                    Cell(kind),
+                    Cell(str(made.planted[kind])),
+                    Cell(str(made.applicable[kind])),
+                    Cell(FAULTS[kind].gate),
+                )
+                for kind in sorted(made.planted)
+            ),
+            frozenset({1, 2}),
+        )
+    yield line()
+    where = f"--in {options.out} --fixtures {options.fixtures} --model {answers.path}"
+    yield line(f"next: callmark run {where}", "quiet")

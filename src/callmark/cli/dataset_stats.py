@@ -1,0 +1,125 @@
+"""`callmark dataset stats`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from callmark.cli.parser import CommandParser
+from callmark.datasets.reader import open_dataset
+from callmark.datasets.stats import LONG_BYTES, DatasetStats, Decided, GateReach, dataset_stats
+from callmark.reports.layout import Block, Cell, Style, Table, line, write
+
+STYLES: dict[Decided, Style] = {"yes": "good", "open": "warn", "n/a": "quiet"}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "dataset stats",
+        """
+        Say what a dataset holds: samples by kind, by scenario and complexity, by locale, slice and
+        tool, how many calls they expect and how long their prompts are. And which gates it can
+        decide: one with fewer than 15 samples behind it stays inconclusive, whatever the model
+        does.
+        """,
+        """
+        callmark dataset stats dataset.jsonl
+        callmark dataset stats dataset.jsonl --json | jq .cells
+        """,
+    )
+    parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
+    parser.add_argument(
+        "--min-eligible-for-gates",
+        type=int,
+        default=15,
+        metavar="N",
+        help="samples that a gate needs behind it (15)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    with open_dataset("-" if options.dataset == "-" else Path(options.dataset)) as dataset:
+        stats = dataset_stats(dataset, min_eligible=options.min_eligible_for_gates)
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(stats), indent=2).decode())
+    else:
+        write(_blocks(stats), sys.stdout)
+    return 0
+
+
+def _blocks(stats: DatasetStats) -> Iterator[Block]:
+    header = "" if stats.has_header else ", no header"
+    yield line(f"{stats.dataset}: {stats.samples} samples{header}", "strong")
+    yield line(f"dataset_sha256 {stats.dataset_sha256}", "quiet", indent=2)
+    yield line()
+    yield from _counts(stats)
+    if stats.cells:
+        yield line()
+        yield _cells(stats.cells)
+    yield line()
+    yield _gates(stats.gates)
+
+
+def _counts(stats: DatasetStats) -> Iterator[Block]:
+    sizes = stats.prompt_bytes
+    rows = {
+        "kinds": _listed(stats.kinds.items()),
+        "behaviours": _listed(stats.behaviours.items()),
+        "structures": _listed(stats.structures.items()),
+        "adversarial": _listed(stats.adversarial.items()),
+        "languages": _listed(stats.languages.items()),
+        "locales": _listed(stats.locales.items()),
+        "locale probes": _listed(stats.locale_probes.items()),
+        "slices": _listed(stats.slices.items()),
+        "expected calls": _listed(stats.expected_calls.items(), "{n} with {name}"),
+        "expected tools": _listed(stats.tools.items()),
+        "offered tools": _listed(stats.offered.items()),
+        "with": f"teacher_text {stats.with_teacher_text}, required_facts"
+        f" {stats.with_required_facts}, user_turns {stats.with_user_turns},"
+        f" different clusters {stats.clusters}",
+        "prompts": f"{sizes.smallest} to {sizes.largest} bytes, median {sizes.median};"
+        f" {sizes.long} of {LONG_BYTES} bytes or more",
+    }
+    yield from (line(f"{name:<16}{text}", indent=2) for name, text in rows.items() if text)
+
+
+def _listed(table: Iterable[tuple[str, int]], form: str = "{name} {n}") -> str:
+    return ", ".join(form.format(name=name or "(none named)", n=n) for name, n in table)
+
+
+def _cells(cells: Mapping[str, Mapping[str, int]]) -> Table:
+    complexities = sorted({name for row in cells.values() for name in row})
+    return Table(
+        ("scenario × complexity", *complexities, "all"),
+        tuple(
+            (
+                Cell(scenario),
+                *(Cell(str(row.get(name, "-"))) for name in complexities),
+                Cell(str(sum(row.values()))),
+            )
+            for scenario, row in cells.items()
+        ),
+        frozenset(range(1, len(complexities) + 2)),
+    )
+
+
+def _gates(gates: tuple[GateReach, ...]) -> Table:
+    return Table(
+        ("decidable", "gate", "samples at most", "needed"),
+        tuple(
+            (
+                Cell(reach.decided, STYLES[reach.decided]),
+                Cell(reach.name),
+                Cell(str(reach.n)),
+                Cell(str(reach.needed)),
+            )
+            for reach in sorted(gates, key=lambda reach: list(STYLES).index(reach.decided))
+        ),
+        frozenset({2, 3}),
+    )

@@ -1,0 +1,72 @@
+"""`callmark demo`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from callmark.cli.options import SWITCH
+from callmark.cli.parser import CommandParser
+from callmark.cli.run import REPORT, run_and_present
+from callmark.config import load_config
+from callmark.core.jsontext import Json
+from callmark.errors import MissingExtra
+from callmark.resources import ShippedModel, shipped_model
+from callmark.runners.hf_loading import require_extra
+from callmark.running.selection import RESULTS
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "demo",
+        """
+        Evaluate the model that ships with callmark, a tiny one that was trained to call tools, on a
+        dataset whose words it has never seen: it is loaded, asked, its calls are answered from the
+        bundled fixtures, and its answers are scored and judged. No network, no GPU, about a minute.
+        Without the extra `hf` (torch, transformers) its recorded answers are replayed instead.
+        """,
+        """
+        callmark demo
+        callmark demo --out-dir /tmp/demo
+        """,
+    )
+    parser.add_argument("--out-dir", type=Path, default=Path("demo-run"), metavar="DIR")
+    parser.add_argument("--html", **SWITCH, default=True, help="a page to look at, report.html")
+    parser.add_argument(
+        "--replay", action="store_true", help="replay the recorded answers: needs no torch"
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    folder: Path = options.out_dir
+    shipped = shipped_model()
+    config = load_config(
+        Path(os.devnull),  # the demo is the same wherever it is run
+        {
+            **_who_answers(shipped, replay=options.replay),
+            "dataset": str(shipped.dataset),
+            "fixtures": str(shipped.fixtures),
+            "out": str(folder / RESULTS),
+            "report": str(folder / REPORT),
+            "html": options.html,
+            "restart": True,
+        },
+    )
+    own = "callmark init my-eval --example: the same with your own data"
+    return run_and_present(config, quiet=False, more=(own,))
+
+
+def _who_answers(shipped: ShippedModel, *, replay: bool) -> dict[str, Json]:
+    if not replay:
+        try:
+            require_extra()
+        except MissingExtra as missing:
+            print(f"{missing}\nUntil then: the recorded answers of that model.", file=sys.stderr)
+            replay = True
+    if replay:
+        return {"runner": "replay", "model": str(shipped.answers)}
+    # Its answers are short; what does not end is cut off soon.
+    return {"runner": "hf_local", "model": str(shipped.folder), "max_tokens": 128}

@@ -1,0 +1,96 @@
+"""From words to a command, and from an exception to a sentence and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib import import_module
+from io import TextIOWrapper
+
+from callmark.cli import MODULES, overview
+from callmark.errors import CallmarkError, UsageError
+from callmark.reports.neutral import neutralise
+
+INTERRUPTED = 130
+CLOSED_PIPE = 141  # what a shell reports for a process that a closed pipe ended
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+
+
+def dispatch(words: list[str]) -> int:
+    """Run the command that `words` begins with. Expected failures never show a traceback."""
+    _accept_any_character()
+    try:
+        code = _call(words)
+        sys.stdout.flush()
+    except CallmarkError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except OSError as error:
+        return cannot_go_on(error)
+    return code
+
+
+def cannot_go_on(error: OSError) -> int:
+    """A closed pipe is quiet: whoever read from us had enough."""
+    _forget_stdout()
+    if isinstance(error, BrokenPipeError):
+        return CLOSED_PIPE
+    where = f"{error.filename}: " if error.filename else ""
+    return _fail(f"{where}{error.strerror or error}", 4 if error.errno in NO_ROOM else 2)
+
+
+def _call(words: list[str]) -> int:
+    if not words:
+        print(overview(), file=sys.stderr)
+        return UsageError.exit_code
+    family = [name for name in MODULES if name.startswith(f"{words[0]} ")]
+    if family and words[1:] in (["-h"], ["--help"]):
+        print("\n".join(f"callmark {name} --help" for name in family))
+        return 0
+    name, rest = _split(words, family)
+    try:
+        command = import_module(MODULES[name]).main
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package == "callmark":
+            raise
+        what = f"the Python package {package} is not installed"
+        raise UsageError(f"{what}; in a checkout, `pip install .` brings it along") from missing
+    try:
+        code: int = command(rest)
+    except SystemExit as finished:  # how argparse ends after --help
+        code = finished.code if isinstance(finished.code, int) else 0
+    return code
+
+
+def _split(words: list[str], family: list[str]) -> tuple[str, list[str]]:
+    for size in (2, 1):
+        name = " ".join(words[:size])
+        if name in MODULES:
+            return name, words[size:]
+    if family:
+        raise UsageError(f"`callmark {words[0]}` needs one of: {', '.join(family)}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(words[0], MODULES, 1)
+    hint = f" Did you mean `callmark {near[0]}`?" if near else ""
+    raise UsageError(f"there is no command {words[0]!r}.{hint} See: callmark --help")
+
+
+def _accept_any_character() -> None:
+    # A terminal that cannot show a character must not end a run that took hours.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_stdout() -> None:
+    # Python flushes stdout once more while it ends; that must not fail a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"callmark: error: {neutralise(message)}", file=sys.stderr)
+    return code

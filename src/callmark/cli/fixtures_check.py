@@ -1,0 +1,106 @@
+"""`callmark fixtures check`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from callmark.broker.broker import ToolBroker
+from callmark.broker.check import FLOOR, ExpectedUse, FixtureCheck, HitRate, check_fixtures
+from callmark.cli.parser import CommandParser
+from callmark.core.jsontext import canonical_json
+from callmark.datasets.reader import open_dataset
+from callmark.reports.layout import Block, Cell, Line, Table, line, write
+from callmark.reports.neutral import one_line
+from callmark.resources import data_path
+from callmark.running.offers import open_registry
+
+SHOWN_FAILURES = 10
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "fixtures check",
+        """
+        Ask for every recorded tool answer under many spellings (case, blanks, nulls, key order,
+        3.0 for 3, _ for .) and see whether it answers. With --in, also look up every call that
+        the dataset expects. Exit 1 if fewer than 95 % are answered.
+        """,
+        """
+        callmark fixtures check fixtures/
+        callmark fixtures check fixtures/ --in dataset.jsonl --registry tools.json
+        """,
+    )
+    parser.add_argument(
+        "folder", nargs="?", metavar="DIR", help="folder with fixtures (default: the bundled ones)"
+    )
+    parser.add_argument("--in", dest="dataset", metavar="FILE", help="dataset to take calls from")
+    parser.add_argument("--registry", metavar="PATH", help="tool specs (default: built in)")
+    parser.add_argument(
+        "--floor", type=float, default=FLOOR, metavar="SHARE", help="hits that are needed (0.95)"
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    folder = options.folder or str(data_path("fixtures"))
+    broker = ToolBroker(folder, open_registry(options.registry))
+    uses = () if options.dataset is None else expected_uses(Path(options.dataset))
+    check = check_fixtures(broker, floor=options.floor, expected=uses)
+    write(_blocks(folder, check), sys.stdout)
+    return 0 if check.ok else 1
+
+
+def expected_uses(dataset: Path) -> Iterator[ExpectedUse]:
+    """The calls that a dataset expects, where it says with which arguments."""
+    with open_dataset(dataset) as opened:
+        for sample in opened.samples():
+            for call in sample.expectation.calls:
+                if call.arguments is not None:
+                    yield ExpectedUse(sample.sample_id, call.name, call.arguments)
+
+
+def _blocks(folder: str, check: FixtureCheck) -> Iterator[Block]:
+    verdict = Cell("PASS", "good") if check.ok else Cell("FAIL", "bad")
+    yield Line((verdict, Cell(f"  {folder}: {check.fixtures} fixtures")))
+    rows = {"all spellings": check.total, **check.by_variant}
+    if check.expected.calls:
+        rows["calls that the dataset expects"] = check.expected
+    yield line()
+    yield _table("asked as", rows, check.floor)
+    yield line()
+    yield _table("tool", check.by_tool, check.floor)
+    for title, places in (
+        ("never served", check.unreachable),
+        ("not checked, no example of the pattern", check.unchecked),
+        ("tools that the registry does not have", check.unknown_tools),
+    ):
+        if places:
+            yield line(f"{title}: {', '.join(places)}", "warn", indent=2)
+    if check.failed:
+        yield line()
+        yield line(f"not answered ({check.failed})", "strong")
+    for failure in check.failures[:SHOWN_FAILURES]:
+        call = f"{failure.name} {one_line(canonical_json(failure.arguments), 120)}"
+        yield line(f"{failure.place}: {failure.variant}: {call}", indent=2)
+        yield from (line(part, "quiet", indent=4) for part in failure.why.splitlines())
+
+
+def _table(title: str, rates: dict[str, HitRate], floor: float) -> Table:
+    return Table(
+        (title, "hits", "calls", "share"),
+        tuple(_row(name, rate, floor) for name, rate in rates.items() if rate.calls),
+        frozenset({1, 2, 3}),
+    )
+
+
+def _row(name: str, rate: HitRate, floor: float) -> tuple[Cell, ...]:
+    share = rate.share or 0.0
+    return (
+        Cell(name),
+        Cell(str(rate.hits)),
+        Cell(str(rate.calls)),
+        Cell(f"{share:.1%}", "good" if share >= floor else "bad"),
+    )

@@ -1,0 +1,100 @@
+"""`callmark fixtures record`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from callmark.cli.options import add_groups
+from callmark.cli.parser import CommandParser
+from callmark.cli.recording import KEPT, LIVE, keeping, live_options
+from callmark.core.jsontext import canonical_json
+from callmark.errors import Incomplete, UsageError
+from callmark.recording.calls import PlannedCall, calls_of_dataset, calls_of_file
+from callmark.recording.folder import check_folder
+from callmark.recording.opening import open_live
+from callmark.recording.record import Keeping, Recorded, opened, record
+from callmark.recording.recorder import MODES, Mode
+from callmark.reports.neutral import one_line
+
+SHOWN = 10
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "fixtures record",
+        """
+        Ask live tools for the calls of a dataset or of a file, and keep what they answer as
+        fixtures; their schemas become a registry. Nothing is called unless --mode says so: none
+        (default) only tells which calls have no fixture and fails if there are any, once records
+        into an empty folder, new asks what has no fixture, all asks everything anew.
+        """,
+        """
+        callmark fixtures record fixtures/ --in dataset.jsonl
+        callmark fixtures record fixtures/ --in dataset.jsonl --mcp "uvx mcp-server-time" --mode new
+        callmark fixtures record fixtures/ --calls calls.jsonl --python shop:find_order --mode new
+        """,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder for the fixtures")
+    parser.add_argument("--in", dest="dataset", type=Path, metavar="FILE", help="dataset of calls")
+    parser.add_argument("--calls", type=Path, metavar="FILE", help="JSONL of {name, arguments}")
+    parser.add_argument("--mode", choices=MODES, default="none", help="what may be called (none)")
+    parser.add_argument(
+        "--registry", type=Path, metavar="FILE", help="tool specs (DIR/.registry.json)"
+    )
+    parser.add_argument(
+        "--per-sample", action="store_true", help="answers are for the sample that asked"
+    )
+    add_groups(parser, {"live tools": LIVE, "what is kept": KEPT})
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    calls = _calls(options)
+    kept = keeping(options, options.folder, options.dataset, options.registry)
+    if kept.out_dataset is not None and kept.dataset is None:
+        raise UsageError("--out-dataset: a copy of what? Name the dataset with --in")
+    mode: Mode = options.mode
+    done = _recorded(options, calls, kept, mode)
+    _print(done, kept, mode)
+    if done.lost:
+        raise Incomplete(
+            f"{done.unanswered} calls were not answered: {done.lost[0]}; what was answered is"
+            " written: mend that and run the same command with --mode new"
+        )
+    return 1 if done.missing else 0
+
+
+def _recorded(
+    options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
+) -> Recorded:
+    live = live_options(options)
+    if mode == "none" or (mode == "once" and opened(kept, None).broker is not None):
+        return record(calls, None, kept, mode)
+    check_folder(kept.folder)
+    with open_live(live) as tools:
+        return record(calls, tools, kept, mode, per_sample=options.per_sample)
+
+
+def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
+    if (options.dataset is None) == (options.calls is None):
+        raise UsageError("which calls? Name a dataset with --in, or a file of calls with --calls")
+    if options.calls is not None:
+        return calls_of_file(options.calls)
+    return calls_of_dataset(options.dataset)
+
+
+def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
+    print(
+        f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
+        f" {done.written} answers written, {len(done.missing) + done.unanswered} without a fixture"
+    )
+    for text in done.warnings:
+        print(f"  {one_line(text, 200)}")
+    for missed in done.missing[:SHOWN]:
+        print(f"  missing: {one_line(f'{missed.name} {canonical_json(missed.key)}', 120)}")
+    if done.missing and mode in ("none", "once"):
+        print("  record them: --mode new with --mcp or --python", file=sys.stderr)

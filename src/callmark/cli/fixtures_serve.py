@@ -1,0 +1,69 @@
+"""`callmark fixtures serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from callmark.cli.parser import CommandParser
+from callmark.errors import UsageError
+from callmark.serving.server import Http, serve_http, serve_stdio
+from callmark.serving.sessions import Sessions
+from callmark.serving.tools import open_served
+from callmark.serving.trace_file import TraceFile
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "fixtures serve",
+        """
+        Serve recorded tool answers as an MCP server, so that an agent of any framework runs on them
+        unchanged: over standard input and output, or with --http over streamable HTTP. A call
+        without a fixture is answered by an error that names the nearest ones. Every call goes to
+        --trace, which `callmark score` reads.
+        """,
+        """
+        callmark fixtures serve fixtures/ --sample search-rope-01 --trace trace.jsonl
+        callmark fixtures serve fixtures/ --http --port 8400 --trace trace.jsonl
+        callmark score trace.jsonl --answers answers.jsonl --in dataset.jsonl
+        """,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder with fixtures")
+    parser.add_argument(
+        "--registry",
+        metavar="PATH",
+        help="tool specs (default: those recorded with the fixtures, or the built-in ones)",
+    )
+    parser.add_argument("--sample", metavar="ID", help="serve as this sample would see the tools")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call there")
+    parser.add_argument("--http", action="store_true", help="serve over streamable HTTP")
+    parser.add_argument("--host", default=Http().host, help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="port (0: a free one)")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name that clients know this server by; may be repeated",
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    http = Http(host=options.host, port=options.port, hosts=tuple(options.allow_host))
+    if not options.http and http != Http():
+        raise UsageError(
+            "--host, --port and --allow-host are for --http; add it, or leave them out"
+        )
+    sessions = Sessions(open_served(options.folder, options.registry))
+    trace = None if options.trace is None else TraceFile(options.trace)
+    if options.http:
+        serve_http(sessions, options.sample, trace, http, _say_where)
+    else:
+        serve_stdio(sessions, options.sample, trace)
+    return 0
+
+
+def _say_where(url: str) -> None:
+    print(f"serving at {url}", file=sys.stderr, flush=True)

@@ -1,0 +1,64 @@
+"""`callmark merge`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import Places, present
+from callmark.reports.progress import RunProgress
+from callmark.shards.merge import merge_shards
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "merge",
+        """
+        Put the shards of a run together: results and report become those of a run without shards,
+        byte for byte (`timing` aside). Nothing is scored again; the gates are judged anew, on the
+        whole, by the rules of the shards, and the exit code is theirs. A missing, incomplete,
+        doubled or changed shard, a sample that is missing or does not belong, and shards of
+        different runs are refused, each by name. The report of `results.X.jsonl` is
+        `report.X.json` beside it, that of any other `NAME.jsonl` is `NAME.report.json` (or a
+        `report.json` in the same folder).
+        """,
+        """
+        callmark merge results.shard_*.jsonl
+        callmark merge shards/ --out results.jsonl --report report.json --in dataset.jsonl
+        """,
+    )
+    parser.add_argument(
+        "shards", nargs="+", type=Path, metavar="SHARD", help="results files, or folders of them"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results.jsonl"), metavar="FILE", help="(results.jsonl)"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="(report.json beside the results)"
+    )
+    parser.add_argument(
+        "--in", dest="dataset", type=Path, metavar="FILE", help="look up every sample in it"
+    )
+    parser.add_argument(
+        "--reports", nargs="+", type=Path, metavar="FILE", help="one for each SHARD, in their order"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    report = options.report or options.out.with_name("report.json")
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        outcome = merge_shards(
+            options.shards,
+            out=options.out,
+            report=report,
+            progress=progress,
+            dataset=options.dataset,
+            reports=options.reports,
+        )
+    places = Places(results=str(options.out), report=str(report))
+    present(outcome.report, places, quiet=options.quiet)
+    return outcome.exit_code

@@ -1,0 +1,282 @@
+"""`callmark probe`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from callmark.cli.forms import (
+    add_own_forms,
+    append_step_summary,
+    own_forms_of,
+    write_own_forms,
+)
+from callmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
+from callmark.cli.parser import CommandParser
+from callmark.comparing.compare import Tools, results_compared
+from callmark.config import RunConfig, load_config
+from callmark.core.compare import CompareOptions
+from callmark.core.jsontext import Json
+from callmark.core.probe_records import ProbeReport
+from callmark.errors import UsageError
+from callmark.probe.null_cache import NullCache
+from callmark.probe.opening import open_views
+from callmark.probe.pipeline import FOLDERS, open_dataset_probe
+from callmark.probe.run_probe import ProbeRun, Suite, report_bytes
+from callmark.probe.spec import (
+    Defaults,
+    FidelitySpec,
+    Models,
+    ModelSpec,
+    NullAdapterSpec,
+    ProbeSpec,
+)
+from callmark.probe.spec_file import read_cases, read_spec
+from callmark.probe.views import probe_of, tools_of
+from callmark.reports.html_probe import BothSides, write_probe_page
+from callmark.reports.layout import write
+from callmark.reports.probe import decided, probe_blocks
+from callmark.reports.probe_markdown import probe_markdown
+from callmark.store.problems import typed_problem
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+OUT_DIR = Path("probe-run")
+MODELS: Group = {
+    "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a name that is served"},
+    "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
+    "--tuned": {"metavar": "M", "help": "the fine-tune: a checkpoint, or a name that is served"},
+    "--base-url": {"metavar": "URL", "help": "the models are served, at this endpoint"},
+    "--tuned-url": {"metavar": "URL", "help": "where --tuned is served, if not at --base-url"},
+}
+ASKED: Group = {
+    "--cases": {"metavar": "FILE", "type": Path, "help": "prompt, tool_spec, gold_tool_name each"},
+    "--dataset": {"metavar": "FILE", "help": "take the cases from a dataset, and run it whole"},
+    "--limit": {"type": int, "metavar": "N", "help": "only the first N samples of the dataset"},
+    "--schema": {
+        "choices": ("full", "minimal"),
+        "help": "what a call is checked by: JSON Schema, or required keys and plain types",
+    },
+}
+NULLS: Group = {
+    "--nulls": {
+        "type": int,
+        "metavar": "K",
+        "help": "random adapters to compare with (5); 0: none",
+    },
+    "--null-method": {
+        "choices": ("matched", "init_scale"),
+        "help": "the trained update's singular values (default), or N(0, --init-scale)",
+    },
+    "--init-scale": {"type": float, "metavar": "S", "help": "for init_scale (0.02)"},
+    "--rank-multiplier": {
+        "type": float,
+        "action": "append",
+        "metavar": "X",
+        "help": "also nulls of this multiple of the rank; may be repeated (1)",
+    },
+}
+READ: Group = {
+    flag: INPUTS[flag] for flag in ("--fixtures", "--registry", "--allowlist", "--config")
+}
+HOW: Group = {
+    **{flag: LOCAL[flag] for flag in ("--dtype", "--device", "--batch-size")},
+    **{flag: SERVED[flag] for flag in ("--request-timeout", "--max-retries", "--max-connections")},
+    "--seed": {"type": int, "metavar": "N", "help": "of nulls and intervals (0)"},
+}
+GROUPS: dict[str, Group] = {
+    "which models": MODELS,
+    "what they are asked": ASKED,
+    "random adapters": NULLS,
+    "tools and settings": READ,
+    "how they are run": HOW,
+}
+# How the flags for nulls are called in a spec.
+FIELDS = {
+    "nulls": "runs",
+    "null_method": "method",
+    "init_scale": "init_scale",
+    "rank_multiplier": "rank_multipliers",
+}
+FOR_SPECS = ("base", "adapter", "tuned", "base_url", "tuned_url", "cases", "dataset", "limit",
+             "schema", "nulls", "null_method", "init_scale", "rank_multiplier", "seed")  # fmt: skip
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "probe",
+        """
+        What did a fine-tune do to the tool calls? The model before and after it is asked the same
+        cases, greedily; calls are read, checked against the tool's schema and compared. Random
+        adapters of the same shape show what noise would do. With --dataset both models also go
+        through the whole pipeline, and every metric is compared sample by sample. Exit code: 0 no
+        regression, 1 regression (or invented tools, no call in either view, an adapter that is
+        not applied), 5 inconclusive.
+        """,
+        """
+        callmark probe spec.yaml --json probe.json
+        callmark probe --base models/base --adapter adapters/mine --cases cases.jsonl
+        callmark probe --base models/base --adapter adapters/mine --dataset d.jsonl --fixtures fx
+        callmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
+        """,
+    )
+    parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
+    add_groups(parser, GROUPS)
+    add_own_forms(parser, "report")
+    parser.add_argument(
+        "--out-dir",
+        type=Path,
+        metavar="DIR",
+        default=OUT_DIR,
+        help=f"for the results of both models, with --dataset ({OUT_DIR})",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="ask nulls again that were asked before"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the answer")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    forms = own_forms_of(options)
+    spec = spec_of(options)
+    config = config_of(options, spec)
+    cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
+    report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
+
+    def write_page(stream: BinaryIO) -> None:
+        write_probe_page(stream, report, _both_sides(report, config, options.out_dir))
+
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(report_bytes(report)),
+            ".md": lambda stream: stream.write(probe_markdown(report).encode()),
+            ".html": write_page,
+        },
+    )
+    append_step_summary(lambda: probe_markdown(report))
+    write(decided(report) if options.quiet else probe_blocks(report), sys.stdout)
+    return report.exit_code
+
+
+def probed(
+    spec: ProbeSpec, config: RunConfig, out_dir: Path, cache: NullCache, *, quiet: bool
+) -> ProbeReport:
+    fidelity = [one for one in spec.suite if isinstance(one, FidelitySpec)]
+    nulls = next((one for one in spec.suite if isinstance(one, NullAdapterSpec)), None)
+    suite = Suite(
+        models=spec.models,
+        seed=spec.defaults.seed,
+        probes=tuple(map(probe_of, fidelity)),
+        nulls=nulls,
+    )
+    asking = None if quiet or not sys.stderr.isatty() else _say
+    if config.dataset is not None:
+        with open_dataset_probe(spec.models, config, fidelity[0], out_dir) as found:
+            suite = msgspec.structs.replace(suite, probes=(found.probe,))
+            return ProbeRun(suite, found.views, cache, asking).report(found.compare)
+    questions = [question for probe in suite.probes for question in probe.questions]
+    with open_views(spec.models, config, tools_of(questions)) as views:
+        return ProbeRun(suite, views, cache, asking).report()
+
+
+def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
+    """What both models said to a whole dataset, scored as it was compared."""
+    if report.comparison is None:
+        return None
+    tools = Tools(config.registry, config.allowlist)
+    return BothSides(
+        *(results_compared(out_dir / name, CompareOptions(), tools) for name in FOLDERS.values())
+    )
+
+
+def spec_of(options: argparse.Namespace) -> ProbeSpec:
+    """The spec of a file, or the one that the flags spell out."""
+    given = vars(options)
+    if options.spec is not None:
+        flag = next((name for name in FOR_SPECS if name in given), None)
+        if flag is not None:
+            raise UsageError(
+                f"--{flag.replace('_', '-')}: the spec {options.spec} says that: change it there"
+            )
+        return read_spec(options.spec)
+    if "cases" in given and "dataset" in given:
+        raise UsageError("--cases: does not go with --dataset: give one of them")
+    if "cases" not in given and "dataset" not in given:
+        raise UsageError(
+            "--cases: what should be asked? Give --cases FILE, or --dataset FILE --fixtures DIR,"
+            " or a spec\n  see: callmark probe --help"
+        )
+    schema = given.get("schema", "full")
+    cases = read_cases(given["cases"], schema) if "cases" in given else ()
+    fidelity = FidelitySpec(cases=cases, schema=schema)
+    nulls = _nulls_of(given)
+    return ProbeSpec(
+        version=1,
+        models=_models_of(given),
+        defaults=_made(Defaults, {"seed": given.get("seed", 0)}),
+        suite=(fidelity,) if nulls is None else (nulls, fidelity),
+    )
+
+
+def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
+    """How models are run. Which ones, and the decoding, the probe decides itself."""
+    flags = flags_given(options, [READ, HOW])
+    flags["seed"] = spec.defaults.seed
+    for name in ("dataset", "limit"):
+        if hasattr(options, name):
+            flags[name] = getattr(options, name)
+    config = load_config(getattr(options, "config", None), flags)
+    if config.source_of("dataset") != "flag":
+        config = msgspec.structs.replace(config, dataset=None)
+    return config
+
+
+def _models_of(given: dict[str, Json]) -> Models:
+    if "base" not in given:
+        raise UsageError("--base: which model was tuned? Name its folder, or its served name")
+    if ("adapter" in given) == ("tuned" in given):
+        raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
+    url, tuned_url = given.get("base_url"), given.get("tuned_url") or given.get("base_url")
+    if url is None:
+        if tuned_url is not None:
+            raise UsageError("--tuned-url: needs --base-url too: both models must be served")
+        tuned: str = given.get("tuned") or given["base"]
+        return Models(
+            base=ModelSpec(base=given["base"]),
+            ft=ModelSpec(base=tuned, adapter=given.get("adapter")),
+        )
+    if "tuned" not in given:
+        raise UsageError("--adapter: a served model takes none: name the tuned model with --tuned")
+    return Models(
+        base=ModelSpec(kind="openai", base=given["base"], endpoint=url),
+        ft=ModelSpec(kind="openai", base=given["tuned"], endpoint=tuned_url),
+    )
+
+
+def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
+    if given.get("nulls", 5) == 0:
+        return None
+    fields = {field: given[flag] for flag, field in FIELDS.items() if flag in given}
+    if "rank_multipliers" in fields:
+        fields["rank_multipliers"] = [1.0, *fields["rank_multipliers"]]
+    return _made(NullAdapterSpec, fields)
+
+
+def _made(kind: type[Record], fields: dict[str, Json]) -> Record:
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        field, _, what = typed_problem(error).partition(": ")
+        flag = next((flag for flag, name in FIELDS.items() if name == field), field)
+        raise UsageError(f"--{flag.replace('_', '-')}: {what}") from None
+
+
+def _say(view: str, cases: int) -> None:
+    print(f"asking {view}: {cases} cases", file=sys.stderr, flush=True)

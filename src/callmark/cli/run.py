@@ -1,0 +1,260 @@
+"""`callmark run`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from callmark.cli.cluster import shard_of_this_process
+from callmark.cli.compare import DECIDED, options_of
+from callmark.cli.compare import present as present_comparison
+from callmark.cli.forms import add_form_options, append_step_summary, forms_of
+from callmark.cli.options import (
+    ENGINE,
+    FLAG,
+    GATES,
+    INPUTS,
+    LOCAL,
+    PART,
+    RUNNER,
+    SCORING,
+    SERVED,
+    SWITCH,
+    Group,
+    add_groups,
+    flags_given,
+)
+from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import Places, present
+from callmark.cli.run_recording import RECORDING, live_tools
+from callmark.comparing.compare import Tools, compare_runs, write_comparison
+from callmark.comparing.opening import results_of
+from callmark.config import RunConfig, load_config
+from callmark.core.report import Report
+from callmark.errors import Incomplete, UsageError
+from callmark.reports.compare_markdown import comparison_markdown
+from callmark.reports.finished import Finished
+from callmark.reports.forms import Wanted, check_forms, write_forms
+from callmark.reports.html import write_html
+from callmark.reports.markdown import report_markdown
+from callmark.reports.progress import RunProgress
+from callmark.running.evaluate import cross_scorer
+from callmark.running.offers import GivenTools
+from callmark.running.preview import DryRun, ShownPrompt, dry_run, show_prompt
+from callmark.running.run import INTERRUPTED
+from callmark.running.selection import RESULTS
+from callmark.shards.files import report_beside, shard_results
+from callmark.shards.run import run_anywhere
+from callmark.store.files import check_writable, has_place
+
+REPORT = "report.json"
+COMPARISON = "comparison.json"
+PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
+PAGE_COSTS = "which takes a while for so many trials"
+BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
+OUTPUT: Group = {
+    "--out": {
+        "metavar": "FILE",
+        "help": "results, one line per trial (results.jsonl, results.shard_I.jsonl)",
+    },
+    "--report": {
+        "metavar": "FILE",
+        "help": "the report (report.json beside --out, report.shard_I.json)",
+    },
+    "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
+    "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
+    "--restart": {**FLAG, "help": "throw that journal away"},
+    "--cache": {
+        "metavar": "DIR",
+        "help": "keep the model's answers there, and ask for none of them twice",
+    },
+    "--no-cache": {**FLAG, "help": "keep and take none, whatever a settings file says"},
+    "--dry-run": {**FLAG, "help": "check everything, run nothing"},
+}
+BASELINE: Group = {
+    "--baseline": {
+        "metavar": "RUN",
+        "help": "then compare with this earlier run; comparison.json beside the report",
+    },
+    **DECIDED,
+}
+GROUPS: dict[str, Group] = {
+    "what is run": INPUTS,
+    "who answers": RUNNER,
+    "a served model (openai_http)": SERVED,
+    "a local model (hf_local)": LOCAL,
+    "only a part": PART,
+    "many processes": ENGINE,
+    "scoring": SCORING,
+    "gates and exit code": GATES,
+    "against an earlier run": BASELINE,
+    "output": OUTPUT,
+}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "run",
+        """
+        Run a dataset: give every prompt to the runner, answer its tool calls from the fixtures,
+        score what it says against what the tools returned, and judge the gates. Results and report
+        are written, the report is printed, and the exit code says how it ended. Everything may
+        stand in a callmark.yaml (`callmark init`); flags win.
+        """,
+        """
+        callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
+        callmark run --only search-rope-01 --out one.jsonl
+        callmark run --baseline baseline.jsonl --junit junit.xml
+        callmark run --resume
+        """,
+    )
+    add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
+    add_form_options(parser)
+    parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    config = config_of(options)
+    if options.show_prompt is not None:
+        return _print_json(show_prompt(config, options.show_prompt))
+    if config.dry_run:
+        return _print_json(dry_run(config))
+    forms = forms_of(options)
+    if config.baseline is not None:
+        results_of(Path(config.baseline))  # a missing one is said before hours of running
+    with live_tools(options, config) as tools:
+        code = run_and_present(config, forms, quiet=options.quiet, tools=tools)
+    if config.baseline is None:
+        return code
+    if _is_one_shard(config):
+        print(
+            f"not compared with {config.baseline}: a shard is compared after merge", file=sys.stderr
+        )
+        return code
+    if code in (INTERRUPTED, Incomplete.exit_code):
+        print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
+        return code
+    return min(code, compare_with_baseline(config, quiet=options.quiet), key=BY_URGENCY.index)
+
+
+def run_and_present(
+    config: RunConfig,
+    forms: Sequence[Wanted] = (),
+    *,
+    quiet: bool,
+    more: Sequence[str] = (),
+    tools: GivenTools | None = None,
+) -> int:
+    page = page_path(config)
+    own = () if page is None else (Wanted(page, write_html),)
+    for written in (config.out, config.report):
+        if written is not None:
+            check_writable(Path(written))
+    check_forms((*forms, *own))
+
+    def publish(report: Report, results: Path | None = None) -> None:
+        shown = () if is_too_large(report, config) else own
+        publish_report(report, results, config, (*forms, *shown))
+
+    with RunProgress(sys.stderr, silent=quiet) as progress:
+        outcome = run_anywhere(config, progress=progress, unfinished=publish, tools=tools)
+    is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
+    publish(outcome.report, Path(str(config.out)) if is_whole else None)
+    if page is not None and is_too_large(outcome.report, config):
+        page.unlink(missing_ok=True)  # an older one must not speak for this run
+        more = (*more, f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}")
+        page = None
+    places = Places(
+        results=config.out,
+        report=config.report,
+        page=None if page is None else str(page),
+        fixtures=config.fixtures,
+        registry=config.registry,
+        redact_pii=config.redact_pii,
+    )
+    present(outcome.report, places, quiet=quiet, more=more)
+    return outcome.exit_code
+
+
+def is_too_large(report: Report, config: RunConfig) -> bool:
+    """For a page that nobody asked for."""
+    return report.counts.trials > PAGE_TRIALS and config.source_of("html") == "default"
+
+
+def page_path(config: RunConfig) -> Path | None:
+    """None: nobody wants one, or the report goes somewhere that has no place beside it. A shard
+    has one only if somebody asks for it: the run is looked at after merge."""
+    unasked = _is_one_shard(config) and config.source_of("html") == "default"
+    if not config.html or config.report is None or unasked:
+        return None
+    report = Path(config.report)
+    path = report.with_suffix(".html")
+    return path if has_place(report) and path != report else None
+
+
+def publish_report(
+    report: Report, results: Path | None, config: RunConfig, forms: Sequence[Wanted]
+) -> None:
+    """The forms that were asked for, and the step summary. Only a whole run has results: what
+    stands at `out` otherwise is an older one's."""
+    finished = Finished(
+        report=report,
+        results=results,
+        cross_score=cross_scorer(),
+        fail_on_inconclusive=config.fail_on_inconclusive,
+    )
+    write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
+    append_step_summary(lambda: report_markdown(finished))
+
+
+def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
+    """The new results against the baseline; written beside the report."""
+    comparison = compare_runs(
+        Path(str(config.baseline)),
+        Path(str(config.out)),
+        options_of(config),
+        tools=Tools(config.registry, config.allowlist),
+    )
+    write_comparison(Path(str(config.report)).with_name(COMPARISON), comparison)
+    append_step_summary(lambda: comparison_markdown(comparison))
+    return present_comparison(comparison, quiet=quiet)
+
+
+def config_of(options: argparse.Namespace) -> RunConfig:
+    """The settings of this command line, with a place for the output if nobody named one."""
+    flags = flags_given(options, list(GROUPS.values()))
+    if flags.pop("no_cache", False):
+        flags["cache"] = None
+    if flags.get("num_shards") == "auto":
+        if "engine" in flags:
+            raise UsageError("--num-shards auto: is for one shard: with --engine, leave it out")
+        flags["num_shards"], flags["shard_index"] = shard_of_this_process()
+    if "shard_index" in flags:  # one shard: the engine of a settings file is for all of them
+        flags = {"engine": None, "num_cpus": None, "num_gpus": None, **flags}
+    file: Path | None = getattr(options, "config", None)
+    config = load_config(file, flags)
+    out = config.out or RESULTS
+    report = config.report or str(Path(out).with_name(REPORT))
+    if _is_one_shard(config):
+        # One settings file serves all shards: they must not write over each other.
+        if config.source_of("out") != "flag":
+            out = str(shard_results(Path(out), config.shard_index))
+        if config.source_of("report") != "flag":
+            report = str(report_beside(Path(out)))
+    return msgspec.structs.replace(config, out=out, report=report)
+
+
+def _is_one_shard(config: RunConfig) -> bool:
+    return config.num_shards > 1 and config.engine is None
+
+
+def _print_json(value: DryRun | ShownPrompt) -> int:
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    return 0

@@ -1,0 +1,104 @@
+"""`callmark score`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from callmark.cli.forms import add_form_options, forms_of
+from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
+from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import Places, present
+from callmark.config import RunConfig, load_config
+from callmark.reports.finished import Finished
+from callmark.reports.forms import write_forms
+from callmark.reports.progress import RunProgress
+from callmark.running.evaluate import cross_scorer
+from callmark.running.rescore import score_file
+from callmark.serving.joining import join_answers
+
+READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
+JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
+WRITTEN: Group = {
+    "--out": {"metavar": "FILE", "help": "write the scored lines here"},
+    "--report": {"metavar": "FILE", "help": "write the report here"},
+}
+GROUPS = {"input": READ, "scoring": SCORING, "gates and exit code": JUDGED, "output": WRITTEN}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "score",
+        """
+        Score answers that are already there, without a model and without fixtures: a results file
+        of `callmark run` (its shards may be concatenated), results of another program
+        (`sample_id`, `model_output`, `tool_trace` with results), or OpenAI-style conversations
+        (`messages`, one per line). With --in, prompts and expectations come from that dataset,
+        joined by id. Conversations without a dataset expect nothing: grounding, arguments and
+        privacy are reported, and the gates on eligible samples do not apply.
+        """,
+        """
+        callmark score results.jsonl --gate integration_f1_macro_lax=0.95
+        callmark score conversations.jsonl --out scored.jsonl --report report.json
+        """,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="results or conversations, JSONL")
+    parser.add_argument(
+        "--answers",
+        type=Path,
+        metavar="ANSWERS",
+        help="FILE is a trace of `fixtures serve`; what the agent said stands here, by sample_id",
+    )
+    add_groups(parser, GROUPS)
+    add_form_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    config = _config_of(options)
+    forms = forms_of(options, has_trials=config.out is not None)
+    with (
+        RunProgress(sys.stderr, silent=options.quiet) as progress,
+        _with_answers(options.file, options.answers) as file,
+    ):
+        outcome = score_file(file, config, progress=progress)
+    finished = Finished(
+        report=outcome.report,
+        results=None if config.out is None else Path(config.out),
+        cross_score=cross_scorer(),
+        fail_on_inconclusive=config.fail_on_inconclusive,
+    )
+    write_forms(finished, forms)
+    present(outcome.report, Places(results=config.out, report=config.report), quiet=options.quiet)
+    return outcome.exit_code
+
+
+@contextmanager
+def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
+    """The file that is scored: a trace and the answers that belong to it become one."""
+    if answers is None:
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        joined = Path(folder) / file.name
+        with joined.open("wb") as stream:
+            join_answers(file, answers, stream)
+        yield joined
+
+
+def _config_of(options: argparse.Namespace) -> RunConfig:
+    """Gates and tools as in `callmark run`; but the files that a run reads and writes are not
+    those of a second scoring, so only flags name them here."""
+    flags = flags_given(options, list(GROUPS.values()))
+    config = load_config(getattr(options, "config", None), flags)
+    return msgspec.structs.replace(
+        config, dataset=flags.get("in"), out=flags.get("out"), report=flags.get("report")
+    )

@@ -1,0 +1,72 @@
+"""`callmark show`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from callmark.cli.parser import CommandParser
+from callmark.core.claims import summed
+from callmark.core.jsontext import canonical_json, plain
+from callmark.errors import UsageError
+from callmark.reports.claims import claims_blocks
+from callmark.reports.layout import write
+from callmark.reports.show import show_blocks
+from callmark.running.selection import RESULTS
+from callmark.scorers.claims import claims_of
+from callmark.store.lines import find_result, read_results
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "show",
+        """
+        Show one conversation of a run: the prompt, every call with its arguments, its verdict and
+        its result, the answer with its spans marked, and for each value in it the evidence (which
+        call, which JSON path, which value) or that there is none. With --claims: how many values
+        of the answers results support, follow from results, the user said, or nothing supports,
+        and every sentence with one of the last kind, beside the nearest value of a result; of one
+        sample, or of the whole run.
+        """,
+        """
+        callmark show results.jsonl search-rope-01
+        callmark show demo-run search-rope-01 --full
+        callmark show results.jsonl --claims
+        """,
+    )
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
+    )
+    parser.add_argument("id", nargs="?", metavar="ID", help="sample id")
+    parser.add_argument("--trial", type=int, default=0, metavar="N", help="which trial (0)")
+    parser.add_argument(
+        "--claims", action="store_true", help="the values of the answers, and their evidence"
+    )
+    parser.add_argument("--json", action="store_true", help="with --claims: as JSON")
+    parser.add_argument("--full", action="store_true", help="do not cut long results")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    run: Path = options.run
+    path = run / RESULTS if run.is_dir() else run
+    if options.claims:
+        return _show_claims(path, options.id, options.trial, as_json=options.json)
+    if options.id is None or options.json:
+        raise UsageError("show: name a sample (callmark show RUN ID), or give --claims")
+    _, result = find_result(path, options.id, options.trial)
+    write(show_blocks(result, full=options.full), sys.stdout)
+    return 0
+
+
+def _show_claims(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
+    if sample_id is None:
+        claims = summed(map(claims_of, read_results(path)))
+    else:
+        claims = summed([claims_of(find_result(path, sample_id, trial)[1])])
+    if as_json:
+        print(canonical_json(plain(claims)))
+    else:
+        write(claims_blocks(claims), sys.stdout)
+    return 0

@@ -1,0 +1,71 @@
+"""`callmark validate-sharding`."""
+
+from __future__ import annotations
+
+import sys
+
+from callmark.cli.options import INPUTS, RUNNER, Group, add_groups
+from callmark.cli.parser import CommandParser
+from callmark.reports.neutral import neutralise
+from callmark.shards.validate import NUM_SHARDS, OUTPUT, sharding_config, validate_sharding
+from callmark.shards.validation import ATOL, RTOL
+
+GROUPS: dict[str, Group] = {
+    "what is run": {
+        "--dataset": {"metavar": "FILE", "required": True, "help": "the dataset, JSONL"},
+        **{name: RUNNER[name] for name in ("--model", "--runner", "--prompt-wrapper", "--seed")},
+        "--fixtures": INPUTS["--fixtures"],
+        "--config": {"metavar": "FILE", "help": "settings of all runs; flags win"},
+        "--num-shards": {"type": int, "metavar": "N", "help": f"how many ({NUM_SHARDS})"},
+    },
+    "what counts as equal": {
+        "--atol": {"type": float, "metavar": "D", "help": f"absolute tolerance ({ATOL:g})"},
+        "--rtol": {"type": float, "metavar": "D", "help": f"relative tolerance ({RTOL:g})"},
+    },
+    "output": {
+        "--output": {"metavar": "FILE", "help": f"the validation report ({OUTPUT})"},
+        "--temp-dir": {"metavar": "DIR", "help": "keep the files of all runs here"},
+    },
+}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "validate-sharding",
+        """
+        Does running in shards change anything? The dataset is run once as a whole and once in
+        shards, each in a process of its own in determinism mode, on one thread and with one hash
+        seed. Then everything is compared: fingerprints, which samples are where, every trial, the
+        metrics of all shards together, and whether a shard missed fixtures or broke privacy. The
+        report says what differs, and is written in any case. Exit code: 0 equal, 1 not; if a run
+        itself fails, its own.
+        """,
+        """
+        callmark validate-sharding --dataset dataset.jsonl --fixtures fixtures --model a.jsonl
+        callmark validate-sharding --dataset dataset.jsonl --config callmark.yaml --num-shards 16
+        """,
+    )
+    add_groups(parser, GROUPS)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    settings = {
+        name: getattr(options, name)
+        for group in GROUPS.values()
+        for flag in group
+        if hasattr(options, name := flag.removeprefix("--").replace("-", "_"))
+    }
+    config = sharding_config(settings)
+    outcome = validate_sharding(config, say=lambda text: print(text, file=sys.stderr))
+    found = outcome.validation
+    if found.ok:
+        sizes = ", ".join(map(str, found.shard_sizes))
+        print(f"EQUAL  {found.num_shards} shards of {sizes} samples give what one run gives")
+    else:
+        print("NOT EQUAL")
+        for reason in found.reasons:
+            print(f"  {neutralise(reason)}")
+    print(f"\n{config.output}: all checks")
+    return outcome.exit_code

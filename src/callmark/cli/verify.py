@@ -1,0 +1,81 @@
+"""`callmark verify`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from callmark.cli.forms import add_form_options, forms_of
+from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
+from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import Places, present
+from callmark.config import RunConfig, load_config
+from callmark.reports.finished import Finished
+from callmark.reports.forms import write_forms
+from callmark.reports.progress import RunProgress
+from callmark.verifying.verify import verify
+
+READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
+SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}
+JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
+WRITTEN: Group = {
+    "--out": {"metavar": "FILE", "help": "write every scored item here, for `callmark show`"},
+    "--report": {"metavar": "FILE", "help": "write the report here"},
+}
+GROUPS = {"input": READ, "scoring": SCORED, "gates and exit code": JUDGED, "output": WRITTEN}
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "verify",
+        """
+        Judge a dataset by the scorer and the gates that models are judged by, with its own
+        `teacher_text` as the answers. Calls come from `call_sequence`, else from the text; results
+        from --fixtures, else from the item's `tool_result_fields` (a list: one result per call; an
+        object: the result of every call). Repeating PII of the prompt is a breach here. On top come
+        the dataset's own gates: every item has a text that can be verified, each scenario ×
+        complexity cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and
+        the byte spans that items state are right. Exit 0 passed, 1 failed, 5 inconclusive.
+        """,
+        """
+        callmark verify dataset.jsonl --fixtures fixtures/
+        callmark verify dataset.jsonl --gate dataset_controls=0.05 --report verification.json
+        callmark verify dataset.jsonl --out verified.jsonl; callmark show verified.jsonl ID
+        """,
+    )
+    parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
+    add_groups(parser, GROUPS)
+    add_form_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    config = _config_of(options)
+    forms = forms_of(options, has_trials=config.out is not None)
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        outcome = verify(config, progress=progress)
+    finished = Finished(
+        report=outcome.report,
+        results=None if config.out is None else Path(config.out),
+        fail_on_inconclusive=config.fail_on_inconclusive,
+    )
+    write_forms(finished, forms)
+    places = Places(
+        results=config.out,
+        report=config.report,
+        fixtures=config.fixtures,
+        registry=config.registry,
+    )
+    present(outcome.report, places, quiet=options.quiet)
+    return outcome.exit_code
+
+
+def _config_of(options: argparse.Namespace) -> RunConfig:
+    """Tools, fixtures and gates as in `callmark run`; the files that a run writes are not those
+    of a verification, so only flags name them here."""
+    flags = flags_given(options, list(GROUPS.values()))
+    named = {"dataset": options.dataset, "out": None, "report": None}
+    return load_config(getattr(options, "config", None), {**named, **flags})

@@ -1,0 +1,131 @@
+"""`callmark view`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from callmark.cli.finished import open_finished, summarised
+from callmark.cli.parser import CommandParser
+from callmark.comparing.opening import REPORT
+from callmark.config import RunConfig, load_config
+from callmark.errors import BadInput, UsageError
+from callmark.reports.neutral import one_line
+from callmark.running.evaluate import cross_scorer
+from callmark.running.setup import rules_of
+from callmark.shards.files import report_beside
+from callmark.store.report_file import read_report
+from callmark.view.compare_jobs import Wanted
+from callmark.view.opened import Judged
+from callmark.view.server import ViewServer
+from callmark.view.viewer import Doing, Viewer
+
+CALLMARK = (sys.executable, "-P", "-m", "callmark")  # -P: nothing of this folder is imported
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
+        "view",
+        """
+        Look at the runs below FOLDER in a browser: the list, the trend of every metric, two runs
+        compared by a click, every sample, and runs that are still going on. The address that is
+        printed holds a token; only this machine can open it, and only with the token. Ctrl-C
+        ends the viewer. It writes nothing into the folder.
+        """,
+        """
+        callmark view
+        callmark view runs --open
+        callmark view runs --port 8123
+        """,
+    )
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path(), metavar="FOLDER",
+        help="where the runs are, at any depth (this folder)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="the port (any that is free)"
+    )
+    parser.add_argument("--open", action="store_true", help="open the address in a browser")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings of compare, and bounds of the trend"
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    options = build_parser().parse_args(arguments)
+    folder: Path = options.folder
+    if not folder.is_dir():
+        what = "is a file, a folder is needed" if folder.exists() else "no such folder"
+        raise BadInput(f"{folder}: {what}")
+    if not 0 <= options.port < 1 << 16:
+        raise UsageError(f"--port: must be a number from 1 to 65535, not {options.port}")
+    doing = doing_of(load_config(options.config, {}), options.config)
+    with tempfile.TemporaryDirectory(prefix="callmark-view-") as scratch:
+        viewer = Viewer(folder, Path(scratch), doing)
+        with ViewServer(viewer, options.port) as server:
+            serve(server, folder, browse=options.open)
+    return 0
+
+
+def serve(server: ViewServer, folder: Path, *, browse: bool) -> None:
+    """Until somebody ends it, which is how it is meant to end."""
+    count = server.viewer.count()
+    print(
+        f"{one_line(str(folder))}: {count} run{'' if count == 1 else 's'}; Ctrl-C ends the viewer"
+    )
+    print(server.guard.address, flush=True)
+    if browse:
+        import webbrowser
+
+        webbrowser.open(server.guard.address)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        server.viewer.close()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def doing_of(config: RunConfig, settings: Path | None) -> Doing:
+    def compare(wanted: Wanted, page: Path) -> Sequence[str]:
+        """As a person would type it here: the page says these names."""
+        runs = [_typed(run.path) for run in (wanted.a, wanted.b)]
+        more = ["--common"] if wanted.common else []
+        more += [] if settings is None else ["--config", str(settings)]
+        return [*CALLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
+
+    bounds = {rule.name: rule.bound for rule in rules_of(config)}
+    return Doing(read_report, judged, compare, bounds)
+
+
+def _typed(path: Path) -> str:
+    short = os.path.relpath(path)
+    return str(path) if short.startswith(os.pardir) else f"./{short}"
+
+
+def judged(results: Path) -> Judged:
+    """By a report that belongs to these results; where none does, by the shipped gates."""
+    for named in (results.with_suffix(".json"), report_beside(results), results.with_name(REPORT)):
+        if not named.is_file():
+            continue
+        if not results.stat().st_size:  # the share of a shard that has no sample
+            return Judged(read_report(named))
+        with suppress(BadInput):
+            finished = open_finished(results, named)
+            return Judged(finished.report, finished.cross_score)
+    note = f"{results}: no report belongs to it: its lines were judged by the shipped gates"
+    return Judged(summarised(results), cross_scorer(), note)

@@ -1,0 +1,330 @@
+"""The settings of a run: shipped defaults < header of the dataset < config file < flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from callmark.core.jsontext import Json
+from callmark.core.samples import Header
+from callmark.errors import UsageError
+from callmark.resources import config_template, default_config
+from callmark.store.files import atomic_writer, check_writable
+from callmark.store.problems import field_path, listed, shown, typed_problem
+from callmark.store.settings_file import read_settings
+
+AUTOMATIC = Path("callmark.yaml")
+
+Source = Literal["default", "header", "config", "flag"]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Positive = Annotated[int, msgspec.Meta(ge=1)]
+_Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
+_Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
+_Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+_Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+class GateLayer(msgspec.Struct, frozen=True):
+    """What one source says about gates: {gate: fields}. The shipped layer holds all of them."""
+
+    source: Source
+    gates: dict[str, dict[str, Json]]
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Every setting of a run. `gates` are layers, lowest first; `sources` knows what was set."""
+
+    runner: str
+    model: str | None = None
+    dataset: str | None = None
+    out: str | None = None
+    report: str | None = None
+    html: bool = True
+    fixtures: str | None
+    registry: str | None
+    allowlist: str | None
+    seed: int | None
+    temperature: _Temperature | None
+    top_p: _Share | None
+    max_tokens: _Positive | None
+    max_turns: _Positive | None
+    tool_choice: str | None
+    prompt_wrapper: str | None
+    system: str | None
+    determinism_mode: bool
+    base_url: str | None
+    api_key: str | None
+    headers: dict[str, str]
+    extra_body: dict[str, Json]
+    max_connections: _Positive | Literal["auto"]
+    request_timeout: _Seconds
+    sample_timeout: _Seconds | None
+    max_retries: _Count
+    model_revision: str | None
+    adapter: str | None
+    dtype: Literal["float32", "bfloat16", "float16"]
+    device: str
+    batch_size: _Positive | Literal["auto"]
+    cache: str | None = None
+    repeat: _Positive
+    parse_text: Literal["auto", "on", "off"]
+    span_extractor: Literal["auto", "marker", "claims"]
+    integration_span_cap: _Positive
+    strict_keys: tuple[str, ...] | None = None
+    url_allowlist: tuple[str, ...]
+    privacy_echo: Literal["allow", "deny"]
+    redact_pii: bool
+    miss_reply: str
+    max_errors: _Count | str
+    min_eligible_for_gates: _Count
+    fail_on_fingerprint_mismatch: bool
+    fail_on_gate_failure: bool
+    fail_on_inconclusive: bool
+    baseline: str | None = None
+    primary_metrics: tuple[str, ...]
+    margin: _Margin
+    num_shards: _Positive
+    shard_index: _Count
+    engine: Literal["local", "ray"] | None = None
+    num_cpus: _Amount | None = None
+    num_gpus: _Amount | None = None
+    limit: _Positive | None = None
+    only: tuple[str, ...] = ()
+    slice: tuple[str, ...] = ()
+    failed_from: str | None = None
+    resume: bool = False
+    restart: bool = False
+    dry_run: bool = False
+    gates: tuple[GateLayer, ...]
+    sources: dict[str, Source] = {}
+    places: dict[str, str] = {}  # dotted key -> `file:line` where a file sets it
+    config_file: str | None = None
+
+    def source_of(self, field: str) -> Source:
+        return self.sources.get(field, "default")
+
+    def errors_allowed(self, trials: int) -> int:
+        """How many of so many trials may fail for reasons of infrastructure."""
+        return errors_allowed(self.max_errors, trials)
+
+
+def errors_allowed(max_errors: int | str, trials: int) -> int:
+    if isinstance(max_errors, str):
+        return int(trials * float(max_errors.removesuffix("%")) / 100)
+    return max_errors
+
+
+# What a dataset's header may say; its gates are a layer of their own.
+_HEADER_FIELDS = (
+    "integration_span_cap",
+    "span_extractor",
+    "strict_keys",
+    "url_allowlist",
+    "privacy_echo",
+    "seed",
+)
+_SPELLINGS = {"in": "dataset"}
+_LISTS = frozenset({"only", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
+_SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
+_TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
+_SETTABLE = frozenset(_TYPES) - {"sources", "places", "config_file"}
+_SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
+_HEADER = "the header of the dataset"
+_PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
+# Files that a run reads, and the two that it writes: the latter must not be any other.
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline",
+         "cache")  # fmt: skip
+_WRITTEN = ("out", "report")
+
+
+class _Layer(msgspec.Struct, frozen=True):
+    """Raw settings of one source, and the lines on which a file has its keys."""
+
+    source: Source
+    values: Mapping[str, Json]
+    file: str = ""
+    lines: Mapping[tuple[str, ...], int] = {}
+
+    def error(self, path: tuple[str, ...], what: str) -> UsageError:
+        match self.source:
+            case "flag":
+                return UsageError(f"--{'.'.join(path).replace('_', '-')}: {what}")
+            case "header":
+                return UsageError(f"{self.file}: {field_path(path)}: {what}")
+        line = self.lines.get(path)
+        where = f"{self.file}:{line}" if line else self.file
+        return UsageError(f"{where}: {field_path(path)}: {what}")
+
+
+def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
+    """`flags`: only those that were given. Without `config`, a `callmark.yaml` in the current
+    folder is read if there is one."""
+    if config is None and AUTOMATIC.is_file():
+        config = AUTOMATIC
+    layers = [_Layer("default", default_config(), "eval.default.yaml")]
+    if config is not None:
+        settings = read_settings(config)
+        layers.append(_Layer("config", settings.values, str(config), settings.lines))
+    layers.append(_Layer("flag", flags))
+    values: dict[str, Json] = {}
+    sources: dict[str, Source] = {}
+    for layer in layers:
+        for field, value in _fields(layer):
+            values[field] = value
+            sources[field] = layer.source
+    values["gates"] = tuple(_gate_layers(layers))
+    file = None if config is None else str(config)
+    places = {
+        ".".join(_SPELLINGS.get(key, key) for key in path): f"{layer.file}:{line}"
+        for layer in layers
+        for path, line in layer.lines.items()
+    }
+    made = RunConfig(**values, sources=sources, places=places, config_file=file)
+    try:
+        return _checked(made)
+    except UsageError as error:
+        raise placed(made, error) from None
+
+
+def placed(config: RunConfig, error: UsageError) -> UsageError:
+    """What is wrong with a setting is said where it stands, if it stands in a file."""
+    found = _SETTING.fullmatch(str(error)) if type(error) is UsageError else None
+    if found is None:
+        return error
+    origin, name, what = found.groups()
+    field, *below = name.split(".")
+    field = field.replace("-", "_") if origin == "--" else field
+    key = ".".join((field, *below))
+    field = _SPELLINGS.get(field, field)
+    if origin == "--" and config.source_of(field) != "config":
+        return error
+    start = ("header",) if origin.startswith("dataset") else ()
+    path = (*start, field, *below)
+    known = (config.places.get(".".join(path[:size])) for size in range(len(path), 0, -1))
+    place = next(filter(None, known), None)
+    return error if place is None else UsageError(f"{place}: {key}: {what}")
+
+
+def with_header(config: RunConfig, header: Header, where: str = _HEADER) -> RunConfig:
+    """The dataset's word on everything that neither the config file nor a flag has set. `where`
+    is the place of the header, for messages."""
+    given = {
+        name: value
+        for name in _HEADER_FIELDS
+        if config.source_of(name) == "default"
+        and (value := getattr(header, name)) not in (None, ())
+    }
+    shipped, *above = config.gates
+    layer = _Layer("header", {"gates": header.gates}, where)
+    return msgspec.structs.replace(
+        config,
+        **given,
+        gates=(shipped, *_gate_layers([layer], known=shipped.gates), *above),
+        sources={**config.sources, **dict.fromkeys(given, "header")},
+        places={**config.places, "header": where} if header.gates else config.places,
+    )
+
+
+def write_template(path: Path) -> None:
+    """A commented `callmark.yaml` to start from. Never overwrites."""
+    if path.exists():
+        raise UsageError(f"{path}: exists already, and is left as it is")
+    check_writable(path)
+    with atomic_writer(path) as file:
+        file.write(config_template().encode())
+
+
+def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
+    known = (_SETTABLE | _SPELLINGS.keys()) if layer.source != "flag" else _SETTABLE
+    for key, value in layer.values.items():
+        field = _SPELLINGS.get(key, key)
+        if field not in _SETTABLE:
+            raise layer.error((str(key),), f"unknown key{_did_you_mean(str(key), known)}")
+        if field != key and field in layer.values:
+            raise layer.error((key,), f"the same as {field}: give one of them")
+        if field != "gates":
+            yield field, _typed(layer, key, field, value)
+
+
+def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
+    if field in _LISTS and isinstance(value, str | int | float) and not isinstance(value, bool):
+        value = [value]
+    if field == "only" and isinstance(value, list | tuple):
+        value = [str(entry) if isinstance(entry, int) else entry for entry in value]
+    if field == "parse_text" and isinstance(value, bool):
+        value = "on" if value else "off"  # what YAML makes of these two words
+    if field == "max_errors" and isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    try:
+        return msgspec.convert(value, _TYPES[field])
+    except UnicodeEncodeError:
+        raise layer.error((key,), "is not valid text") from None
+    except msgspec.ValidationError as error:
+        options = get_args(_TYPES[field])
+        if options and all(isinstance(option, str) for option in options):
+            raise layer.error((key,), f"must be {listed(options)}, not {shown(value)}") from None
+        found = "" if field in _SECRET else f": {shown(value)}"
+        raise layer.error((key,), f"{typed_problem(error)}{found}") from None
+
+
+def _gate_layers(
+    layers: Iterable[_Layer], known: Mapping[str, Json] | None = None
+) -> Iterator[GateLayer]:
+    for layer in layers:
+        gates = layer.values.get("gates")
+        if not gates and not isinstance(gates, dict | None):
+            gates = [gates]  # an empty list is as wrong as a full one
+        if not gates:
+            continue
+        if not isinstance(gates, dict):
+            raise layer.error(("gates",), "must be an object {gate: {field: value}}")
+        known = known or gates
+        for name, fields in gates.items():
+            if name not in known:
+                hint = _did_you_mean(str(name), known)
+                raise layer.error(("gates", str(name)), f"unknown gate{hint}")
+            if not isinstance(fields, dict):
+                raise layer.error(("gates", name), f"must be an object, not {shown(fields)}")
+        yield GateLayer(layer.source, gates)
+
+
+def _checked(config: RunConfig) -> RunConfig:
+    if config.shard_index >= config.num_shards:
+        raise UsageError(
+            f"--shard-index: {config.shard_index} is out of range:"
+            f" with --num-shards {config.num_shards} it is 0 to {config.num_shards - 1}"
+        )
+    if config.engine is not None and config.source_of("shard_index") != "default":
+        raise UsageError("--shard-index: an engine runs every shard: leave it out, or --engine")
+    for name in ("num_cpus", "num_gpus"):
+        if getattr(config, name) is not None and config.engine != "ray":
+            raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
+    if config.resume and config.restart:
+        raise UsageError("--resume: does not go with restart: give one of them")
+    if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
+        raise UsageError(
+            f"--max-errors: must be a number such as 3, or a share such as 2%,"
+            f" not {shown(config.max_errors)}"
+        )
+    for at, written in enumerate(_WRITTEN):
+        path = getattr(config, written)
+        for other in (*_READ, *_WRITTEN[:at]):
+            if path and _same_file(path, getattr(config, other)):
+                name = {"dataset": "in"}.get(other, other).replace("_", "-")
+                raise UsageError(f"--{written}: {path} is the file of --{name}: choose another one")
+    return config
+
+
+def _same_file(path: str, other: str | None) -> bool:
+    return other is not None and Path(path).absolute() == Path(other).absolute()
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""

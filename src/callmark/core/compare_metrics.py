@@ -1,0 +1,254 @@
+"""The metrics of two sides over their pairs: values, differences, intervals, flips."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from callmark.core.chance import Pair
+from callmark.core.compare_match import Matched
+from callmark.core.compare_records import LISTED, Better, Compared, Flips, Listed
+from callmark.core.compare_side import Side
+from callmark.core.metrics import Definition, Subset, cluster_labels, defined_parts
+from callmark.core.paired import SAME, Pairs, tango
+from callmark.core.repeats import PASSING_F1
+from callmark.core.stats import (
+    Z_TWO_SIDED,
+    Interval,
+    Observed,
+    Statistic,
+    estimate,
+    paired_interval_95,
+)
+from callmark.core.trials import NOT_APPLICABLE, Place, Samples
+
+_LOWER = frozenset(
+    {
+        "chance_f1",
+        "controls_with_integration",
+        "integration_delta_lax_minus_strict",
+        "locale_delta_de",
+        "locale_delta_es",
+        "locale_delta_fr",
+        "teacher_heavy_spans_over_cap",
+        "unsupported_value_rate",
+    }
+)
+_COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
+
+
+class Part(NamedTuple):
+    """A metric by its name: which samples it is about, and what it is made of."""
+
+    name: str
+    subset: Subset
+    definition: Definition
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether every sample has a value of its own."""
+        return self.definition.made not in ("pooled", "f1")
+
+    @property
+    def is_yes_no(self) -> bool:
+        made, columns = self.definition.made, self.definition.columns
+        return made == "rate" or (made == "count" and columns[0] in _COUNTED_FLAGS)
+
+    def is_right(self, value: float) -> bool:
+        if better_is(self.name) == "lower":
+            return value <= SAME
+        return value >= (1.0 if self.is_yes_no else PASSING_F1) - SAME
+
+
+class _Both(NamedTuple):
+    """The same samples, at these positions of A, on both sides."""
+
+    a: Observed
+    b: Observed
+    positions: Sequence[int]
+
+
+def better_is(metric: str) -> Better:
+    return "lower" if metric in _LOWER else "higher"
+
+
+class PairedSides:
+    """What both sides have for each pair. Whatever the dataset says is read from A."""
+
+    def __init__(self, a: Side, b: Side, matched: Matched, seed: int) -> None:
+        self._a, self._b = a.samples, b.samples
+        self._partners, self._alike = matched.partners, matched.alike
+        self._seed = seed
+        self._repeated = a.samples.repeated or b.samples.repeated
+        self._chance_a, self._chance_b = a.chance_pairs, b.chance_pairs
+        self.whole = Subset(self._a, matched.positions, seed)
+
+    def parts(self) -> dict[str, Part]:
+        return parts_of(self.whole)
+
+    def compared(self, part: Part) -> Compared:
+        both = self._both(part)
+        interval = self._interval(part, both)
+        worse = better = None
+        if part.is_testable:
+            worse, better = self._pairs(part, both).discordant()
+        a, b = estimate(both.a), estimate(both.b)
+        difference = None if a is None or b is None else b - a
+        return Compared(
+            metric=part.name,
+            role="exploratory",
+            better_is=better_is(part.name),
+            a=a,
+            b=b,
+            difference=difference,
+            ci_95=None if interval is None else (interval.low, interval.high),
+            method=None if interval is None else interval.method,
+            n=both.a.n,
+            worse=worse,
+            better=better,
+            reason="no pair has a value" if difference is None else None,
+        )
+
+    def pairs(self, part: Part) -> Pairs:
+        """The gains of a metric that every sample has a value of."""
+        return self._pairs(part, self._both(part))
+
+    def flips(self, part: Part) -> Flips:
+        both = self._both(part)
+        lost, gained = array("I"), array("I")
+        values = zip(both.positions, both.a.columns[0], both.b.columns[0], strict=True)
+        for at, before, now in values:
+            was_right, is_right = part.is_right(before), part.is_right(now)
+            if was_right != is_right:
+                (lost if was_right else gained).append(at)
+        return Flips(self._listed(lost), self._listed(gained))
+
+    def groups(self) -> dict[str, dict[str, Subset]]:
+        """The pairs by what the dataset says about their samples."""
+        kept = self._a.place.at(self.whole.positions)
+        places = [self._a.places[number] for number in sorted({int(place) for place in kept})]
+        locales = {place.locale for place in places if place.locale is not None}
+        return {
+            "by_tool": self._by({tool for place in places for tool in place.tools}, _has_tool),
+            "by_slice": self._by({name for place in places for name in place.slices}, _has_slice),
+            "by_locale": self._by(locales, _has_locale),
+        }
+
+    def chance(self) -> tuple[Compared, ...]:
+        """How well answers fit the results of other samples, where both sides have that."""
+        mine, theirs = self._chance_a(), self._chance_b()
+        named = ((at, self._a.id_at(at)) for at in self.whole.positions if mine)
+        kept = {name: at for at, name in named if name in mine and name in theirs}
+        if not kept:
+            return ()
+        labels = cluster_labels(self._a, [*kept.values()])
+        chance, lift = (
+            [
+                Observed("mean", ([number(side[name]) for name in kept],), labels)
+                for side in (mine, theirs)
+            ]
+            for number in (_chance_of, _lift_of)
+        )
+        return self._means("chance_f1", *chance), self._means("grounding_lift", *lift)
+
+    def _means(self, name: str, a: Observed, b: Observed) -> Compared:
+        mean_a, mean_b = (math.fsum(side.columns[0]) / side.n for side in (a, b))
+        interval = paired_interval_95(a, b, self._seed)
+        return Compared(
+            metric=name,
+            role="exploratory",
+            better_is=better_is(name),
+            a=mean_a,
+            b=mean_b,
+            difference=mean_b - mean_a,
+            ci_95=None if interval is None else (interval.low, interval.high),
+            method=None if interval is None else interval.method,
+            n=a.n,
+        )
+
+    def _both(self, part: Part) -> _Both:
+        definition, partners = part.definition, self._partners
+        kept = array("I", filter(self._applies(definition), part.subset.over(definition.over)))
+        theirs = array("I", (partners[at] for at in kept))
+        statistic: Statistic = "mean"
+        if definition.made in ("rate", "pooled", "f1"):
+            statistic = definition.made
+        labels = cluster_labels(self._a, kept)
+        a, b = (
+            Observed(statistic, _columns(side, definition, at), labels, self._repeated)
+            for side, at in ((self._a, kept), (self._b, theirs))
+        )
+        return _Both(a, b, kept)
+
+    def _applies(self, definition: Definition) -> Callable[[int], bool]:
+        """Whether both sides have a value for a sample (for a pooled share: whether either has a
+        part in it)."""
+        pooled = definition.made == "pooled"
+        name = definition.columns[1 if pooled else 0]
+        nothing = 0 if pooled else NOT_APPLICABLE
+        a, b, partners = self._a.column(name), self._b.column(name), self._partners
+        if pooled:
+            return lambda at: a[at] != nothing or b[partners[at]] != nothing
+        return lambda at: a[at] != nothing and b[partners[at]] != nothing
+
+    def _pairs(self, part: Part, both: _Both) -> Pairs:
+        sign = -1.0 if better_is(part.name) == "lower" else 1.0
+        gains = array("d", (sign * (now - before) for before, now in _values(both)))
+        alike = all(self._alike[at] for at in both.positions)
+        return Pairs(gains, part.is_yes_no, both.a.clusters, both.a.repeated, alike)
+
+    def _interval(self, part: Part, both: _Both) -> Interval | None:
+        is_plain = both.a.clusters is None and not both.a.repeated
+        if not part.is_yes_no or not is_plain or not both.a.n:
+            return paired_interval_95(both.a, both.b, self._seed)
+        down = sum(1 for before, now in _values(both) if now < before)
+        up = sum(1 for before, now in _values(both) if now > before)
+        return Interval(*tango(down, up, both.a.n, Z_TWO_SIDED), "tango")
+
+    def _by(self, names: set[str], has: Callable[[Place, str], bool]) -> dict[str, Subset]:
+        return {
+            name: self.whole.where(lambda place, name=name: has(place, name))  # type: ignore[misc]
+            for name in sorted(names)
+        }
+
+    def _listed(self, positions: Sequence[int]) -> Listed:
+        return Listed(len(positions), tuple(map(self._a.id_at, positions[:LISTED])))
+
+
+def parts_of(subset: Subset) -> dict[str, Part]:
+    return {name: Part(name, *found) for name, found in defined_parts(subset).items()}
+
+
+def _chance_of(pair: Pair) -> float:
+    return pair.chance
+
+
+def _lift_of(pair: Pair) -> float:
+    return pair.own - pair.chance
+
+
+def _values(both: _Both) -> zip[tuple[float, float]]:
+    return zip(both.a.columns[0], both.b.columns[0], strict=True)
+
+
+def _columns(
+    side: Samples, definition: Definition, positions: Sequence[int]
+) -> tuple[Sequence[float], ...]:
+    columns = [array("d", side.column(name).at(positions)) for name in definition.columns]
+    if definition.made != "difference":
+        return tuple(columns)
+    return (array("d", map(float.__sub__, *columns)),)
+
+
+def _has_tool(place: Place, name: str) -> bool:
+    return name in place.tools
+
+
+def _has_slice(place: Place, name: str) -> bool:
+    return name in place.slices
+
+
+def _has_locale(place: Place, name: str) -> bool:
+    return place.locale == name

@@ -1,0 +1,100 @@
+"""What the fidelity probe says. Nothing is rounded, and nothing depends on a clock."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from callmark.core.fidelity_stats import Decision
+from callmark.core.jsontext import Json
+
+Verdict = Literal["pass", "fail", "skip", "error"]
+
+CATEGORY = "attribution"
+
+
+class Call(msgspec.Struct, frozen=True):
+    name: str
+    arguments: dict[str, Json]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The first call of a text that fits the tool's schema; if none does, the first that could be
+    read at all, and why it does not fit."""
+
+    valid: bool
+    call: Call | None = None
+    reason: str | None = None
+
+
+class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One case in both views. `disagreement`: only where both calls are valid; `hallucinated`:
+    only where the tuned one is."""
+
+    gold_tool_name: str
+    base: Answer
+    tuned: Answer
+    disagreement: float | None
+    hallucinated: bool | None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates without a denominator are None."""
+
+    json_valid_rate_base: float
+    json_valid_rate_ft: float
+    validity_delta: float
+    mean_arg_disagreement: float | None
+    hallucination_rate: float | None
+    num_cases: int
+    num_arg_pairs_compared: int
+    num_hallucinated: int
+    z_by_rank: dict[str, float] | None
+    raw_ci_95: tuple[float, float] | None
+    weight: float
+    num_valid_base: int
+    num_valid_ft: int
+    num_lost: int
+    num_gained: int
+    p_value: float
+    smallest_drop: float | None
+    null_mean: float | None
+    null_std: float | None
+    num_nulls: int | None
+    null_rank: str | None
+    z_gate_applied: bool
+    cases: tuple[CaseOutcome, ...]
+
+
+class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`verdict` is the point rule; `decision` asks whether chance explains the drop."""
+
+    name: str
+    kind: str = "tool_use_fidelity"
+    category: str = CATEGORY
+    verdict: Verdict
+    decision: Decision | None = None
+    decision_reason: str | None = None
+    score: float | None = None
+    raw: float | None = None
+    z_score: float | None = None
+    base_value: float | None = None
+    ft_value: float | None = None
+    ci_95: tuple[float, float] | None = None
+    hallucination_ok: bool | None = None
+    evidence: Evidence | None = None
+    message: str
+
+
+def exit_code(result: FidelityResult) -> int:
+    """0: no regression was found; 1: one was, or tools are invented, or nothing could be
+    measured; 5: it cannot be told."""
+    evidence = result.evidence
+    if result.verdict == "error" or result.decision == "regression":
+        return 1
+    if evidence is not None and not evidence.num_valid_base + evidence.num_valid_ft:
+        return 1
+    if result.hallucination_ok is False:
+        return 1
+    return 0 if result.decision == "no_regression" and result.hallucination_ok else 5

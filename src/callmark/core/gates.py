@@ -1,0 +1,241 @@
+"""What the gates say about the numbers, the verdict, and the exit code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
+
+import msgspec
+
+from callmark.core.gate_rules import (
+    FIXTURES,
+    GATES,
+    is_below,
+    is_satisfied,
+    marker_policy,
+    resolve_rules,
+)
+from callmark.core.metrics import Measure
+from callmark.core.report import GateOutcome, GateRule, Number, Report, Status, Verdict
+from callmark.core.stats import bounds_one_sided, deciding_n
+
+__all__ = [
+    "JudgeContext",
+    "VerdictContext",
+    "exit_code",
+    "gates_ok_of",
+    "judge",
+    "resolve_rules",
+    "verdict_of",
+]
+
+# A shard sees only some samples: what the others cannot mend may change its exit code.
+SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
+
+
+class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What beside the numbers decides how they are judged."""
+
+    min_eligible: int = 15
+    seed: int = 42
+    partial: bool = False
+    is_shard: bool = False
+    all_marker: bool = False
+
+
+def judge(
+    rules: Iterable[GateRule], measures: Mapping[str, Measure], context: JudgeContext
+) -> tuple[GateOutcome, ...]:
+    """One outcome per rule, in their order."""
+    rules = tuple(rules)
+    fixtures = next((rule for rule in rules if rule.name == FIXTURES), None)
+    fixtures_fail = (
+        fixtures is not None
+        and FIXTURES in measures
+        and _outcome(fixtures, measures[FIXTURES], context, fixtures_fail=False).status == "fail"
+    )
+    return tuple(
+        _outcome(rule, measures[rule.name], context, fixtures_fail=fixtures_fail)
+        for rule in rules
+        if rule.name in measures
+    )
+
+
+class _Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    status: Status
+    reason: str | None = None
+    misses: int | None = None
+    allowed: int | None = None
+    needed_n: int | None = None
+
+
+def _outcome(
+    rule: GateRule, measure: Measure, context: JudgeContext, *, fixtures_fail: bool
+) -> GateOutcome:
+    kind, metric = GATES[rule.name], measure.metric
+    value = metric.value
+    if kind.compared == "ci_95_low":
+        value = None if metric.ci_95 is None else metric.ci_95[0]
+    policy = marker_policy(rule) if context.all_marker else rule.policy
+    ruling = _open_ruling(rule, measure, value, context, fixtures_fail=fixtures_fail)
+    if ruling is None:
+        assert value is not None  # noqa: S101 - no value is an open ruling
+        ruling = _ruling(msgspec.structs.replace(rule, policy=policy), value, measure, context)
+    if ruling.status == "fail" and policy == "warning_only":
+        ruling = msgspec.structs.replace(ruling, status="warn")
+    return GateOutcome(
+        name=rule.name,
+        status=ruling.status,
+        value=value,
+        op=rule.op,
+        bound=rule.bound,
+        policy=policy,
+        n=metric.n,
+        source=rule.source,
+        loosened=rule.loosened,
+        compared=kind.compared,
+        reason=ruling.reason,
+        misses=ruling.misses,
+        allowed=ruling.allowed,
+        needed_n=ruling.needed_n,
+    )
+
+
+def _open_ruling(
+    rule: GateRule,
+    measure: Measure,
+    value: Number | None,
+    context: JudgeContext,
+    *,
+    fixtures_fail: bool,
+) -> _Ruling | None:
+    """Why this gate cannot be judged, if it cannot. A violation of zero tolerance always can."""
+    waits_for_merge = context.is_shard and rule.name not in SHARD_GATES
+    is_violated = rule.zero_tolerance and value is not None and not is_satisfied(rule, value)
+    if is_violated and not waits_for_merge:
+        return None
+    metric = measure.metric
+    if waits_for_merge:
+        return _Ruling(status="inconclusive", reason="judged after merge")
+    if context.partial:
+        return _Ruling(status="inconclusive", reason="partial run: not all samples were chosen")
+    if measure.population == 0:
+        return _Ruling(status="n/a", reason="the dataset has no such sample")
+    if fixtures_fail and GATES[rule.name].quality:
+        return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
+    if metric.value is None:
+        return _Ruling(status="inconclusive", reason=metric.reason or "no value")
+    if metric.n < context.min_eligible and not rule.any_n:
+        reason = f"{metric.n} samples behind it, {context.min_eligible} are needed"
+        return _Ruling(status="inconclusive", reason=reason)
+    if value is None:
+        return _Ruling(status="inconclusive", reason="no interval could be computed")
+    return None
+
+
+def _ruling(rule: GateRule, value: Number, measure: Measure, context: JudgeContext) -> _Ruling:
+    holds = is_satisfied(rule, value)
+    match rule.policy:
+        case "hard_fail" | "warning_only":
+            return _Ruling(status="pass" if holds else "fail")
+        case "count_based_misses":
+            return _by_misses(rule, measure.observe().columns[0], holds=holds)
+        case "confident":
+            return _by_confidence(rule, measure, context.seed)
+        case _:
+            assert_never(rule.policy)
+
+
+def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruling:
+    misses = sum(1 for value in values if is_below(value, rule.bound))
+    # 0.07 * 100 is 7.000000000000001: rounding must not allow an eighth.
+    allowed = max(1, math.ceil((rule.pct or 0.0) * len(values) - 1e-9))
+    fails = not holds and misses > allowed
+    reason = None
+    if not holds and not fails:
+        reason = f"the mean is below the bound, but only {misses} of {allowed} allowed samples are"
+    return _Ruling(
+        status="fail" if fails else "pass", reason=reason, misses=misses, allowed=allowed
+    )
+
+
+def _by_confidence(rule: GateRule, measure: Measure, seed: int) -> _Ruling:
+    observed = measure.observe()
+    sides = bounds_one_sided(observed, seed)
+    if sides is None:
+        return _Ruling(status="inconclusive", reason="no one-sided bound could be computed")
+    worst, best = sides if GATES[rule.name].better == "higher" else sides[::-1]
+    if is_satisfied(rule, worst):
+        return _Ruling(status="pass")
+    if not is_satisfied(rule, best):
+        return _Ruling(status="fail")
+    needed = deciding_n(observed, rule.bound, seed)
+    many = "no number of samples" if needed is None else f"about {needed} samples"
+    return _Ruling(
+        status="inconclusive",
+        reason=f"the one-sided 95 % bounds lie on both sides; {many} would decide",
+        needed_n=needed,
+    )
+
+
+class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
+    """`has_eligible`: the dataset has samples that expect a call. `same_answer`: two or more
+    samples, and every answer is the same text (which may be nothing)."""
+
+    samples: int
+    complete: bool
+    is_shard: bool = False
+    has_eligible: bool = True
+    same_answer: bool = False
+
+
+def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tuple[Verdict, str]:
+    """The verdict and why. A model that says nothing, or always the same, never passes: controls
+    and privacy alone cannot tell it from a good one."""
+    binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
+    failed = [outcome.name for outcome in binding if outcome.status == "fail"]
+    passed = [outcome.name for outcome in binding if outcome.status == "pass"]
+    proved = [name for name in passed if GATES[name].proof]
+    if not context.complete:
+        return "incomplete", "trials are missing or ended in an error"
+    if context.samples == 0:
+        return "empty", "there is no sample"
+    if failed:
+        return "fail", f"failed: {', '.join(failed)}"
+    if context.is_shard:
+        return "inconclusive", "a shard: judged after merge"
+    if not passed:
+        return "inconclusive", "no gate could be judged"
+    if context.has_eligible and not proved:
+        return "inconclusive", "no gate on the samples that expect a call could be judged"
+    if context.same_answer:
+        return "inconclusive", "every answer is the same text"
+    return "pass", f"passed: {', '.join(passed)}"
+
+
+def gates_ok_of(verdict: Verdict) -> bool | None:
+    return {"pass": True, "fail": False}.get(verdict)
+
+
+def exit_code(
+    report: Report, *, fail_on_gate_failure: bool = True, fail_on_inconclusive: bool = False
+) -> int:
+    """0 passed, 1 failed, 2 empty, 4 incomplete, 5 inconclusive. Without `fail_on_gate_failure`
+    gates that fail or stay open leave 0; `fail_on_inconclusive` makes any open gate a 5. The
+    open gates of a shard are judged after the merge and do not count here."""
+    is_shard = report.header.num_shards > 1
+    is_open = any(outcome.status == "inconclusive" for outcome in report.gates)
+    match report.verdict:
+        case "empty":
+            return 0 if is_shard else 2
+        case "incomplete":
+            return 4
+        case "fail":
+            return 1 if fail_on_gate_failure else 0
+        case "inconclusive":
+            return 5 if not is_shard and (fail_on_gate_failure or fail_on_inconclusive) else 0
+        case "pass":
+            return 5 if is_open and fail_on_inconclusive else 0
+        case _:
+            assert_never(report.verdict)

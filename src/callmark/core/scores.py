@@ -1,0 +1,129 @@
+"""The scores of one trial. Every offset is a UTF-8 byte offset into `model_output`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from callmark.core.jsontext import Json
+from callmark.core.samples import Extractor, Kind
+
+ValueLabel = Literal["supported", "derived", "user_said", "unsupported"]
+MatchClass = Literal["value", "derived", "error"]
+Severity = Literal["high", "medium", "low", "contextual"]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Where in the answer stands what which result said. `call` indexes `tool_trace`; -1 is a
+    result that stood in the prompt. `path` is a JSON pointer into the result."""
+
+    start: int
+    end: int
+    call: int
+    path: str
+    value: Json
+    kind: str
+    cls: MatchClass
+    strict: bool
+
+
+class ValueMark(msgspec.Struct, frozen=True):
+    start: int
+    end: int
+    kind: str
+    label: ValueLabel
+
+
+class SpanScore(msgspec.Struct, frozen=True):
+    """`lax`, `strict`: it holds a value of the evidence, of a keyed leaf. `counted`: it is in the
+    denominator of precision, and `good` if it is in the (lax) numerator too."""
+
+    start: int
+    end: int
+    scored: bool
+    lax: bool
+    strict: bool
+    counted: bool
+    good: bool
+    matches: tuple[Match, ...] = ()
+    values: tuple[ValueMark, ...] = ()
+
+
+class Grounding(msgspec.Struct, frozen=True):
+    """`grounded` of the sample's `spans_counted`, `found` of its `facts_required`."""
+
+    precision: float
+    recall: float
+    f1: float
+    grounded: int
+    found: int
+
+
+class CallDifferences(msgspec.Struct, frozen=True):
+    """Expected calls that were missing, observed ones that were extra, pairs that differ only in
+    arguments, and whether the matched ones came in another order. Calls are `name {arguments}`."""
+
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    reordered: bool = False
+
+
+class CallScore(msgspec.Struct, frozen=True, kw_only=True):
+    expected: int
+    observed: int
+    matched: int
+    attempts: int
+    valid_attempts: int
+    looked_up: int  # parsed, offered, within the schema: what the fixtures had to answer
+    hits: int
+    misses: int
+    differences: CallDifferences
+    errors: tuple[str, ...] = ()  # `call 1: /top_k: …`, with the index into `tool_trace`
+
+
+class PrivacyFinding(msgspec.Struct, frozen=True):
+    """`where` is `answer` or `call N`. Offsets are bytes into the answer, 0 for arguments."""
+
+    kind: str
+    severity: Severity
+    where: str
+    start: int
+    end: int
+    echoed: bool
+
+
+class PrivacyScore(msgspec.Struct, frozen=True):
+    ok: bool
+    findings: tuple[PrivacyFinding, ...] = ()
+    invented_urls: tuple[str, ...] = ()
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial's numbers. None means: does not apply to this sample, or no data."""
+
+    kind: Kind
+    span_extractor: Extractor
+    spans: tuple[SpanScore, ...]
+    spans_total: int  # before the cap
+    spans_over_cap: int
+    spans_counted: int  # denominator of precision
+    recall_kind: Literal["facts", "presence"]
+    facts_required: int
+    lax: Grounding
+    strict: Grounding
+    values: dict[ValueLabel, int]
+    calls: CallScore
+    call_f1: float | None
+    multi_call_parity_ok: bool | None
+    json_args_valid: bool | None
+    recovered: bool | None
+    gave_up_honestly: bool | None
+    controls_with_integration: int | None
+    negative_control_ok: bool | None
+    clarify_ok: bool | None
+    locale_probe_ok: bool | None
+    unresolved: bool  # a call of this trial was a miss
+    privacy_ok: bool
+    privacy: PrivacyScore

@@ -1,0 +1,213 @@
+"""A results file as a log that Inspect's own reader opens: JSON, or an `.eval` archive."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from callmark._version import __version__
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import Json, sha256_hex
+from callmark.core.results import Result
+from callmark.core.scores import Scores
+from callmark.datasets.exporting.conversation import Message, conversation_of, prompt_of
+from callmark.datasets.importing.inspect_log import TOOLS
+from callmark.errors import BadInput, UsageError
+from callmark.store.files import atomic_writer
+from callmark.store.lines import read_results
+
+LOG_VERSION = 2
+# A log wants a time, and a result has none: the same results give the same bytes.
+NO_TIME = "1970-01-01T00:00:00+00:00"
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_STOP = {
+    "truncated": "max_tokens",
+    "filtered": "content_filter",
+    "context_exceeded": "model_length",
+}
+_PLAIN_NAME = re.compile(r"[\w.@:# -]{1,150}")
+_encode = msgspec.json.Encoder().encode
+
+
+class Means:
+    """Number and sum of every measure, and of the trials."""
+
+    def __init__(self) -> None:
+        self.trials = self.completed = 0
+        self.samples: set[str] = set()
+        self.values: dict[str, list[float]] = {}
+        self.model = "unknown"
+        self.registries: set[str | None] = set()
+        self.tools: list[Json] = []
+
+    def add(self, result: Result) -> None:
+        self.trials += 1
+        self.completed += result.status == "ok"
+        self.samples.add(result.sample_id)
+        self.model = result.fingerprints.model_fingerprint or self.model
+        self.registries.add(result.fingerprints.tool_registry_sha256)
+        for name, value in measures(result.scores).items():
+            self.values.setdefault(name, []).append(value)
+
+
+def measures(scores: Scores | None) -> dict[str, float]:
+    """What applies to this trial, as numbers; true is 1."""
+    if scores is None:
+        return {}
+    found: dict[str, float | int | bool | None] = {
+        "integration_f1_lax": scores.lax.f1 if scores.kind == "eligible" else None,
+        "integration_f1_strict": scores.strict.f1 if scores.kind == "eligible" else None,
+        "call_f1": scores.call_f1,
+        "multi_call_parity_ok": scores.multi_call_parity_ok,
+        "json_args_valid": scores.json_args_valid,
+        "recovered": scores.recovered,
+        "controls_with_integration": scores.controls_with_integration,
+        "negative_control_ok": scores.negative_control_ok,
+        "clarify_ok": scores.clarify_ok,
+        "locale_probe_ok": scores.locale_probe_ok,
+        "privacy_ok": scores.privacy_ok,
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def export_inspect(
+    source: Path, out: Path, registry: Registry | None = None, *, named: str | None = None
+) -> int:
+    """Writes the log, an archive if `out` ends with `.eval`; gives the number of trials. The log
+    has the specs of `registry` if the results were made with it; where somebody `named` it, they
+    must not have been made with another."""
+    means = Means()
+    for result in read_results(source):
+        means.add(result)
+    if not means.trials:
+        raise BadInput(f"{source}: holds no result to export")
+    if registry is not None:
+        # Scored conversations do not say which tools they were made with.
+        fitting = {registry.sha256} if named is None else {registry.sha256, None}
+        if means.registries <= fitting:
+            means.tools = [spec.function for spec in registry.specs]
+        elif named is not None:
+            raise UsageError(f"--registry {named}: these are not the tools of {source}")
+    with atomic_writer(out) as target:
+        if out.suffix == ".eval":
+            _write_archive(target, source, means)
+        else:
+            _write_json(target, source, means)
+    return means.trials
+
+
+def _write_json(target: BinaryIO, source: Path, means: Means) -> None:
+    target.write(_encode(_frame(means))[:-1] + b',"samples":[')
+    separator = b"\n"
+    for result in read_results(source):
+        target.write(separator + _encode(_sample(result)))
+        separator = b",\n"
+    target.write(b"\n]}\n")
+
+
+def _write_archive(target: BinaryIO, source: Path, means: Means) -> None:
+    frame = _frame(means)
+    summaries: list[Json] = []
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        start = {name: frame[name] for name in ("version", "eval", "plan")}
+        _put(archive, "_journal/start.json", start)
+        for result in read_results(source):
+            sample = _sample(result)
+            _put(archive, _member_name(sample["id"], sample["epoch"]), sample)
+            summaries.append(_summary(sample))
+        _put(archive, "summaries.json", summaries)
+        _put(archive, "header.json", frame)
+
+
+def _put(archive: zipfile.ZipFile, name: str, value: Json) -> None:
+    info = zipfile.ZipInfo(name, _ZIP_TIME)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, _encode(value))
+
+
+def _member_name(sample_id: str, epoch: int) -> str:
+    """As Inspect names it, unless that could be taken for a path."""
+    name = sample_id if _PLAIN_NAME.fullmatch(sample_id) else sha256_hex(sample_id.encode())
+    return f"samples/{name}_epoch_{epoch}.json"
+
+
+def _frame(means: Means) -> dict[str, Json]:
+    spec: dict[str, Json] = {
+        "created": NO_TIME,
+        "task": "callmark",
+        "dataset": {"samples": len(means.samples), "shuffled": False},
+        "model": means.model,
+        "config": {"epochs": math.ceil(means.trials / len(means.samples))},
+        "packages": {"callmark": __version__},
+        # Results hold no specs, only their hash.
+        "metadata": {TOOLS: means.tools} if means.tools else {},
+    }
+    return {
+        "version": LOG_VERSION,
+        "status": "success",
+        "eval": spec,
+        "plan": {"name": "plan", "steps": [], "config": {}},
+        "results": {
+            "total_samples": means.trials,
+            "completed_samples": means.completed,
+            "scores": [_score(name, values) for name, values in sorted(means.values.items())],
+        },
+        "stats": {"started_at": NO_TIME, "completed_at": NO_TIME, "model_usage": {}},
+    }
+
+
+def _score(name: str, values: list[float]) -> dict[str, Json]:
+    mean = math.fsum(values) / len(values)
+    return {
+        "name": name,
+        "scorer": "callmark",
+        "scored_samples": len(values),
+        "params": {},
+        "metrics": {"mean": {"name": "mean", "value": mean, "params": {}}},
+    }
+
+
+def _sample(result: Result) -> dict[str, Json]:
+    messages = conversation_of(result)
+    last = next((one for one in reversed(messages) if one["role"] == "assistant"), None)
+    sample: dict[str, Json] = {
+        "id": result.sample_id,
+        "epoch": result.trial + 1,
+        "input": result.prompt
+        if isinstance(result.prompt, str)
+        else list(prompt_of(result.prompt)),
+        "target": "",
+        "messages": messages,
+        "output": _output(result, last),
+        "scores": {name: {"value": value} for name, value in measures(result.scores).items()},
+        "metadata": result.metadata,
+        "store": {},
+        "events": [],
+        "model_usage": {},
+        "attachments": {},
+    }
+    if result.status == "error":
+        what = result.error or "no reason is given"
+        sample["error"] = {"message": what, "traceback": "", "traceback_ansi": ""}
+    return sample
+
+
+def _output(result: Result, last: Message | None) -> dict[str, Json]:
+    choices: list[Json] = []
+    if last is not None and result.status == "ok":
+        choices = [{"message": last, "stop_reason": _STOP.get(result.stop, "stop")}]
+    return {"model": "", "choices": choices}
+
+
+def _summary(sample: dict[str, Json]) -> dict[str, Json]:
+    kept = ("id", "epoch", "input", "target", "scores")
+    summary = {name: sample[name] for name in kept}
+    if "error" in sample:
+        summary["error"] = sample["error"]["message"]
+    return {**summary, "metadata": {}, "completed": True}

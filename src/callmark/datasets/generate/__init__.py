@@ -1,0 +1,32 @@
+"""`callmark dataset generate`: a stratified dataset with its fixtures, out of two numbers.
+
+`generate` writes files; `samples_of` streams the samples themselves. `plan_faults` and `plant`
+make flawed answers, and `TruthRecord` says what is true of each."""
+
+from callmark.datasets.generate.faults import FAULTS
+from callmark.datasets.generate.faults.fault import Fault, Planted
+from callmark.datasets.generate.faults.plan import FaultPlan, TruthRecord, plan_faults, plant
+from callmark.datasets.generate.lines import answer_line, fixture_lines, item_of, recorded
+from callmark.datasets.generate.plan import samples_of
+from callmark.datasets.generate.truth import Truth, truth_of
+from callmark.datasets.generate.write import AnswersWanted, Generated, generate
+
+__all__ = [
+    "FAULTS",
+    "AnswersWanted",
+    "Fault",
+    "FaultPlan",
+    "Generated",
+    "Planted",
+    "Truth",
+    "TruthRecord",
+    "answer_line",
+    "fixture_lines",
+    "generate",
+    "item_of",
+    "plan_faults",
+    "plant",
+    "recorded",
+    "samples_of",
+    "truth_of",
+]

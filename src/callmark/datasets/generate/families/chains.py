@@ -1,0 +1,177 @@
+"""Several calls: one after the other, side by side, and with a note at the end."""
+
+from __future__ import annotations
+
+from callmark.core.jsontext import Json
+from callmark.datasets.generate.families.lookups import (
+    MODULES,
+    expression_of,
+    page_text,
+    plain_answer,
+)
+from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.records import (
+    Call,
+    Day,
+    Draft,
+    Label,
+    Number,
+    Recipe,
+    Span,
+)
+from callmark.datasets.generate.subjects import asked, hits_on, subject_of
+from callmark.datasets.generate.tools import (
+    hit,
+    offered,
+    open_page,
+    read_repository,
+    run_code,
+    search,
+    write_file,
+)
+from callmark.datasets.generate.words.english import ENGLISH
+from callmark.datasets.generate.world import World
+
+SECOND_SOURCE = ("inspection report", "yearbook entry", "council minutes", "press archive")
+
+
+def several_calls(
+    world: World,
+    prompt: str | list[dict[str, Json]],
+    calls: tuple[Call, ...],
+    spans: tuple[Span, ...],
+    facts: tuple[Number | Day | Label, ...],
+    **metadata: Json,
+) -> Draft:
+    return Draft(
+        prompt=prompt,
+        calls=calls,
+        answer=plain_answer(world, calls, *spans),
+        facts=facts,
+        metadata={**metadata, **offered(world, calls)},
+    )
+
+
+def search_then_open(world: World) -> Draft:
+    """The search names the page, the page says it."""
+    subject = subject_of(world)
+    teaser = "The sheet lists size, age and keeper."
+    calls = (
+        search(subject.query, subject.entity, hits_on(world, subject, teaser)),
+        open_page(subject.url, page_text(world, subject), step=1),
+    )
+    how = world.pick(
+        (
+            'Search for "{q}", then open the data sheet that comes up.',
+            'Look for "{q}" and read the first page that you find.',
+            'First the query "{q}", then the best page itself, please.',
+        )
+    ).format(q=subject.query)
+    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    facts = (subject.number, subject.day)
+    return several_calls(world, prompt, calls, (subject.both(),), facts)
+
+
+def two_sources(world: World) -> Draft:
+    """Both searches say the same; the answer stands without the second."""
+    subject = subject_of(world)
+    source = world.pick(SECOND_SOURCE)
+    second = f"{subject.entity} {source}"
+    listed = hit(f"From the {source}", subject.sheet, f"https://example.net/{subject.slug}/source")
+    calls = (
+        search(subject.query, subject.query, hits_on(world, subject)),
+        search(second, second, [listed], step=1, spare=True),
+    )
+    how = world.pick(
+        (
+            'Search for "{q}", and to be sure for "{s}" afterwards.',
+            'Use "{q}" first and then confirm it with "{s}".',
+            'I trust two sources: "{q}", then "{s}".',
+        )
+    ).format(q=subject.query, s=second)
+    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    facts = (subject.number, subject.day)
+    return several_calls(world, prompt, calls, (subject.both(),), facts)
+
+
+def side_by_side(world: World, count: int) -> Draft:
+    """Independent searches in one turn, a line for each."""
+    subjects = [subject_of(world, slot) for slot in range(count)]
+    calls = tuple(search(each.query, each.entity, hits_on(world, each)[:1]) for each in subjects)
+    queries = ", ".join(f'"{each.query}"' for each in subjects)
+    names = " and of the ".join(f"{each.entity} in {each.region}" for each in subjects)
+    what = world.pick(
+        (
+            "I need one figure each of the {names}.",
+            "Please compare the sizes of the {names}.",
+            "For a table: the key figure of the {names}.",
+        )
+    ).format(names=names)
+    how = world.pick(("Search for all of them at once: {q}.", "The queries, in parallel: {q}."))
+    each_line = "Give each result its own line, beginning with Integration:"
+    prompt = asked(world, what, how.format(q=queries), each_line)
+    spans = tuple(each.only_number() for each in subjects)
+    facts = tuple(each.number for each in subjects)
+    return several_calls(world, prompt, calls, spans, facts)
+
+
+def pair(world: World) -> Draft:
+    return side_by_side(world, 2)
+
+
+def triple(world: World) -> Draft:
+    return side_by_side(world, 3)
+
+
+def search_then_note(world: World) -> Draft:
+    subject = subject_of(world)
+    path, line = f"log/{subject.slug}.txt", f"{subject.entity}: looked up"
+    calls = (
+        search(subject.query, subject.entity, hits_on(world, subject)),
+        write_file(path, line, step=1, spare=True),
+    )
+    how = world.pick(
+        (
+            'Search for "{q}". Then leave the line "{line}" in {path}.',
+            'Look it up with "{q}", and afterwards write "{line}" to the file {path}.',
+        )
+    ).format(q=subject.query, line=line, path=path)
+    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    facts = (subject.number, subject.day)
+    return several_calls(world, prompt, calls, (subject.both(),), facts)
+
+
+def read_run_note(world: World) -> Draft:
+    """Configuration, a computation, a note: three tools in a row."""
+    place, module = world.place(), world.pick(MODULES)
+    name = f"{place.name}-{place.region}".lower().replace(" ", "-")
+    limit, day = Number(world.units(1), 0), Day(*world.day())
+    content = f"# settings of the {module} service\nlimit = {limit.plain}\nreviewed = {day.iso}\n"
+    expression, value = expression_of(world)
+    path, line = f"log/{name}.txt", f"{module} checked"
+    calls = (
+        read_repository(f"config/{module}.toml", name, content),
+        run_code(expression, str(value), step=1),
+        write_file(path, line, step=2, spare=True),
+    )
+    prompt = asked(
+        world,
+        f"What limit does config/{module}.toml of the repository {name} set,"
+        " and when was it reviewed?",
+        f"After reading it, run `print({expression})` as a self-test, and then write"
+        f' "{line}" to {path}.',
+        world.pick(ENGLISH.marker),
+    )
+    pattern = f"the {module} module allows {{n}} entries and was reviewed on {{d}}"
+    span = Span(pattern, (limit, day), english())
+    return several_calls(world, prompt, calls, (span,), (limit, day))
+
+
+RECIPES = (
+    Recipe("search_then_open", "chain", "moderate", "text_then_url", search_then_open),
+    Recipe("two_sources", "cross_check", "moderate", "text_then_text", two_sources),
+    Recipe("pair", "compare", "moderate", "parallel", pair),
+    Recipe("triple", "compare", "complex", "parallel", triple),
+    Recipe("search_then_note", "note", "moderate", "text_then_content", search_then_note),
+    Recipe("read_run_note", "workflow", "complex", "path_program_content", read_run_note),
+)

@@ -1,0 +1,11 @@
+"""The table of faults: what can be planted into recorded answers, one kind a row."""
+
+from __future__ import annotations
+
+from callmark.datasets.generate.faults import calls, conduct, grounding, privacy
+from callmark.datasets.generate.faults.fault import Fault
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault
+    for fault in (*grounding.FAULTS, *calls.FAULTS, *conduct.FAULTS, *privacy.FAULTS)
+}

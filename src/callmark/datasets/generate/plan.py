@@ -1,0 +1,157 @@
+"""How many samples of which recipe, and in which order. One byte per sample is all it keeps."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from callmark.datasets.generate.families import (
+    adversarial,
+    chains,
+    conversation,
+    lookups,
+    nothing,
+    probes,
+    reports,
+    retries,
+)
+from callmark.datasets.generate.records import Complexity, Recipe, Sample
+from callmark.datasets.generate.world import World, offsets_of
+from callmark.errors import UsageError
+
+RECIPES: tuple[Recipe, ...] = (
+    *lookups.RECIPES,
+    *chains.RECIPES,
+    *retries.RECIPES,
+    *reports.RECIPES,
+    *probes.RECIPES,
+    *adversarial.RECIPES,
+    *conversation.RECIPES,
+    *nothing.RECIPES,
+)
+MIN_PER_CELL = 3
+_WHOLE = 1 << 62  # places in the dataset are whole numbers below this: no rounding decides
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """Scenario × complexity. `weight` is its share of the samples, `least` the smallest share
+    that it may have, and it never has fewer than three."""
+
+    scenario: str
+    complexity: Complexity
+    weight: int
+    least: Fraction = Fraction(0)
+
+    def floor(self, total: int) -> int:
+        return max(MIN_PER_CELL, -(-total * self.least.numerator // self.least.denominator))
+
+
+# In this order cells come in where there are too few samples for all of them: 60 are enough, 61
+# (where shares are rounded up) are one too few, 62 and more are enough again.
+CELLS: tuple[Cell, ...] = (
+    Cell("lookup", "simple", 105),
+    Cell("control", "simple", 110, Fraction(1, 10)),
+    Cell("nothing_found", "simple", 50),
+    Cell("clarify", "simple", 45),
+    Cell("long", "complex", 55, Fraction(1, 20)),
+    Cell("locale_report", "simple", 180),
+    Cell("file", "simple", 40),
+    Cell("note", "moderate", 45),
+    Cell("retry", "moderate", 55),
+    Cell("compare", "moderate", 30),
+    Cell("code", "simple", 35),
+    Cell("chain", "moderate", 40),
+    Cell("dense", "complex", 50),
+    Cell("adversarial", "moderate", 30),
+    Cell("cross_check", "moderate", 45),
+    Cell("page", "simple", 35),
+    Cell("workflow", "complex", 35),
+    Cell("repository", "simple", 30),
+    Cell("compare", "complex", 15),
+)
+
+
+def counts_of(total: int) -> dict[Cell, int]:
+    """How many samples each cell gets. Cells that would have fewer than three are left out, but
+    for the first, which takes what there is."""
+    if total < 1:
+        raise UsageError(f"--total must be at least 1, not {total}")
+    admitted: list[Cell] = []
+    room = total
+    for cell in CELLS:
+        room -= cell.floor(total)
+        if room < 0 and admitted:
+            break
+        admitted.append(cell)
+    return _shared(total, admitted)
+
+
+def _shared(total: int, cells: Sequence[Cell]) -> dict[Cell, int]:
+    """By weight, but none below its floor: what floors take more, the others have less."""
+    counts: dict[Cell, int] = {}
+    free, room = list(cells), total
+    while True:
+        weights = sum(cell.weight for cell in free)
+        low = [cell for cell in free if cell.floor(total) * weights > room * cell.weight]
+        if not low or len(free) == 1:
+            break
+        for cell in low:
+            counts[cell] = cell.floor(total)
+            room -= counts[cell]
+            free.remove(cell)
+    shares = apportioned(room, [cell.weight for cell in free])
+    counts |= zip(free, shares, strict=True)
+    return {cell: counts[cell] for cell in cells}
+
+
+def apportioned(total: int, weights: Sequence[int]) -> list[int]:
+    """Whole numbers with this sum, as near to the weights as they can be (largest remainder)."""
+    whole = sum(weights)
+    counts = [total * weight // whole for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda at: (-(total * weights[at] % whole), at))
+    for at in by_remainder[: total - sum(counts)]:
+        counts[at] += 1
+    return counts
+
+
+def order_of(total: int) -> array[int]:
+    """The recipe of every sample, by its position in `RECIPES`. Each recipe is spread evenly, so
+    that every part of the dataset is a small picture of the whole."""
+    counts = {recipe: count for recipe, count in _recipe_counts(total) if count}
+    heap = [(_WHOLE // (2 * count), recipe, 1) for recipe, count in counts.items()]
+    heapq.heapify(heap)
+    order = array("B")
+    while heap:
+        _, recipe, done = heap[0]
+        order.append(recipe)
+        if done < counts[recipe]:
+            place = _WHOLE * (2 * done + 1) // (2 * counts[recipe])
+            heapq.heapreplace(heap, (place, recipe, done + 1))
+        else:
+            heapq.heappop(heap)
+    return order
+
+
+def _recipe_counts(total: int) -> Iterator[tuple[int, int]]:
+    for cell, count in counts_of(total).items():
+        members = [
+            at
+            for at, recipe in enumerate(RECIPES)
+            if (recipe.scenario, recipe.complexity) == (cell.scenario, cell.complexity)
+        ]
+        yield from zip(
+            members, apportioned(count, [RECIPES[at].share for at in members]), strict=True
+        )
+
+
+def samples_of(total: int, seed: int) -> Iterator[Sample]:
+    """Every sample, one at a time."""
+    offsets = offsets_of(seed)
+    for index, code in enumerate(order_of(total)):
+        recipe = RECIPES[code]
+        draft = recipe.make(World(offsets, index))
+        yield Sample(index, f"{recipe.scenario}-{index:06}", recipe, draft)

@@ -1,0 +1,142 @@
+"""Expected calls of the six built-in tools, each with the fixture that answers it.
+
+A fixture answers a little more than the expected call: another wording of a query that names the
+thing, another number of hits, another revision. So a model that words a call otherwise is served,
+and its arguments are still counted as wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callmark.core.jsontext import Json
+from callmark.datasets.generate.records import Call
+from callmark.datasets.generate.world import World
+
+TOOL_NAMES = ("web.search", "web.open", "read_file", "code_exec", "file.write", "repo.read")
+
+_ANY: dict[str, Json] = {"ignore": True}
+
+
+def search(
+    query: str,
+    needle: str,
+    hits: Sequence[Json],
+    *,
+    top_k: int | None = None,
+    step: int = 0,
+    spare: bool = False,
+) -> Call:
+    """`needle`: every query that holds it is answered. Without `top_k` any number is right."""
+    arguments: dict[str, Json] = {"q": query} if top_k is None else {"q": query, "top_k": top_k}
+    return Call(
+        name="web.search",
+        arguments=arguments,
+        result={"ok": True, "hits": list(hits), **({} if hits else {"count": 0})},
+        step=step,
+        match={"q": {"contains": needle}, "top_k": _ANY},
+        optional=("top_k",) if top_k is None else (),
+        other={**arguments, "q": f"{needle} overview"},
+        spare=spare,
+    )
+
+
+def hit(title: str, snippet: str, url: str) -> dict[str, Json]:
+    return {"title": title, "snippet": snippet, "url": url}
+
+
+def open_page(
+    url: str, content: str, *, step: int = 0, error: str | None = None, seq: int | None = None
+) -> Call:
+    result: Json = {"ok": True, "url": url, "content": content}
+    other = f"{url}?print=yes"
+    return Call(
+        name="web.open",
+        arguments={"url": url},
+        result=result if error is None else {"ok": False, "error": error},
+        step=step,
+        match={"url": {"one_of": [url, other]}},
+        other={"url": other},
+        seq=seq,
+    )
+
+
+def read_file(
+    path: str, content: str, *, step: int = 0, error: str | None = None, seq: int | None = None
+) -> Call:
+    result: Json = {"ok": True, "path": path, "content": content}
+    other = f"backup/{path}"
+    return Call(
+        name="read_file",
+        arguments={"path": path},
+        result=result if error is None else {"ok": False, "error": error},
+        step=step,
+        match={"path": {"one_of": [path, other]}},
+        other={"path": other},
+        seq=seq,
+    )
+
+
+def read_upload(file_id: str, content: str) -> Call:
+    return Call(
+        name="read_file",
+        arguments={"file_id": file_id},
+        result={"ok": True, "content": content},
+    )
+
+
+def run_code(expression: str, printed: str, *, language: str | None = None, step: int = 0) -> Call:
+    """Prints an expression. Without `language` any is right."""
+    arguments: dict[str, Json] = {"code": f"print({expression})"}
+    if language is not None:
+        arguments["language"] = language
+    return Call(
+        name="code_exec",
+        arguments=arguments,
+        result={"ok": True, "stdout": f"{printed}\n", "stderr": "", "exit_code": 0},
+        step=step,
+        match={"code": {"contains": expression}, "language": _ANY},
+        optional=("language",) if language is None else (),
+        other={**arguments, "code": f"result = {expression}"},
+    )
+
+
+def write_file(
+    path: str, content: str, *, step: int = 0, spare: bool = False, error: str | None = None
+) -> Call:
+    size = len(content.encode())
+    return Call(
+        name="file.write",
+        arguments={"path": path, "content": content},
+        result={"ok": True, "bytes_written": size} if error is None else _failed(error),
+        step=step,
+        match={"content": _ANY, "mode": _ANY},
+        optional=("mode",),
+        spare=spare,
+    )
+
+
+def read_repository(path: str, repository: str, content: str, *, step: int = 0) -> Call:
+    """Any revision is right."""
+    return Call(
+        name="repo.read",
+        arguments={"path": path, "repo": repository},
+        result={"ok": True, "path": path, "content": content},
+        step=step,
+        match={"ref": _ANY, "repo": _ANY},
+        optional=("ref",),
+        other={"path": path, "repo": f"{repository}-mirror"},
+    )
+
+
+def offered(world: World, calls: Sequence[Call]) -> dict[str, Json]:
+    """Every fourth sample offers only some tools: never just those it needs."""
+    if world.rng.randrange(4):
+        return {}
+    needed = {call.name for call in calls}
+    others = [name for name in TOOL_NAMES if name not in needed]
+    wanted = needed | {world.pick(others), world.pick(others)}
+    return {"tools": [name for name in TOOL_NAMES if name in wanted]}
+
+
+def _failed(error: str) -> dict[str, Json]:
+    return {"ok": False, "error": error}

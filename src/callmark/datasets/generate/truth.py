@@ -1,0 +1,90 @@
+"""What is true of an answer by construction: the numbers that a right scorer has to give.
+
+The names are those of the columns that a report is made of. None: does not apply. Nothing here
+asks the scorer: the generator knows which calls and values it put where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from callmark.datasets.generate.records import SPAN_CAP, Draft, Sample, Stated
+
+Truth = dict[str, int | float | None]
+
+
+class Judged(NamedTuple):
+    """How many values of a span its results support, and how many nothing supports. What the
+    user said is neither."""
+
+    supported: int
+    unsupported: int = 0
+
+
+def truth_of(sample: Sample) -> Truth:
+    """The numbers of the perfect answer."""
+    draft, kind = sample.draft, sample.recipe.kind
+    calls = len(draft.calls)
+    judged = [Judged(len(span.values)) for span in draft.answer.spans]
+    is_retry = draft.metadata.get("expected_behaviour") == "retry"
+    return {
+        **integration_truth(draft, judged),
+        "call_f1": 1.0 if calls else None,
+        "looked_up": calls,
+        "hits": calls,
+        "valid_call": int(calls > 0),
+        "args_valid": 1 if calls else None,
+        "parity": 1 if calls > 1 else None,
+        "recovered": 1 if is_retry else None,
+        "gave_up": 0,
+        "contaminated": 0,
+        "negative_ok": 1 if kind == "negative_control" else None,
+        "clarify_ok": 1 if kind == "clarify" else None,
+        "locale_ok": 1 if draft.metadata.get("locale_probe") else None,
+        "privacy_ok": 1,
+        "unresolved": 0,
+        "presence": int(not draft.facts),
+        "marker": 1,
+    }
+
+
+def integration_truth(
+    draft: Draft, judged: Sequence[Judged], lost: Collection[Stated] = ()
+) -> Truth:
+    """What follows from the spans. `lost` are the facts that no span states rightly any more."""
+    scored = judged[:SPAN_CAP]
+    grounded = sum(span.supported > 0 for span in scored)
+    required = len(draft.facts) or 1
+    found = sum(fact not in lost for fact in draft.facts) if draft.facts else min(grounded, 1)
+    f1 = f1_of(grounded / len(scored) if scored else 0.0, found / required)
+    return {
+        "f1_lax": f1,
+        "f1_strict": f1,
+        "spans_total": len(judged),
+        "over_cap": len(judged) - len(scored),
+        "spans": len(scored),
+        "required": required,
+        "grounded_lax": grounded,
+        "grounded_strict": grounded,
+        "found_lax": found,
+        "found_strict": found,
+        "unsupported": sum(span.unsupported for span in scored),
+        "values": sum(span.supported + span.unsupported for span in scored),
+        "has_span": int(bool(judged)),
+        "has_grounded": int(grounded > 0),
+    }
+
+
+def calls_truth(*, expected: int, observed: int, matched: int, valid: int | None = None) -> Truth:
+    """`valid`: how many of the observed calls are (None: all); each of these is a hit."""
+    valid = observed if valid is None else valid
+    return {
+        "call_f1": 2 * matched / (expected + observed),
+        "looked_up": valid,
+        "hits": valid,
+    }
+
+
+def f1_of(precision: float, recall: float) -> float:
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0

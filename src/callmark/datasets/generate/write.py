@@ -1,0 +1,173 @@
+"""A dataset, its fixtures and recorded answers, streamed into files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import Json
+from callmark.datasets.generate.faults.plan import FaultPlan, plan_faults, plant
+from callmark.datasets.generate.lines import answer_line, encode, fixture_lines, item_line
+from callmark.datasets.generate.plan import samples_of
+from callmark.datasets.generate.records import SPAN_CAP, Sample
+from callmark.datasets.generate.sorted_hash import SortedHash
+from callmark.datasets.generate.tools import TOOL_NAMES
+from callmark.errors import UsageError
+from callmark.resources import builtin_tools
+from callmark.store.files import atomic_writer, check_writable
+
+GENERATOR_VERSION = "1"
+_HEX = 64
+
+
+class AnswersWanted(msgspec.Struct, frozen=True):
+    """Recorded answers: perfect ones, or with `faults` (kind → share of the samples to which it
+    applies). What is true of each is written beside them."""
+
+    path: Path
+    faults: Mapping[str, float] = {}
+
+    @property
+    def truth_path(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}.truth.jsonl")
+
+
+class Generated(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written. `planted` counts samples by fault."""
+
+    samples: int
+    fixtures: int
+    dataset_sha256: str
+    tool_registry_sha256: str
+    fixtures_sha256: str
+    applicable: dict[str, int]
+    planted: dict[str, int]
+
+
+def generate(
+    total: int,
+    seed: int,
+    *,
+    out: Path,
+    fixtures: Path,
+    answers: AnswersWanted | None = None,
+) -> Generated:
+    """Writes everything or nothing: files take their places when all of them are complete. The
+    same `total` and `seed` give the same bytes."""
+    plan = plan_faults(total, seed, {} if answers is None else answers.faults)
+    _check_places(out, fixtures, answers)
+    registry = Registry.from_specs(builtin_tools(), where="the built-in tools").sha256
+    with ExitStack() as stack:
+        writer = _Writer(stack, out, fixtures, answers, plan)
+        writer.begin(_header(total, seed, registry, "0" * _HEX, "0" * _HEX))
+        for sample in samples_of(total, seed):
+            writer.add(sample)
+        dataset_sha256, fixtures_sha256 = writer.hashes()
+        writer.finish(_header(total, seed, registry, dataset_sha256, fixtures_sha256))
+    return Generated(
+        samples=total,
+        fixtures=writer.fixtures,
+        dataset_sha256=dataset_sha256,
+        tool_registry_sha256=registry,
+        fixtures_sha256=fixtures_sha256,
+        applicable=plan.applicable,
+        planted=plan.planted,
+    )
+
+
+class _Writer:
+    """All files at once, one sample after the other."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        out: Path,
+        fixtures: Path,
+        answers: AnswersWanted | None,
+        plan: FaultPlan,
+    ) -> None:
+        self.fixtures = 0
+        self._plan = plan
+        self._items = stack.enter_context(atomic_writer(out))
+        # Every tool has its file, also an empty one: what an earlier run left is replaced.
+        self._tools = {
+            name: stack.enter_context(atomic_writer(fixtures / f"{name}.jsonl"))
+            for name in TOOL_NAMES
+        }
+        self._answers: tuple[BinaryIO, BinaryIO] | None = None
+        if answers is not None:
+            self._answers = (
+                stack.enter_context(atomic_writer(answers.path)),
+                stack.enter_context(atomic_writer(answers.truth_path)),
+            )
+        self._hasher = hashlib.sha256()
+        self._fixture_hash = stack.enter_context(SortedHash())
+
+    def begin(self, header: bytes) -> None:
+        self._items.write(header)
+
+    def add(self, sample: Sample) -> None:
+        line = item_line(sample)
+        self._hasher.update(line)
+        self._items.write(line)
+        for name, fixture in fixture_lines(sample):
+            self._tools[name].write(fixture)
+            self._fixture_hash.add(fixture)
+            self.fixtures += 1
+        if self._answers is not None:
+            recorded, truths = self._answers
+            planted, truth = plant(sample, self._plan)
+            recorded.write(answer_line(sample.sample_id, planted.answer))
+            truths.write(encode(truth) + b"\n")
+
+    def hashes(self) -> tuple[str, str]:
+        return self._hasher.hexdigest(), self._fixture_hash.hexdigest()
+
+    def finish(self, header: bytes) -> None:
+        """The hashes are known last and stand first: all headers of one dataset are as long."""
+        self._items.seek(0)
+        self._items.write(header)
+
+
+def _header(total: int, seed: int, registry: str, dataset: str, fixtures: str) -> bytes:
+    header: dict[str, Json] = {
+        "__header__": True,
+        "dataset_version": GENERATOR_VERSION,
+        "dataset_sha256": dataset,
+        "tool_registry_sha256": registry,
+        "fixtures_sha256": fixtures,
+        "integration_span_cap": SPAN_CAP,
+        "span_extractor": "marker",
+        "seed": seed,
+        "generator": {"total": total, "version": GENERATOR_VERSION},
+    }
+    return encode(header) + b"\n"
+
+
+def _check_places(out: Path, fixtures: Path, answers: AnswersWanted | None) -> None:
+    """Before anything is made: everything below the fixtures' folder is read as a fixture, so
+    nothing else may stand or come there."""
+    ours = {fixtures / f"{name}.jsonl" for name in TOOL_NAMES}
+    for path in sorted(fixtures.rglob("*.json*")) if fixtures.is_dir() else ():
+        if path not in ours:
+            raise UsageError(
+                f"--fixtures {fixtures}: {path} is there already and would be read as a fixture:"
+                " name a folder of its own"
+            )
+    written = [out] if answers is None else [out, answers.path, answers.truth_path]
+    places = [path.resolve() for path in written]
+    if len(set(places)) < len(places):
+        raise UsageError("--out and --answers must be different files")
+    for path, place in zip(written, places, strict=True):
+        if fixtures.resolve() in place.parents:
+            raise UsageError(f"{path}: lies below --fixtures and would be read as a fixture")
+    for path in (*written, *sorted(ours)):
+        check_writable(path)
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path}: is no regular file, and its beginning is written last")

@@ -1,0 +1,6 @@
+"""Datasets out of what others have: conversations, benchmark results, logs, tables."""
+
+from callmark.datasets.importing.importing import CHOICES, ImportReport, import_dataset
+from callmark.datasets.importing.writing import Places
+
+__all__ = ["CHOICES", "ImportReport", "Places", "import_dataset"]

@@ -1,0 +1,217 @@
+"""A whole conversation becomes a sample, its fixtures and a recorded answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from callmark.calls.attempts import nested_too_deeply
+from callmark.calls.normalise import normalise
+from callmark.core.jsontext import Json, canonical_json
+from callmark.core.protocols import Reply
+from callmark.core.trace import TraceEntry
+from callmark.datasets.add import fixture_entries
+from callmark.datasets.importing.catalogue import Offer
+from callmark.datasets.importing.desk import Desk, Imported, Object
+from callmark.datasets.schema import metadata_problems
+from callmark.runners.messages import replies_of
+
+# Roles that a prompt does not know, and what they are there.
+_ROLE = {"developer": "system", "function": "tool"}
+
+
+class Talk(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as a source holds it, in OpenAI-style messages. `expects`: metadata that say
+    what is right; `metadata`: the source's own; `about`: the rest that it says of the sample, and
+    `scores`: of this trial. `tools` None: the source does not list any."""
+
+    line: int
+    sample_id: str
+    messages: Sequence[Object]
+    named: bool = True
+    trial: int = 0
+    tools: Sequence[Json] | None = None
+    expects: Object = {}
+    metadata: Object = {}
+    about: Object = {}
+    scores: Object = {}
+    error: str | None = None
+
+
+def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
+    """None: nothing was asked in it, which is noted."""
+    messages = [_plain(message) for message in talk.messages]
+    opening = opening_length(messages)
+    if not opening:
+        desk.notes.add("no_prompt", talk.line, talk.sample_id)
+        return None
+    offer = _offer(talk, messages, desk)
+    messages = [_renamed(message, offer.names) for message in messages]
+    replies = replies_of(messages[opening:])
+    item: Object = {"prompt": _prompt(messages[:opening])}
+    script = list(_script(replies, talk, desk))
+    if script:
+        item["user_turns"] = script
+    item["metadata"] = _metadata(talk, offer, desk)
+    _note_losses(messages[opening:], replies, talk, desk)
+    calls = [call for reply in replies for call in reply.calls or ()]
+    return Imported(
+        line=talk.line,
+        sample_id=talk.sample_id,
+        trial=talk.trial,
+        named=talk.named,
+        item=item,
+        answer=_answer(talk, messages, bool(replies), desk),
+        fixtures=tuple(_fixtures(calls, talk, offer, desk)),
+    )
+
+
+def opening_length(messages: Sequence[Object]) -> int:
+    """How many messages come before the model's first own turn: what is said until the user has
+    asked, a greeting of the assistant included."""
+    has_user = any(message.get("role") == "user" for message in messages)
+    asked = not has_user
+    for at, message in enumerate(messages):
+        role = message.get("role")
+        asked = asked or role == "user"
+        calls = message.get("tool_calls") or message.get("function_call")
+        if role == "assistant" and (asked or calls):
+            return at
+    return len(messages)
+
+
+def function_call(name: Json, arguments: Json, call_id: Json) -> Object:
+    """A call as an assistant message of the OpenAI style holds it."""
+    text = arguments if isinstance(arguments, str) else canonical_json(arguments)
+    call: Object = {"type": "function", "function": {"name": name, "arguments": text}}
+    return {"id": call_id, **call} if isinstance(call_id, str) else call
+
+
+def _fixtures(
+    calls: Sequence[TraceEntry], talk: Talk, offer: Offer, desk: Desk
+) -> Iterator[tuple[str, Object]]:
+    for fixture in fixture_entries(calls, talk.sample_id, offer.registry):
+        call = normalise(fixture["name"], fixture["key"], registry=offer.registry)
+        if offer.registry.spec(fixture["name"]) is None:
+            desk.notes.add(
+                "call_of_unknown_tool", talk.line, f"{talk.sample_id}: {fixture['name']}"
+            )
+        elif call is None or nested_too_deeply([fixture["result"]]):
+            desk.notes.add("result_too_deep", talk.line, f"{talk.sample_id}: {fixture['name']}")
+        else:
+            yield f"{call.name} {call.key_json}", fixture
+
+
+def _prompt(messages: Sequence[Object]) -> Json:
+    only = messages[0] if len(messages) == 1 else {}
+    is_text = only.get("role") == "user" and isinstance(only.get("content"), str)
+    return only["content"] if is_text else list(messages)
+
+
+def _plain(message: Object) -> Object:
+    """The message as a prompt may hold it."""
+    made = {name: value for name, value in message.items() if value is not None}
+    made["role"] = _ROLE.get(message["role"], message["role"])
+    content = message.get("content")
+    if isinstance(content, dict):
+        made["content"] = json.dumps(content, ensure_ascii=False)
+    elif isinstance(content, list):
+        made["content"] = [
+            {"type": "text", "text": part} if isinstance(part, str) else part for part in content
+        ]
+    else:
+        made["content"] = content
+    return made
+
+
+def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> Offer:
+    if talk.tools is not None:
+        return desk.tools.offer(talk.tools, talk.line)
+    calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
+    return desk.tools.called([call.name for call in calls if call.name], talk.line)
+
+
+def _renamed(message: Object, names: Mapping[str, str]) -> Object:
+    if all(name == own for name, own in names.items()):
+        return message
+    made = dict(message)
+    if message.get("role") == "tool" and message.get("name") in names:
+        made["name"] = names[message["name"]]
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        made["tool_calls"] = [_renamed_call(call, names) for call in calls]
+    return made
+
+
+def _renamed_call(call: Json, names: Mapping[str, str]) -> Json:
+    match call:
+        case {"function": {"name": str(name)} as function} if name in names:
+            return {**call, "function": {**function, "name": names[name]}}
+        case {"name": str(name)} if name in names:
+            return {**call, "name": names[name]}
+    return call
+
+
+def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[str]:
+    """What the user said after each answer without calls, as long as these take turns."""
+    for reply in replies[:-1]:
+        said = reply.then_said or ()
+        if bool(said) == bool(reply.calls):
+            desk.notes.add("script_cut", talk.line, talk.sample_id)
+            return
+        if said:
+            yield "\n".join(said)
+
+
+def _metadata(talk: Talk, offer: Offer, desk: Desk) -> Object:
+    about = {name: value for name, value in talk.about.items() if value is not None}
+    metadata: Object = {**talk.metadata, **talk.expects}
+    problems = metadata_problems(metadata)
+    if problems:
+        desk.notes.add("metadata_kept_apart", talk.line, problems[0])
+        metadata, about["metadata"] = dict(talk.expects), talk.metadata
+    metadata["sample_id"] = talk.sample_id
+    if offer.listed is not None:
+        metadata.setdefault("tools", list(offer.listed))
+    if about:
+        metadata["imported_from"] = about
+    return metadata
+
+
+def _answer(talk: Talk, messages: Sequence[Object], spoke: bool, desk: Desk) -> Object | None:
+    line: Object = {"sample_id": talk.sample_id, "trial": talk.trial}
+    if talk.error is not None:
+        desk.notes.add("failed_trial", talk.line, f"{talk.sample_id}: {talk.error}")
+        line |= {"model_output": "", "status": "error", "error": talk.error}
+    elif spoke:
+        line["messages"] = list(messages)
+    else:
+        return None
+    return {**line, "source_scores": talk.scores} if talk.scores else line
+
+
+def _note_losses(
+    messages: Sequence[Object], replies: Sequence[Reply], talk: Talk, desk: Desk
+) -> None:
+    last = max((at for at, one in enumerate(messages) if one["role"] == "assistant"), default=-1)
+    for at, message in enumerate(messages):
+        if message["role"] not in ("user", "system"):
+            continue
+        if at > last:
+            desk.notes.add("said_at_the_end", talk.line, talk.sample_id)
+        elif not isinstance(message["content"], str | None):
+            desk.notes.add("not_text", talk.line, talk.sample_id)
+    for reply in replies:
+        for _ in reply.answers:
+            desk.notes.add("result_without_call", talk.line, talk.sample_id)
+        for call in reply.calls or ():
+            _note_call(call, talk, desk)
+
+
+def _note_call(call: TraceEntry, talk: Talk, desk: Desk) -> None:
+    if call.status == "malformed":
+        desk.notes.add("malformed_call", talk.line, f"{talk.sample_id}: {call.reason}")
+    elif not call.served:
+        desk.notes.add("call_without_result", talk.line, f"{talk.sample_id}: {call.name}")

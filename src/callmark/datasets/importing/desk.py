@@ -1,0 +1,54 @@
+"""What every format works with: the notes, the tools, and what comes out of one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from callmark.core.jsontext import Json
+from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.notes import Notes
+
+Object = dict[str, Json]
+
+
+class Record(NamedTuple):
+    """One entry of a source. `line` is where it begins; of an archive or a table its number."""
+
+    line: int
+    value: Json
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample, or a further trial of one. `named`: the source itself gave the id. `fixtures`
+    come with the normalised call that each of them answers."""
+
+    line: int
+    sample_id: str
+    item: Object
+    trial: int = 0
+    named: bool = True
+    answer: Object | None = None
+    fixtures: tuple[tuple[str, Object], ...] = ()
+
+
+class Desk:
+    """One import while it goes on. `header`: fields that the source gives its own dataset."""
+
+    def __init__(
+        self, source: Path, tools: Catalogue, notes: Notes, accepted: Path | None = None
+    ) -> None:
+        self.source = source
+        self.tools = tools
+        self.notes = notes
+        self.accepted = accepted
+        self.header: Object = {}
+
+    def place(self, line: int) -> str:
+        return f"{self.source}:{line}"
+
+
+Reader = Callable[[Iterator[Record], Desk], Iterator[Imported]]

@@ -1,0 +1,126 @@
+"""One import: the source is read once, entry by entry, and everything is written or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import Json
+from callmark.datasets.importing.bfcl import read_bfcl
+from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.desk import Desk, Reader, Record
+from callmark.datasets.importing.inspect_log import read_inspect
+from callmark.datasets.importing.items import read_items
+from callmark.datasets.importing.notes import Notes, Unmapped
+from callmark.datasets.importing.openai import read_openai
+from callmark.datasets.importing.records import Container, container_of, records_of
+from callmark.datasets.importing.tau2 import read_tau2
+from callmark.datasets.importing.tau_bench import read_tau_bench
+from callmark.datasets.importing.writing import Counts, Places, Writer, check_places
+from callmark.errors import BadInput, UsageError
+from callmark.resources import load_registry_file
+from callmark.store.files import atomic_writer
+
+Format = Literal["openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl"]
+READERS: dict[Format, Reader] = {
+    "openai": read_openai,
+    "tau-bench": read_tau_bench,
+    "tau2": read_tau2,
+    "bfcl": read_bfcl,
+    "inspect": read_inspect,
+    "jsonl": read_items,
+}
+# How the first entry of each looks; the first that fits.
+SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
+    ("inspect", lambda entry: isinstance(entry.get("eval"), dict) and "version" in entry),
+    ("tau2", lambda entry: "tasks" in entry and "info" in entry),
+    ("tau-bench", lambda entry: "traj" in entry),
+    ("bfcl", lambda entry: "question" in entry and "id" in entry),
+    ("openai", lambda entry: "messages" in entry),
+    ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
+)
+CHOICES = ("auto", *READERS, "parquet")
+# Formats whose source is one document (or archive): the first record is its frame.
+_FRAMED: frozenset[Format] = frozenset({"inspect", "tau2"})
+
+
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out, and everything that could not be mapped."""
+
+    source: str
+    format: Format
+    counts: Counts
+    unmapped: tuple[Unmapped, ...]
+
+
+def import_dataset(
+    source: Path,
+    places: Places,
+    *,
+    format: str = "auto",  # noqa: A002 - the option's own name
+    tools: Path | None = None,
+    accepted: Path | None = None,
+) -> ImportReport:
+    """`format`: one of CHOICES. `tools`: a registry for sources that hold no specs. `accepted`:
+    BFCL's file of accepted answers, if it is not beside the questions."""
+    check_places(places, source)
+    notes = Notes()
+    catalogue = Catalogue(notes, _specs(tools))
+    desk = Desk(source, catalogue, notes, accepted)
+    container = container_of(source)
+    if format == "parquet" and container != "table":
+        raise BadInput(f"{source}: is no Parquet file; try --format auto")
+    records = records_of(source, container)
+    first = next(records, None)
+    if first is None:
+        raise BadInput(f"{source}: is empty")
+    chosen = _format(format, first, source)
+    _check_container(chosen, container, source)
+    with ExitStack() as stack:
+        writer = Writer(stack, places, desk)
+        for entry in READERS[chosen](chain((first,), records), desk):
+            writer.add(entry)
+        counts = writer.finish(catalogue)
+        report = ImportReport(
+            source=str(source), format=chosen, counts=counts, unmapped=notes.unmapped()
+        )
+        if places.report is not None:
+            text = msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+            stack.enter_context(atomic_writer(places.report)).write(text)
+    return report
+
+
+def _format(asked: str, first: Record, source: Path) -> Format:
+    if asked not in ("auto", "parquet"):
+        return next(name for name in READERS if name == asked)
+    if isinstance(first.value, list):
+        return "openai"
+    if isinstance(first.value, dict):
+        for name, fits in SHAPES:
+            if fits(first.value):
+                return name
+    known = ", ".join(READERS)
+    raise UsageError(
+        f"{source}: looks like none of {known}: if it is one of them, say so with --format"
+    )
+
+
+def _check_container(chosen: Format, container: Container, source: Path) -> None:
+    is_framed = container in ("document", "archive", "folder")
+    if (chosen in _FRAMED) != is_framed and (chosen in _FRAMED or container != "document"):
+        wanted = "one JSON document" if chosen in _FRAMED else "JSON lines"
+        raise BadInput(f"{source}: {chosen} is read from {wanted}, and this is none")
+
+
+def _specs(path: Path | None) -> Iterator[dict[str, Json]]:
+    if path is None:
+        return iter(())
+    file = load_registry_file(path)
+    registry = Registry.from_specs(file.specs, where=str(path), locate=file.locate)
+    return iter([spec.function for spec in registry.specs])

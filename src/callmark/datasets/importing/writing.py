@@ -1,0 +1,233 @@
+"""The files of an import: dataset, registry, fixtures and answers, streamed, all or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from callmark.core.jsontext import Json, canonical_json
+from callmark.datasets.generate.sorted_hash import SortedHash
+from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.desk import Desk, Imported, Object
+from callmark.datasets.schema import HEADER_KEY, item_problems
+from callmark.errors import BadInput, UsageError
+from callmark.store.files import atomic_writer, check_writable
+from callmark.store.problems import MAX_PROBLEMS, shown
+from callmark.store.recorded import BadLine, messages_of
+
+FIXTURES_FILE = "imported.jsonl"
+_NO_HASH = "0" * 64
+_HASHES = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where everything goes. `fixtures` is a folder."""
+
+    dataset: Path
+    registry: Path
+    fixtures: Path
+    answers: Path
+    report: Path | None = None
+
+    @property
+    def fixtures_file(self) -> Path:
+        return self.fixtures / FIXTURES_FILE
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        files = (self.dataset, self.registry, self.answers, self.fixtures_file)
+        return files if self.report is None else (*files, self.report)
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    samples: int
+    trials: int
+    answers: int
+    fixtures: int
+    tools: int
+    turns: int  # of the longest answer
+
+
+def check_places(places: Places, source: Path) -> None:
+    """Before anything is read: all of them different, writable, and nothing but our own file in
+    the folder of the fixtures, where everything is read as a fixture."""
+    resolved = [path.resolve() for path in places.files]
+    if len(set(resolved)) < len(resolved) or source.resolve() in resolved:
+        raise UsageError("the source, --out, --registry, --answers and --report must differ")
+    folder = places.fixtures.resolve()
+    for path in (places.dataset, places.registry, places.answers, places.report):
+        if path is not None and folder in path.resolve().parents:
+            raise UsageError(f"{path}: lies below --fixtures and would be read as a fixture")
+    for path in sorted(places.fixtures.rglob("*.json*")) if places.fixtures.is_dir() else ():
+        if path != places.fixtures_file:
+            raise UsageError(
+                f"--fixtures {places.fixtures}: {path} is there already and would be read as a"
+                " fixture: name a folder of its own"
+            )
+    if places.dataset.exists() and not places.dataset.is_file():
+        raise UsageError(f"{places.dataset}: is no regular file, and its header is written last")
+    for path in (places.dataset, places.registry, places.answers, places.report):
+        if path is not None:
+            check_writable(path)
+
+
+class Writer:
+    """Takes one entry after the other. Files that get nothing are not made."""
+
+    def __init__(self, stack: ExitStack, places: Places, desk: Desk) -> None:
+        self._stack = stack
+        self._places = places
+        self._desk = desk
+        self._open: dict[Path, BinaryIO] = {}
+        self._hasher = hashlib.sha256()
+        self._fixture_hash = stack.enter_context(SortedHash())
+        self._seen = _Seen(desk)
+        self._header_size = 0
+        self._samples = self._trials = self._answers = self._fixtures = self._turns = 0
+
+    def add(self, entry: Imported) -> None:
+        self._check(entry)
+        if not self._header_size:
+            self._begin()
+        is_new_trial, is_new_sample = self._seen.take(entry)
+        if not is_new_trial:
+            return
+        self._trials += 1
+        if is_new_sample:
+            line = _line(entry.item)
+            self._hasher.update(line)
+            self._file(self._places.dataset).write(line)
+            self._samples += 1
+        if entry.answer is not None:
+            self._file(self._places.answers).write(_line(entry.answer))
+            self._answers += 1
+            self._turns = max(self._turns, _turns(entry.answer))
+        for fixture in self._seen.new_fixtures(entry):
+            text = canonical_json(fixture).encode() + b"\n"
+            self._file(self._places.fixtures_file).write(text)
+            self._fixture_hash.add(text)
+            self._fixtures += 1
+
+    def _check(self, entry: Imported) -> None:
+        """What is written can be read again, whatever the source held."""
+        problems = item_problems(entry.item)
+        if not problems and entry.answer is not None and "messages" in entry.answer:
+            try:
+                messages_of(entry.answer, entry.line)
+            except BadLine as error:
+                problems = list(error.problems)
+        if problems:
+            place = self._desk.place(entry.line)
+            raise BadInput([f"{place}: {problem}" for problem in problems[:MAX_PROBLEMS]])
+
+    def finish(self, tools: Catalogue) -> Counts:
+        if not self._samples:
+            why = ", ".join(f"{one.count} {one.kind}" for one in self._desk.notes.unmapped())
+            what = f"holds nothing that could be imported{f' ({why})' if why else ''}"
+            raise BadInput(f"{self._desk.source}: {what}")
+        pins: dict[str, str] = {"dataset_sha256": self._hasher.hexdigest()}
+        specs = tools.specs
+        if specs:
+            self._file(self._places.registry).write(_document(specs))
+            pins["tool_registry_sha256"] = tools.registry().sha256
+        if self._fixtures:
+            pins["fixtures_sha256"] = self._fixture_hash.hexdigest()
+        dataset = self._file(self._places.dataset)
+        dataset.seek(0)
+        # As long as the one that was written first: blanks at the end of a line say nothing.
+        dataset.write(_header(self._desk.header, pins).ljust(self._header_size) + b"\n")
+        return Counts(
+            samples=self._samples,
+            trials=self._trials,
+            answers=self._answers,
+            fixtures=self._fixtures,
+            tools=len(specs),
+            turns=self._turns,
+        )
+
+    def _begin(self) -> None:
+        """The hashes are known last and stand first: their place is kept free."""
+        longest = _header(self._desk.header, dict.fromkeys(_HASHES, _NO_HASH))
+        self._header_size = len(longest)
+        self._file(self._places.dataset).write(longest + b"\n")
+
+    def _file(self, path: Path) -> BinaryIO:
+        if path not in self._open:
+            self._open[path] = self._stack.enter_context(atomic_writer(path))
+        return self._open[path]
+
+
+class _Seen:
+    """Which samples and trials there were. Of each only short hashes are kept."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._first: dict[bytes, tuple[int, bytes]] = {}  # sample → line, what it asks
+        self._trials: dict[bytes, int] = {}  # sample and trial → line
+        self._results: dict[bytes, bytes] = {}  # sample and call → its results
+
+    def take(self, entry: Imported) -> tuple[bool, bool]:
+        """Whether this trial is new, and whether its sample is."""
+        key = _mark(entry.sample_id, entry.trial)
+        earlier = self._trials.get(key)
+        notes = self._desk.notes
+        if earlier is not None:
+            if not entry.named:
+                notes.add("duplicate", entry.line, f"as on line {earlier}")
+                return False, False
+            raise BadInput(
+                f"{self._desk.place(entry.line)}: sample_id: {shown(entry.sample_id)}, trial"
+                f" {entry.trial} stands on line {earlier} too"
+            )
+        self._trials[key] = entry.line
+        sample = _mark(entry.sample_id)
+        asked = _mark(entry.item.get("prompt"), entry.item.get("user_turns"))
+        known = self._first.get(sample)
+        if known is None:
+            self._first[sample] = (entry.line, asked)
+            return True, True
+        if known[1] != asked:
+            notes.add("other_prompt_in_trial", entry.line, f"{entry.sample_id}: line {known[0]}")
+        return True, False
+
+    def new_fixtures(self, entry: Imported) -> list[Object]:
+        """Fixtures belong to a sample, not to a trial: the first trial that made a call decides."""
+        grouped: dict[str, list[Object]] = {}
+        for call, fixture in entry.fixtures:
+            grouped.setdefault(call, []).append(fixture)
+        fresh: list[Object] = []
+        for call, fixtures in grouped.items():
+            key, results = _mark(entry.sample_id, call), _mark(*(one["result"] for one in fixtures))
+            if key not in self._results:
+                self._results[key] = results
+                fresh += fixtures
+            elif self._results[key] != results:
+                what = f"{entry.sample_id}: {fixtures[0]['name']}"
+                self._desk.notes.add("other_result_in_trial", entry.line, what)
+        return fresh
+
+
+def _mark(*parts: Json) -> bytes:
+    return hashlib.blake2b(canonical_json(parts).encode(), digest_size=16).digest()
+
+
+def _turns(answer: Object) -> int:
+    return sum(message["role"] == "assistant" for message in answer.get("messages", ()))
+
+
+def _header(own: Object, pins: dict[str, str]) -> bytes:
+    kept = {name: value for name, value in own.items() if name != "dataset_sha256"}
+    return json.dumps({HEADER_KEY: True, **kept, **pins}, ensure_ascii=False).encode()
+
+
+def _line(value: Json) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _document(value: Json) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"

@@ -1,0 +1,334 @@
+"""Reading a dataset twice as a stream: first everything is checked, then samples come out.
+
+A million items need no memory for a million items: of the first reading only counts, a hash and
+the places of the ids are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Literal, Self
+
+import msgspec
+
+from callmark.core.identity import sample_id_of
+from callmark.core.jsontext import Json, NotJson, digest
+from callmark.core.samples import Header, Sample, sample_of
+from callmark.datasets.facts import Facts, Tally
+from callmark.datasets.located import located_items
+from callmark.datasets.schema import (
+    BadHeader,
+    header_of,
+    is_header,
+    item_problems,
+    slips_in_header,
+)
+from callmark.errors import BadInput, OutputFailed
+from callmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
+from callmark.store.key_index import KeyIndex
+from callmark.store.problems import Problems, shown
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first reading found out: with it another process needs no first reading."""
+
+    name: str
+    path: str
+    header: Header
+    header_place: str
+    has_header: bool
+    sha256: str
+    facts: Facts
+    warnings: tuple[str, ...]
+    stamp: tuple[int, int, int, int]
+
+
+# Called for every item of the first reading with its id and the offset of its line.
+NoteItem = Callable[[str, int], None]
+
+
+class Dataset:
+    """A dataset that passed its first reading. Leaving the context removes a spooled copy."""
+
+    def __init__(self, source: _Source, checked: Checked) -> None:
+        self.name = checked.name
+        self.header = checked.header
+        self.has_header = checked.has_header
+        self.header_place = checked.header_place
+        self.sha256 = checked.sha256
+        self.facts = checked.facts
+        self.warnings = checked.warnings
+        self.checked = checked
+        self._source = source
+
+    def samples(self, is_wanted: Callable[[str], bool] | None = None) -> Iterator[Sample]:
+        """The second reading. A file that is not the one that was checked ends it. `is_wanted` is
+        asked by id, before anything is made of an item."""
+        for index, sample_id, item in self._items():
+            if is_wanted is None or is_wanted(sample_id):
+                yield sample_of(item, index=index, sample_id=sample_id, item_sha256=digest(item))
+
+    def ids(self) -> Iterator[str]:
+        """Of all samples, in their order."""
+        return (sample_id for _, sample_id, _ in self._items())
+
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
+        with self._source.open() as stream:
+            self._check_unchanged(stream)
+            stream.seek(0)
+            yield from self._second_reading(stream)
+
+    def _check_unchanged(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        if _stamp(stream) != self.checked.stamp and _sha256_of(stream, self.name) != self.sha256:
+            raise self._changed()
+
+    def line_of(self, sample: Sample) -> int:
+        """Where a sample stands. Read again to find out: of a million no place is kept."""
+        with self._source.open() as stream:
+            items = islice(located_items(stream, self.name), sample.index, None)
+            return next(line.number for line, _ in items)
+
+    def _second_reading(self, stream: BinaryIO) -> Iterator[tuple[int, str, dict[str, Json]]]:
+        hasher = hashlib.sha256()
+        index = 0
+        header_due = self.has_header
+        for line in lines_of(stream, self.name):
+            if header_due:
+                header_due = is_blank(line.json)
+                continue
+            hasher.update(line.data)
+            if is_blank(line.json):
+                continue
+            try:
+                item = object_of(line.json)
+            except NotJson:
+                raise self._changed() from None
+            yield index, sample_id_of(item), item
+            index += 1
+        if hasher.hexdigest() != self.sha256:
+            raise self._changed()
+
+    def _changed(self) -> BadInput:
+        return BadInput(
+            f"{self.name}: the file changed while it was in use:"
+            " run it again when nothing writes to it"
+        )
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class PartOfDataset(Dataset):
+    """Some samples of a dataset that was checked elsewhere, read without reading the others."""
+
+    def __init__(self, checked: Checked, index: Sequence[int], offset: Sequence[int]) -> None:
+        """`index` and `offset` of each of them."""
+        super().__init__(_Source(checked.name, Path(checked.path)), checked)
+        self._index = index
+        self._offset = offset
+        self.count = len(index)
+
+    def _items(self) -> Iterator[tuple[int, str, dict[str, Json]]]:
+        with self._source.open() as stream:
+            self._check_unchanged(stream)
+            for index, offset in zip(self._index, self._offset, strict=True):
+                stream.seek(offset)
+                try:
+                    item = object_of(Line(0, offset, stream.readline()).json)
+                except NotJson:
+                    raise self._changed() from None
+                yield index, sample_id_of(item), item
+            # Somebody may have written to it while it was read.
+            self._check_unchanged(stream)
+
+
+_NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
+
+
+def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dataset:
+    """Reads and checks a whole dataset; `-` is standard input. Up to 20 problems are named."""
+    source = _source_of(path)
+    try:
+        with source.open() as stream:
+            first = _FirstReading(source.name, stream, note)
+            first.run()
+        return Dataset(source, first.checked(source.path))
+    except BaseException:
+        source.close()
+        raise
+
+
+def dataset_sha256(path: str | Path) -> str:
+    """SHA-256 over the file's bytes after the header line; over all bytes if there is none."""
+    with open_input(Path(path)) as stream:
+        return _sha256_of(stream, str(path))
+
+
+class _FirstReading:
+    def __init__(self, name: str, stream: BinaryIO, note: NoteItem | None) -> None:
+        self.header: Header | None = None
+        self.slips: dict[str, str] = {}
+        self.header_line = 1
+        self.hasher = hashlib.sha256()
+        self.tally = Tally()
+        self.stamp = _stamp(stream)
+        self._name = name
+        self._stream = stream
+        self._ids = KeyIndex()
+        self._problems = Problems(name)
+        self._note = note
+
+    def checked(self, path: Path) -> Checked:
+        return Checked(
+            name=self._name,
+            path=str(path),
+            header=self.header or Header(),
+            header_place=f"{self._name}:{self.header_line}",
+            has_header=self.header is not None,
+            sha256=self.hasher.hexdigest(),
+            facts=self.tally.facts(),
+            warnings=_warnings_of(self._name, self),
+            stamp=self.stamp,
+        )
+
+    def run(self) -> None:
+        first = True
+        for line in lines_of(self._stream, self._name):
+            self.hasher.update(line.data)
+            if is_blank(line.json):
+                continue
+            try:
+                self._take(line, first)
+            except (NotJson, BadHeader) as error:
+                self._problems.add(line.number, str(error))
+            first = False
+            if self._problems.enough:
+                break
+        for number, earlier, offset in self._ids.clashes():
+            self._problems.add(number, self._clash(offset, earlier))
+        self._problems.raise_if_any()
+        if not self.tally.samples:
+            what = "holds no items" if self.header is None else "holds a header, but no items"
+            raise BadInput(f"{self._name}: the dataset is empty: it {what}")
+
+    def _take(self, line: Line, first: bool) -> None:
+        item = object_of(line.json)
+        if is_header(item):
+            if not first:
+                raise BadHeader("__header__: only the first line may be a header")
+            self.hasher = hashlib.sha256()
+            self.header = Header()
+            self.header_line = line.number
+            self.header = header_of(item)
+            self.slips = slips_in_header(item)
+            return
+        problems = item_problems(item)
+        if problems:
+            self._problems.add(line.number, problems)
+            return
+        sample_id = sample_id_of(item)
+        self._ids.add(sample_id, line.number, line.offset)
+        if self._note is not None:
+            self._note(sample_id, line.offset)
+        self.tally.count(item, line.number)
+
+    def _clash(self, offset: int, earlier: int) -> str:
+        self._stream.seek(offset)
+        item = object_of(Line(0, offset, self._stream.readline()).json)
+        metadata = item.get("metadata") or {}
+        if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
+            return f"sample_id: none is given, and the item is the same as on line {earlier}"
+        return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
+
+
+class _Source:
+    """A file that can be opened twice: the user's own, or a copy of what came once only."""
+
+    def __init__(self, name: str, path: Path, *, spooled: bool = False) -> None:
+        self.name = name
+        self.path = path
+        self._spooled = spooled
+
+    def open(self) -> BinaryIO:
+        return open_input(self.path)
+
+    def close(self) -> None:
+        if self._spooled:
+            self.path.unlink(missing_ok=True)
+
+
+def _source_of(path: Path | Literal["-"]) -> _Source:
+    if path == "-":
+        return _Source("<stdin>", _spool(sys.stdin.buffer), spooled=True)
+    path = Path(path)
+    with open_input(path) as stream:
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return _Source(str(path), path)
+        return _Source(str(path), _spool(stream), spooled=True)
+
+
+def _spool(stream: BinaryIO) -> Path:
+    fd, name = tempfile.mkstemp(prefix="callmark-", suffix=".jsonl")
+    try:
+        with os.fdopen(fd, "wb") as copy:
+            shutil.copyfileobj(stream, copy)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OutputFailed(
+                f"{name}: the dataset could not be copied there: {error.strerror}."
+                " Free some space, or let TMPDIR point to another folder."
+            ) from None
+        raise
+    return Path(name)
+
+
+def _sha256_of(stream: BinaryIO, name: str) -> str:
+    hasher = hashlib.sha256()
+    for line in lines_of(stream, name):
+        hasher.update(line.data)
+        if is_blank(line.json):
+            continue
+        if _opens_with_header(line, name):
+            hasher = hashlib.sha256()
+        break
+    while block := stream.read(1 << 20):
+        hasher.update(block)
+    return hasher.hexdigest()
+
+
+def _opens_with_header(line: Line, name: str) -> bool:
+    try:
+        return is_header(object_of(line.json))
+    except NotJson:
+        return False
+    except BadHeader as error:
+        raise BadInput(f"{name}:{line.number}: {error}") from None
+
+
+def _stamp(stream: BinaryIO) -> tuple[int, int, int, int]:
+    status = os.fstat(stream.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _warnings_of(name: str, first: _FirstReading) -> tuple[str, ...]:
+    if first.header is None:
+        return (_NO_HEADER.format(name=name),)
+    return tuple(
+        f"{name}:{first.header_line}: __header__: the field {field!r} is unknown; is it {meant}?"
+        for field, meant in first.slips.items()
+    )

@@ -1,0 +1,52 @@
+"""The exception tree. Each class carries the exit code that the command line ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class CallmarkError(Exception):
+    """A failure that a person has to act on: its text says where, what and what next."""
+
+    exit_code = 2
+
+
+class UsageError(CallmarkError):
+    """An option, a config field or a combination of them makes no sense."""
+
+
+class BadInput(CallmarkError):
+    """One or more files hold something that cannot be read as what they should be."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        given = (problems,) if isinstance(problems, str) else problems
+        # One problem, one line, whatever it quotes.
+        self.problems = tuple(" ".join(problem.splitlines()) for problem in given)
+        super().__init__("\n".join(self.problems))
+
+
+class MissingExtra(CallmarkError):
+    """A feature was asked for whose optional dependencies are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: in a checkout, pip install '.[{extra}]'")
+
+
+class FingerprintMismatch(CallmarkError):
+    """Something that was pinned differs from what was computed."""
+
+    exit_code = 3
+
+
+class Incomplete(CallmarkError):
+    """Infrastructure failed: what is finished is on disk, the rest can be resumed."""
+
+    exit_code = 4
+
+
+class OutputFailed(Incomplete):
+    """A file could not be written (full disk, no permission). Finished work stays on disk."""
+
+
+class CannotWrite(UsageError):
+    """The place for the output is not writable; found out before anything is run."""

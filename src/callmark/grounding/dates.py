@@ -1,0 +1,278 @@
+"""Dates and times as people write them. Month names and orders come from CLDR."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from unicodedata import normalize
+
+import babel
+
+from callmark.grounding.text import joins
+
+_NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
+
+
+class Moment(NamedTuple):
+    """The parts that were stated; None: not stated."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    hour: int | None = None
+    minute: int | None = None
+    second: int | None = None
+
+    @property
+    def has_day(self) -> bool:
+        return self.day is not None and self.month is not None
+
+    @property
+    def groundable(self) -> bool:
+        """States enough to be evidence: day and month, or the hour."""
+        return self.has_day or self.hour is not None
+
+    def agrees(self, other: Moment) -> bool:
+        """Does `other` state all that this one states, and the same?"""
+        return all(mine is None or mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+
+class FoundMoment(NamedTuple):
+    start: int
+    end: int
+    moments: tuple[Moment, ...]  # how it is read; empty: not in this locale
+    own: tuple[Moment, ...]  # the same, unless its words are those of another language
+    every_way: tuple[Moment, ...]  # every way to read it in some locale
+
+
+# All of these are matched at the start of a run of digits that no digit, letter or separator
+# precedes; which of them are tried depends on the character after that run.
+_DIGITS = re.compile(r"\d+")
+_ISO = re.compile(
+    r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})(?!\d|[-/.]\d)"
+    r"(?:[T ](?P<h>\d{2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"(?!\d|:\d)"
+)
+# Arabic sets a right-to-left mark before each separator.
+_NUMERIC = re.compile(
+    r"(?P<a>\d{1,2})\u200f?(?P<sep>[-/.])(?P<b>\d{1,2})\u200f?(?P=sep)(?P<y>\d{4}|\d{2})"
+    r"(?!\w|[-/.]\d)"
+)
+_TIME = re.compile(
+    r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?!\d|:\d)"
+    r"(?:\+\d{1,2}(?![\d:]))?(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?)|\s?Uhr\b)?"
+)
+_HOUR = re.compile(
+    r"(?P<h>\d{1,2})(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?)"
+    r"|(?:\.(?P<mi>\d{2}))?\s?(?:Uhr\b|o['’]clock\b)|h(?P<mf>\d{2})(?!\w))"
+)
+_EAST_ASIAN = re.compile(
+    r"(?:(?P<y>\d{4})\s?[年년]\s?)?(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
+)
+_LONGEST_MONTH = 25
+
+
+@lru_cache(maxsize=64)
+def _month_names(locale: str) -> dict[str, int]:
+    try:
+        parsed = babel.Locale.parse(locale.replace("-", "_"))
+    except (ValueError, babel.UnknownLocaleError, TypeError):
+        return {}
+    names: dict[str, int] = {}
+    for context in ("format", "stand-alone"):
+        for width in ("wide", "abbreviated"):
+            for number, name in parsed.months[context][width].items():
+                if not name.isdigit() and any(char.isalpha() for char in name):
+                    folded = name.casefold().rstrip(".")
+                    # A decomposed answer has the same months.
+                    names[normalize("NFC", folded)] = names[normalize("NFD", folded)] = number
+    return names
+
+
+class _NamedForms(NamedTuple):
+    months: dict[str, int]
+    own: frozenset[str]  # the month names of the locale itself, of all without one
+    month_after: re.Pattern[str]  # matched at the day
+    month_before: re.Pattern[str]  # searched in the text that ends where the digits begin
+    english_before: re.Pattern[str]
+    day_and_year: re.Pattern[str]
+
+
+@lru_cache(maxsize=64)
+def _named_forms(locale: str | None) -> _NamedForms:
+    months: dict[str, int] = {}
+    for name in reversed((*([locale] if locale else []), *_NAMED_LOCALES)):
+        months |= _month_names(name)
+    months |= {"sept": 9}
+    if locale:
+        months |= _month_names(locale)
+    any_month = "|".join(re.escape(n) for n in sorted(months, key=len, reverse=True))
+    english = dict(_month_names("en")) | {"sept": 9}
+    capital = "|".join(re.escape(n.capitalize()) for n in sorted(english, key=len, reverse=True))
+    year = r"(?P<y>\d{4})(?!\w)"
+    return _NamedForms(
+        months,
+        frozenset(_month_names(locale) if locale else months),
+        re.compile(
+            r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|re|º|\.)?\s?(?:de\s|of\s)?"
+            # Not \b: the name may end in a vowel sign, which is no word character.
+            rf"(?P<m>{any_month})(?!\w)\.?(?:,?\s(?:de\s|del\s)?{year})?",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"(?<!\w)(?P<m>{any_month})\.?,?\s(?:de\s|of\s)?$", re.IGNORECASE),
+        re.compile(rf"(?<!\w)(?=[A-Z])(?P<m>(?i:{capital}))\.?\s$"),
+        re.compile(rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\w|[.,]\d|:\d)(?:,?\s{year})?"),
+    )
+
+
+def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
+    """Dates and times in the text, not overlapping, in order."""
+    found: list[FoundMoment] = []
+    position = 0
+    for digits in _DIGITS.finditer(text):
+        start = digits.start()
+        if start < position or digits.end() - start > 4 or not _may_begin(text, start):
+            continue
+        moment = _moment_at(text, start, digits.end(), locale)
+        if moment is not None and moment.start >= position:
+            found.append(moment)
+            position = moment.end
+    return found
+
+
+def _may_begin(text: str, start: int) -> bool:
+    before = text[start - 1] if start else " "
+    return before in " \n\t\u00a0\u202f(" or not (joins(before) or before in ".,:/-$€£")
+
+
+def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMoment | None:
+    after = text[end : end + 1]
+    if after in "-/.\u200f" and after:
+        found = _numeric_date(text, start, locale)
+        if found is not None:
+            return found
+    elif after == ":":
+        match = _TIME.match(text, start)
+        return match and _found(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
+    if end - start <= 2:
+        match = _HOUR.match(text, start)
+        if match is not None:
+            minute = match["mi"] or match["mf"]
+            return _found(match, _time(match["h"], minute, None, match["ap"]))
+    if after in "年년月월" and after:
+        match = _EAST_ASIAN.match(text, start)
+        if match is not None:
+            return _found(match, _of(match["y"], match["m"], match["d"]))
+    return _named_date(text, start, end, _named_forms(locale))
+
+
+def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | None:
+    match = _ISO.match(text, start)
+    if match is not None:
+        moment = _of(match["y"], match["m"], match["d"])
+        if moment is not None and match["h"] is not None:
+            clock = _time(match["h"], match["mi"], match["s"], None)
+            if clock is not None:
+                moment = moment._replace(hour=clock.hour, minute=clock.minute, second=clock.second)
+        return _found(match, moment)
+    match = _NUMERIC.match(text, start)
+    if match is None or (len(match["y"]) == 2 and match["sep"] != "/"):
+        return None
+    day_first = _of(match["y"], match["b"], match["a"])
+    month_first = _of(match["y"], match["a"], match["b"])
+    every_way = tuple(m for m in (day_first, month_first) if m is not None)
+    if not every_way:
+        return None
+    if _is_month_first(match["sep"], locale):
+        moment = month_first or (day_first if locale is None else None)
+    else:
+        moment = day_first
+    readings = () if moment is None else (moment,)
+    return FoundMoment(start, match.end(), readings, readings, every_way)
+
+
+@lru_cache(maxsize=64)
+def _locale_is_month_first(locale: str) -> bool:
+    try:
+        pattern = str(babel.Locale.parse(locale.replace("-", "_")).date_formats["short"].pattern)
+    except (ValueError, babel.UnknownLocaleError, TypeError):
+        return True
+    return "d" in pattern and pattern.lower().find("m") < pattern.find("d")
+
+
+def _is_month_first(separator: str, locale: str | None) -> bool:
+    if locale is not None:
+        return _locale_is_month_first(locale)
+    return separator == "/"
+
+
+def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMoment | None:
+    if end - start <= 2:
+        match = forms.month_after.match(text, start)
+        if match is not None:
+            return _in_words(start, match.end(), match["y"], match["m"], match["d"], forms)
+    if start < 4 or not text[start - 1].isspace() or text[start - 2].isdecimal():
+        return None
+    window = max(0, start - _LONGEST_MONTH)
+    head = text[window:start]
+    if end - start <= 2:
+        match = forms.day_and_year.match(text, start)
+        if match is None:
+            return None
+        # A lower-case `may 5` may be no month; with a year after it it is one.
+        pattern = forms.month_before if match["y"] else forms.english_before
+        before = pattern.search(head)
+        if before is None:
+            return None
+        begin = window + before.start()
+        return _in_words(begin, match.end(), match["y"], before["m"], match["d"], forms)
+    before = forms.month_before.search(head) if end - start == 4 else None
+    if before is None or text[end : end + 1].isalnum():
+        return None
+    return _in_words(window + before.start(), end, text[start:end], before["m"], None, forms)
+
+
+def _in_words(
+    start: int, end: int, year: str | None, name: str, day: str | None, forms: _NamedForms
+) -> FoundMoment | None:
+    month = forms.months.get(name.casefold())
+    if month is None:  # `Aprıl` without its dot: alike for a pattern, but no month
+        return None
+    if day is None:
+        moment: Moment | None = Moment(year=None if year is None else int(year), month=month)
+    else:
+        moment = _of(year, str(month), day)
+    if moment is None:
+        return None
+    own = (moment,) if name.casefold() in forms.own else ()
+    return FoundMoment(start, end, (moment,), own, (moment,))
+
+
+def _found(match: re.Match[str], moment: Moment | None) -> FoundMoment | None:
+    if moment is None:
+        return None
+    return FoundMoment(match.start(), match.end(), (moment,), (moment,), (moment,))
+
+
+def _of(year: str | None, month: str, day: str) -> Moment | None:
+    m, d = int(month), int(day)
+    if not (1 <= m <= 12 and 1 <= d <= 31):
+        return None
+    y = None if year is None else int(year)
+    if year is not None and len(year) == 2:
+        y = 2000 + int(year)
+    return Moment(year=y, month=m, day=d)
+
+
+def _time(hour: str, minute: str | None, second: str | None, half: str | None) -> Moment | None:
+    h = int(hour)
+    mi = None if minute is None else int(minute)
+    s = None if second is None else int(second)
+    if h > 24 or (mi or 0) > 59 or (s or 0) > 60:
+        return None
+    if half:
+        if not 1 <= h <= 12:
+            return None if h != 0 and h < 13 else Moment(hour=h, minute=mi, second=s)
+        h = h % 12 + (12 if half[0] in "pP" else 0)
+    return Moment(hour=h, minute=mi, second=s)

@@ -1,0 +1,46 @@
+"""One span against served results, for callers outside the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from callmark.core.jsontext import Json, plain
+from callmark.core.samples import DEFAULT_STRICT_KEYS
+from callmark.core.trace import is_error_result, is_miss_result
+from callmark.grounding.evidence import Evidence
+from callmark.grounding.leaves import Served
+from callmark.grounding.match import Grounder
+from callmark.grounding.said import Said, Utterance
+from callmark.grounding.values import find_values
+
+
+def ground(
+    span: str,
+    results: Sequence[Json],
+    *,
+    said: Iterable[str] = (),
+    strict_keys: Collection[str] | None = None,
+    locale: str | None = None,
+) -> dict[str, Json]:
+    """Is the span's text grounded in the results? `matches` say in what (byte ranges of the
+    span, call = index of the result, JSON path), `unsupported_values` what it invents."""
+    keys = frozenset(DEFAULT_STRICT_KEYS if strict_keys is None else strict_keys)
+    evidence = Evidence(
+        Served(index, None, result, None, is_error_result(result), keys)
+        for index, result in enumerate(results)
+        if not is_miss_result(result)
+    )
+    utterances = Said((Utterance(0, text) for text in said), locale)
+    grounder = Grounder(span, find_values(span, locale), evidence, utterances)
+    grounding = grounder.ground((0, len(span)), None)
+    encoded = span.encode("utf-8", "surrogatepass")
+    return {
+        "lax": bool(grounding.matches),
+        "strict": any(match.strict for match in grounding.matches),
+        "matches": plain(grounding.matches + grounding.derived),
+        "unsupported_values": [
+            encoded[mark.start : mark.end].decode("utf-8", "replace")
+            for mark in grounding.marks
+            if mark.label == "unsupported"
+        ],
+    }

@@ -1,0 +1,310 @@
+"""Does a span hold what the evidence says? Labels for its values, matches for its grounding."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from callmark.core.jsontext import Json, well_formed
+from callmark.core.scores import Match, ValueLabel, ValueMark
+from callmark.grounding import derived
+from callmark.grounding.evidence import Evidence
+from callmark.grounding.leaves import Leaf, best_of
+from callmark.grounding.numbers import read_unlocalised
+from callmark.grounding.said import Said
+from callmark.grounding.spans import Span
+from callmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
+from callmark.grounding.texts import RUN_TOKENS, telling
+from callmark.grounding.value import Value, identifier_key
+from callmark.grounding.words import admits_failure, names_an_ending
+
+IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
+_EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
+
+
+class SpanGrounding(NamedTuple):
+    """`matches` ground the span; `marks` label each of its checkable values."""
+
+    matches: tuple[Match, ...]
+    derived: tuple[Match, ...]
+    marks: tuple[ValueMark, ...]
+
+    @property
+    def unsupported(self) -> bool:
+        return any(mark.label == "unsupported" for mark in self.marks)
+
+    @property
+    def wholly_user_said(self) -> bool:
+        return (
+            bool(self.marks)
+            and not self.matches
+            and all(mark.label == "user_said" for mark in self.marks)
+        )
+
+
+class Grounder:
+    """One answer with its values, set against the evidence and what the user said."""
+
+    def __init__(self, text: str, values: list[Value], evidence: Evidence, said: Said) -> None:
+        self.text = text
+        self.values = values
+        self._starts = [value.start for value in values]
+        self.evidence = evidence
+        self.said = said
+        self.to_bytes = ByteOffsets(text)
+
+    def ground(self, span: Span, turn: int | None) -> SpanGrounding:
+        values = self.values_in(span)
+        errors = self._failure_counts(span)
+        matches: list[Match] = []
+        computed: list[Match] = []
+        marks: list[ValueMark] = []
+        for value in values:
+            match = self._support(value, turn, errors)
+            label: ValueLabel = "supported"
+            if match is not None:
+                if match.kind != "month":
+                    matches.append(match)
+            elif self._was_said(value, turn):
+                label = "user_said"
+            else:
+                found = self._derived(value, turn)
+                label = "derived" if found else "unsupported"
+                if found:
+                    computed.append(found)
+            marks.append(
+                ValueMark(self.to_bytes(value.start), self.to_bytes(value.end), value.kind, label)
+            )
+        if not any(match.strict for match in matches):  # else the text could add nothing
+            unsupported = [
+                value
+                for value, mark in zip(values, marks, strict=True)
+                if mark.label == "unsupported"
+            ]
+            edges = values + [self._with_its_words(value) for value in unsupported]
+            matches += self._texts(span, edges, turn, errors, whole_only=bool(unsupported))
+        return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
+
+    def values_in(self, span: Span) -> list[Value]:
+        first = bisect_left(self._starts, span[0])
+        return self.values[first : bisect_left(self._starts, span[1], lo=first)]
+
+    def _failure_counts(self, span: Span) -> bool:
+        """May error results ground this span? Only if it says that something failed."""
+        return self.evidence.has_errors and admits_failure(self.text[span[0] : span[1]])
+
+    # --- values
+
+    def _support(self, value: Value, turn: int | None, errors: bool) -> Match | None:
+        evidence = self.evidence
+        match value.kind:
+            case "number":
+                return self._number(value, turn, errors)
+            case "moment":
+                for moment in value.moments:
+                    leaf = evidence.moment(moment, turn, errors)
+                    if leaf is not None:
+                        kind = "moment" if moment.groundable else "month"
+                        return self._match(value.start, value.end, leaf, kind)
+                return None
+            case "url" | "email":
+                leaf = evidence.link(value.key, turn, errors)
+                return self._maybe(value.start, value.end, leaf, value.kind)
+            case "identifier":
+                return self._identifier(value, turn, errors)
+            case "quote" | "code":
+                return self._quotation(value, turn, errors)
+
+    def _number(self, value: Value, turn: int | None, errors: bool) -> Match | None:
+        for reading in value.readings:
+            leaf = self.evidence.number(reading, turn, errors)
+            if leaf is not None:
+                return self._match(value.start, value.end, leaf, "number")
+        if value.text.isdecimal():
+            start, leaf = self._joined_identifier(value, turn, errors)
+            if leaf is not None:
+                return self._match(start, value.end, leaf, "identifier")
+            leaf = self.evidence.identifier_ending(value.text, turn, errors)
+            leaf = leaf or self._partial(value, turn, errors)
+            return self._maybe(value.start, value.end, leaf, "identifier")
+        return None
+
+    def _partial(self, value: Value, turn: int | None, errors: bool) -> Leaf | None:
+        """`ending in 7880`."""
+        if not self._says_ending(value):
+            return None
+        return self.evidence.partial(value.text, turn, errors)
+
+    def _says_ending(self, value: Value) -> bool:
+        return value.text.isdecimal() and names_an_ending(self.text, value.start)
+
+    def _joined_identifier(
+        self, value: Value, turn: int | None, errors: bool
+    ) -> tuple[int, Leaf | None]:
+        """`HAT 023` and `credit card 4421486`: up to three words before the digits."""
+        for start, key in self.joined_keys(value):
+            leaf = self.evidence.identifier(key, turn, errors)
+            if leaf is not None:
+                return start, leaf
+        return value.start, None
+
+    def joined_keys(self, value: Value) -> Iterator[tuple[int, str]]:
+        """Identifiers that the value may be the end of: where they begin, and their keys."""
+        for start in self._words_before(value.start):
+            yield start, identifier_key(self.text[start : value.end])
+
+    def _was_said(self, value: Value, turn: int | None) -> bool:
+        if self.said.holds(value, turn):
+            return True
+        if value.inner and all(self._was_said(each, turn) for each in value.inner):
+            return True
+        if not value.text.isdecimal():
+            return False
+        return any(self.said.holds_key(key, turn) for _, key in self.joined_keys(value)) or (
+            self._says_ending(value) and self.said.holds_ending(value.text, turn)
+        )
+
+    def _words_before(self, position: int) -> Iterator[int]:
+        """Where the last one, two, three words before a position begin."""
+        for _ in range(3):
+            window = max(0, position - 40)
+            before = self.text[window:position].rstrip(" \t\u00a0#")
+            blanks = position - window - len(before)
+            if not 1 <= blanks <= 2 or not before or not before[-1].isalpha():
+                return
+            words = token_pattern(before).findall(before)
+            position = window + len(before) - len(words[-1])
+            yield position
+
+    def _with_its_words(self, value: Value) -> Value:
+        """In `paypal 261484` that nothing supports, the word belongs to an identifier that is
+        wrong, and is no evidence by itself."""
+        if value.text.isdecimal() and len(value.text) >= IDENTIFIER_DIGITS:
+            for start in self._words_before(value.start):
+                value = value._replace(start=start)
+        return value
+
+    def _identifier(self, value: Value, turn: int | None, errors: bool) -> Match | None:
+        leaf = self.evidence.identifier(value.key, turn, errors)
+        if leaf is None and value.text.startswith("#") and value.key.isdecimal():
+            reading = read_unlocalised(value.key)
+            leaf = None if reading is None else self.evidence.number(reading, turn, errors)
+        if leaf is None:
+            # The blank may stand inside: `HAT 023A`.
+            start, leaf = self._joined_identifier(value, turn, errors)
+            leaf = leaf or self._partial(value, turn, errors)
+            return self._maybe(start, value.end, leaf, "identifier")
+        return self._match(value.start, value.end, leaf, "identifier")
+
+    def _quotation(self, value: Value, turn: int | None, errors: bool) -> Match | None:
+        leaf = self.evidence.identifier(identifier_key(value.text), turn, errors)
+        leaf = leaf or self.evidence.texts.quoting(value.key, turn, errors)
+        if leaf is not None:
+            return self._match(value.start, value.end, leaf, value.kind)
+        found: list[Match] = []
+        for each in value.inner:  # a suggested reply: “Yes, modify #W5166363 to item_id 3265”
+            support = self._support(each, turn, errors)
+            if support is not None:
+                found.append(support)
+            elif not self._was_said(each, turn):
+                return None
+        return found[0] if found else None
+
+    def _derived(self, value: Value, turn: int | None) -> Match | None:
+        for reading in value.readings:
+            found = derived.explain(self.evidence, reading, turn)
+            if found is not None:
+                leaves, how = found
+                leaf = leaves[0]
+                return Match(
+                    self.to_bytes(value.start),
+                    self.to_bytes(value.end),
+                    leaf.call,
+                    leaf.path,
+                    how,
+                    "number",
+                    "derived",
+                    all(each.strict for each in leaves),
+                )
+        return None
+
+    # --- texts
+
+    def _texts(
+        self, span: Span, edges: list[Value], turn: int | None, errors: bool, *, whole_only: bool
+    ) -> list[Match]:
+        folded = Folded(self.text[span[0] : span[1]])
+        tokens = list(token_pattern(folded.text).finditer(folded.text))
+        found: dict[Leaf, Match] = {}
+        for token in tokens:
+            for piece, leaves in self.evidence.texts.starting_with(token[0]):
+                end = token.start() + len(piece.text)
+                if (whole_only and not piece.whole) or not (
+                    folded.text.startswith(piece.text, token.start())
+                    and is_boundary(folded.text, end)
+                ):
+                    continue
+                leaf = best_of(leaves, turn, errors)
+                place = self._place(span, folded, token.start(), end)
+                if leaf is not None and not _cuts_a_value(place, edges):
+                    kind = "text" if piece.whole else "line"
+                    found.setdefault(leaf, self._match(*place, leaf, kind))
+        if not found and not whole_only:
+            words = [token[0] for token in tokens]
+            for first, last, leaf in self._runs(words, turn, errors):
+                place = self._place(span, folded, tokens[first].start(), tokens[last].end())
+                found.setdefault(leaf, self._match(*place, leaf, "run"))
+        return list(found.values())
+
+    def _runs(
+        self, words: list[str], turn: int | None, errors: bool
+    ) -> Iterator[tuple[int, int, Leaf]]:
+        """Runs of at least five tokens that a longer leaf holds: first and last token, leaf."""
+        texts = self.evidence.texts
+        runs = [
+            best_of(texts.with_run(" ".join(words[at : at + RUN_TOKENS])), turn, errors)
+            for at in range(len(words) - RUN_TOKENS + 1)
+        ]
+        first = 0
+        while first < len(runs):
+            leaf, last = runs[first], first
+            while leaf is not None and last + 1 < len(runs) and runs[last + 1] is leaf:
+                last += 1
+            if leaf is not None and telling(words[first : last + RUN_TOKENS]):
+                yield first, last + RUN_TOKENS - 1, leaf
+            first = last + 1
+
+    def _place(self, span: Span, folded: Folded, start: int, end: int) -> Span:
+        return span[0] + folded.origin(start), span[0] + folded.origin(end - 1) + 1
+
+    def _maybe(self, start: int, end: int, leaf: Leaf | None, kind: str) -> Match | None:
+        return None if leaf is None else self._match(start, end, leaf, kind)
+
+    def _match(self, start: int, end: int, leaf: Leaf, kind: str) -> Match:
+        return Match(
+            self.to_bytes(start),
+            self.to_bytes(end),
+            leaf.call,
+            leaf.path,
+            shown(leaf.value),
+            kind,
+            "error" if leaf.error else "value",
+            leaf.strict,
+        )
+
+
+def shown(value: Json, longest: int = 200) -> Json:
+    """A leaf's value as a match records it: long texts are cut."""
+    if not isinstance(value, str):
+        return value
+    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
+
+
+def _cuts_a_value(place: Span, values: list[Value]) -> bool:
+    """A text match must not begin or end inside a number, date, URL or identifier."""
+    start, end = place
+    return any(
+        value.kind in _EDGED and (value.start < start < value.end or value.start < end < value.end)
+        for value in values
+    )

@@ -1,0 +1,265 @@
+"""What did the fine-tune do to the tool calls? From the answers of two views to one result.
+
+Three signals: the change in valid calls, the disagreement of arguments where both views made a
+valid call, and the share of the tuned view's valid calls that name a tool they may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from callmark.core.fidelity_records import (
+    Answer,
+    Call,
+    CaseOutcome,
+    Evidence,
+    FidelityResult,
+    exit_code,
+)
+from callmark.core.fidelity_stats import (
+    NULLS_BELOW_BASE,
+    NullStats,
+    ValidityChange,
+    null_stats_of,
+    rank_text,
+    score_of,
+    validity_change,
+    z_by_rank,
+    z_gate_applies,
+)
+from callmark.core.paired import SAME
+from callmark.core.stats import Observed, interval_95
+from callmark.errors import UsageError
+from callmark.probe.signals import disagreement, is_invented, read_answer
+from callmark.probe.spec import FidelitySpec, ToolUseCase
+
+__all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]
+
+CEILING = 0.95  # from here on nulls have no room to be better than the base
+
+
+class Nulls(msgspec.Struct, frozen=True, kw_only=True):
+    """What random adapters reached on the same cases: their rates, or what is known of them."""
+
+    rates: tuple[float, ...] = ()
+    stats: NullStats | None = None
+    by_rank: dict[str, NullStats] | None = None
+
+    @property
+    def known(self) -> NullStats | None:
+        return self.stats or null_stats_of(self.rates)
+
+
+def fidelity(
+    spec: FidelitySpec,
+    base_outputs: Sequence[str],
+    tuned_outputs: Sequence[str],
+    *,
+    nulls: Nulls | None = None,
+    seed: int = 0,
+) -> FidelityResult:
+    """The result of one output of each view for each case of the spec."""
+    if not spec.cases:
+        what = "no tool-use cases (inline 'cases' was empty)"
+        return FidelityResult(name=spec.name, verdict="skip", message=what)
+    outcomes = tuple(_outcomes(spec, base_outputs, tuned_outputs))
+    change = validity_change(
+        [outcome.base.valid for outcome in outcomes],
+        [outcome.tuned.valid for outcome in outcomes],
+        spec.assert_validity_delta_gte,
+    )
+    return finalised(_judged(spec, outcomes, change, nulls or Nulls(), seed))
+
+
+def valid_rate(spec: FidelitySpec, outputs: Sequence[str]) -> float:
+    """The share of cases that one view answered with a valid call: what nulls are measured by."""
+    answers = _paired(spec.cases, outputs, "outputs")
+    valid = [read_answer(text, case, spec.schema).valid for case, text in answers]
+    return sum(valid) / len(valid)
+
+
+def error_result(name: str, message: str) -> FidelityResult:
+    """The probe could not be run: an adapter that is not applied, tools that no prompt holds."""
+    return FidelityResult(name=name, verdict="error", message=message)
+
+
+def finalised(result: FidelityResult) -> FidelityResult:
+    """No number that is none leaves the probe. Without its main number a result is an error."""
+    numbers = {
+        field: value if value is None or math.isfinite(value) else None
+        for field in ("score", "raw", "z_score", "base_value", "ft_value")
+        for value in (getattr(result, field),)
+    }
+    if result.raw is not None and numbers["raw"] is None:
+        numbers["score"] = None
+        what = f"the main number is not finite ({result.raw}): {result.message}"
+        return msgspec.structs.replace(
+            result, verdict="error", decision=None, message=what, **numbers
+        )
+    interval = result.ci_95
+    if interval is not None and not all(map(math.isfinite, interval)):
+        interval = None
+    return msgspec.structs.replace(result, ci_95=interval, **numbers)
+
+
+def _outcomes(
+    spec: FidelitySpec, base_outputs: Sequence[str], tuned_outputs: Sequence[str]
+) -> Iterable[CaseOutcome]:
+    before = _paired(spec.cases, base_outputs, "base_outputs")
+    after = _paired(spec.cases, tuned_outputs, "tuned_outputs")
+    for (case, base_text), (_, tuned_text) in zip(before, after, strict=True):
+        base = read_answer(base_text, case, spec.schema)
+        tuned = read_answer(tuned_text, case, spec.schema)
+        ours, theirs = _valid_call(tuned), _valid_call(base)
+        yield CaseOutcome(
+            gold_tool_name=case.gold_tool_name,
+            base=base,
+            tuned=tuned,
+            disagreement=None
+            if ours is None or theirs is None
+            else disagreement(theirs, ours, ordered_lists=spec.ordered_lists),
+            hallucinated=None if ours is None else is_invented(ours.name, case, spec.allowed_tools),
+        )
+
+
+def _judged(
+    spec: FidelitySpec,
+    outcomes: tuple[CaseOutcome, ...],
+    change: ValidityChange,
+    nulls: Nulls,
+    seed: int,
+) -> FidelityResult:
+    rate, known = change.tuned_rate, nulls.known
+    z = None if known is None else known.z(rate)
+    evidence = _evidence(spec, outcomes, change, nulls, seed)
+    hallucination = evidence.hallucination_rate
+    hallucination_ok = None
+    if hallucination is not None:
+        hallucination_ok = hallucination <= spec.assert_hallucination_lte + SAME
+    holds = [change.delta >= spec.assert_validity_delta_gte - SAME, hallucination_ok is True]
+    if z is not None and evidence.z_gate_applied:
+        holds.append(z >= spec.assert_z_gte - SAME)
+    return FidelityResult(
+        name=spec.name,
+        verdict="pass" if all(holds) else "fail",
+        decision=change.decision,
+        decision_reason=_decision_reason(change),
+        score=score_of(change, hallucination, z),
+        raw=rate,
+        z_score=z,
+        base_value=change.base_rate,
+        ft_value=rate,
+        ci_95=evidence.raw_ci_95,
+        hallucination_ok=hallucination_ok,
+        evidence=evidence,
+        message=_message(spec, change, evidence, z),
+    )
+
+
+def _evidence(
+    spec: FidelitySpec,
+    outcomes: tuple[CaseOutcome, ...],
+    change: ValidityChange,
+    nulls: Nulls,
+    seed: int,
+) -> Evidence:
+    rate, known = change.tuned_rate, nulls.known
+    disagreements = [one.disagreement for one in outcomes if one.disagreement is not None]
+    invented = [one.hallucinated for one in outcomes if one.hallucinated is not None]
+    flags = [float(outcome.tuned.valid) for outcome in outcomes]
+    interval = interval_95(Observed("mean", (flags,)), seed)
+    return Evidence(
+        json_valid_rate_base=change.base_rate,
+        json_valid_rate_ft=rate,
+        validity_delta=change.delta,
+        mean_arg_disagreement=_mean(disagreements),
+        hallucination_rate=_mean(invented),
+        num_cases=change.n,
+        num_arg_pairs_compared=len(disagreements),
+        num_hallucinated=sum(invented),
+        z_by_rank=z_by_rank(rate, nulls.by_rank),
+        raw_ci_95=None if interval is None else (interval.low, interval.high),
+        weight=spec.weight,
+        num_valid_base=change.base_valid,
+        num_valid_ft=change.tuned_valid,
+        num_lost=change.lost,
+        num_gained=change.gained,
+        p_value=change.p,
+        smallest_drop=change.smallest_drop,
+        null_mean=None if known is None else _finite(known.mean),
+        null_std=None if known is None else _finite(known.std),
+        num_nulls=None if known is None else known.n,
+        null_rank=rank_text(rate, nulls.rates, known),
+        z_gate_applied=z_gate_applies(known, change.base_rate)
+        and known is not None
+        and known.z(rate) is not None,
+        cases=outcomes,
+    )
+
+
+def _message(
+    spec: FidelitySpec, change: ValidityChange, evidence: Evidence, z: float | None
+) -> str:
+    if not change.base_valid and not change.tuned_valid:
+        return (
+            f"no valid tool call in either view (0 of {change.n} cases): nothing was preserved and "
+            "nothing lost; are the tools in the prompts, and can this model call them at all?"
+        )
+    signals = (
+        f"validity ft={change.tuned_rate:.0%} (base={change.base_rate:.0%}, "
+        f"Δ={change.delta:+.0%}), hallucination={_percent(evidence.hallucination_rate)}"
+    )
+    keep = _nulls_keep(evidence)
+    if z is not None:
+        note = f" ({keep}, so its gate does not apply)" if keep else ""
+        return f"{signals}, z={z:+.2f}σ vs null{note}"
+    if evidence.null_rank is not None:
+        return f"{signals}, {evidence.null_rank}{f' ({keep})' if keep else ''}"
+    return f"{signals} (no calibration for {spec.kind})"
+
+
+def _nulls_keep(evidence: Evidence) -> str | None:
+    """Why nulls say nothing here, if they do not."""
+    mean, base = evidence.null_mean, evidence.json_valid_rate_base
+    if mean is None or z_gate_applies(NullStats(mean=mean), base):
+        return None
+    if base >= CEILING - SAME:
+        return f"the base is at its ceiling: {base:.0%}, nulls {mean:.0%}"
+    if base <= NULLS_BELOW_BASE + SAME:
+        return f"the base has too few calls for nulls to lose any: {base:.0%}, nulls {mean:.0%}"
+    return f"nulls keep the format: {mean:.0%} against {base:.0%} of the base"
+
+
+def _decision_reason(change: ValidityChange) -> str:
+    counts = f"{change.lost} of {change.n} cases lost, {change.gained} gained, p = {change.p:.3g}"
+    if change.smallest_drop is None:
+        return f"{counts}; with {change.base_valid} valid calls before, no drop could be shown"
+    return f"{counts}; {change.n} cases could have shown a drop of {change.smallest_drop:.0%}"
+
+
+def _paired(
+    cases: Sequence[ToolUseCase], outputs: Sequence[str], name: str
+) -> list[tuple[ToolUseCase, str]]:
+    if len(cases) != len(outputs):
+        raise UsageError(
+            f"{name}: holds {len(outputs)} outputs for {len(cases)} cases: give one for each"
+        )
+    return list(zip(cases, outputs, strict=True))
+
+
+def _valid_call(answer: Answer) -> Call | None:
+    return answer.call if answer.valid else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _percent(share: float | None) -> str:
+    return "n/a" if share is None else f"{share:.0%}"

@@ -1,0 +1,140 @@
+"""The probe for outputs that somebody already has: plain JSON values in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from callmark.core.fidelity_stats import NullStats
+from callmark.core.jsontext import Json, plain, well_formed
+from callmark.errors import BadInput
+from callmark.probe.fidelity import Nulls, fidelity
+from callmark.probe.spec import FidelitySpec, ToolUseCase
+from callmark.probe.spec_reading import Problems, Where, cases_of, check_tools
+from callmark.store.problems import MAX_PROBLEMS, shown
+
+_TOO_LARGE = 2**1023
+
+
+def tool_use_fidelity(
+    cases: Iterable[ToolUseCase | Mapping[str, Json]],
+    base_outputs: Sequence[str | None],
+    tuned_outputs: Sequence[str | None],
+    *,
+    null_rates: Sequence[float] = (),
+    null_stats: Mapping[str, Json] | None = None,
+    null_stats_by_rank: Mapping[str, Mapping[str, Json]] | None = None,
+    spec: FidelitySpec | Mapping[str, Json] | None = None,
+    seed: int = 0,
+) -> dict[str, Json]:
+    """The probe's result: what a fine-tune did to the tool calls of these cases. `spec` takes the
+    fields of a suite entry, its cases apart; `null_stats` is `{mean, std, n, degenerate}`, each
+    optional; without a mean there is no z."""
+    problems = Problems()
+    made = _spec_of(cases, spec, problems)
+    base = _texts(base_outputs, "base_outputs", problems)
+    tuned = _texts(tuned_outputs, "tuned_outputs", problems)
+    nulls = Nulls(
+        rates=_rates(null_rates, problems),
+        stats=_stats(null_stats, problems, ("null_stats",)),
+        by_rank=_stats_by_rank(null_stats_by_rank, problems),
+    )
+    if not _is_number(seed) or isinstance(seed, float):
+        problems.add(("seed",), f"must be a whole number, not {shown(seed)}")
+    if made is None or problems.found:
+        raise BadInput([str(problem) for problem in problems.found[:MAX_PROBLEMS]])
+    found: dict[str, Json] = plain(fidelity(made, base, tuned, nulls=nulls, seed=seed))
+    return found
+
+
+def _spec_of(cases: Json, given: Json, problems: Problems) -> FidelitySpec | None:
+    listed = list(cases) if isinstance(cases, Iterable) and not _is_text(cases) else cases
+    if isinstance(listed, list):
+        listed = problems.plain([_as_plain(case) for case in listed], ("cases",))
+    value = problems.plain(_as_plain({} if given is None else given), ("spec",))
+    if problems.found:
+        return None
+    if isinstance(value, dict) and value.pop("cases", None):
+        problems.add(("spec", "cases"), "give the cases as the first argument")
+    spec = problems.record(value, FidelitySpec, ("spec",))
+    made = cases_of(listed, problems, ("cases",))
+    if spec is None or problems.found:
+        return None
+    check_tools(made, spec.schema, problems, ("cases",))
+    return msgspec.structs.replace(spec, cases=made)
+
+
+def _as_plain(value: Json) -> Json:
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _texts(outputs: Json, name: str, problems: Problems) -> list[str]:
+    """A model that answered with nothing may give None."""
+    if _is_text(outputs) or not isinstance(outputs, Sequence):
+        problems.add((name,), f"must be a list of texts, not {shown(outputs)}")
+        return []
+    texts = []
+    for at, text in enumerate(outputs):
+        if not isinstance(text, str | None):
+            problems.add((name, at), f"must be a text, not {shown(text)}")
+        else:
+            texts.append(well_formed(text or ""))
+    return texts
+
+
+def _rates(rates: Json, problems: Problems) -> tuple[float, ...]:
+    if _is_text(rates) or not isinstance(rates, Sequence):
+        problems.add(("null_rates",), f"must be a list of rates, not {shown(rates)}")
+        return ()
+    for at, rate in enumerate(rates):
+        if not _is_number(rate) or not 0 <= rate <= 1:
+            problems.add(("null_rates", at), f"must be a number from 0 to 1, not {shown(rate)}")
+    return tuple(rates)
+
+
+def _stats(given: Json, problems: Problems, where: Where) -> NullStats | None:
+    """Numbers that are none (NaN) stay: they give no z."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        problems.add(where, f"must be an object, not {shown(given)}")
+        return None
+    for field, value in given.items():
+        if field not in NullStats.__struct_fields__:
+            known = ", ".join(NullStats.__struct_fields__)
+            problems.add((*where, str(field)), f"unknown field; known: {known}")
+        elif value is not None and not _is_number(value) and not isinstance(value, bool):
+            problems.add((*where, field), f"must be a number, not {shown(value)}")
+    n: Json = given.get("n")
+    return NullStats(
+        mean=given.get("mean"),
+        std=given.get("std"),
+        n=int(n) if _is_number(n) and 0 <= n < 2**53 else None,
+        degenerate=given.get("degenerate") or False,
+    )
+
+
+def _stats_by_rank(given: Json, problems: Problems) -> dict[str, NullStats] | None:
+    where = ("null_stats_by_rank",)
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        problems.add(where, f"must be an object {{rank: stats}}, not {shown(given)}")
+        return None
+    found = {
+        well_formed(str(rank)): _stats(stats, problems, (*where, str(rank)))
+        for rank, stats in given.items()
+    }
+    return {rank: stats for rank, stats in found.items() if stats is not None}
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str | bytes | Mapping)
+
+
+def _is_number(value: Json) -> bool:
+    """Of a size that can be reckoned with."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < _TOO_LARGE

@@ -1,0 +1,180 @@
+"""Views over one loaded model: adapters are switched, nothing is ever loaded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from callmark.core.jsontext import Json
+from callmark.core.protocols import Failure
+from callmark.errors import Incomplete
+from callmark.probe.null_adapters import NullAdapters
+from callmark.probe.views import CannotAsk, NullRun, Question
+from callmark.runners.hf_folder import adapter_folder
+from callmark.runners.hf_local import ADAPTER, LIBRARIES, LocalRunner, open_local
+from callmark.runners.hf_prompts import CannotRender
+from callmark.runners.options import RunnerOptions
+from callmark.running.driving import drive_at_once
+
+EARLIER = "earlier"  # the adapter of the base view, where it has one
+
+
+@contextmanager
+def open_adapted(options: RunnerOptions, earlier: str | None = None) -> Iterator[AdaptedViews]:
+    """One checkpoint, with and without the adapter of the options. `earlier`: an adapter that
+    the base view wears."""
+    with open_local(options) as runner:
+        yield adapted_views(runner, earlier)
+
+
+def adapted_views(runner: LocalRunner, earlier: str | None = None) -> AdaptedViews:
+    """Views over a runner that has an adapter; loads it if that is still to be done."""
+    drive_at_once(runner.ready())
+    if earlier is not None:
+        runner.loaded.add_adapter(EARLIER, adapter_folder(earlier))
+    return AdaptedViews(runner, None if earlier is None else EARLIER)
+
+
+class AdaptedViews:
+    """Base, tuned and nulls of one model in memory."""
+
+    def __init__(self, runner: LocalRunner, before: str | None) -> None:
+        self._runner = runner
+        self._before = before
+        self._nulls = NullAdapters(runner.loaded, ADAPTER)
+        self.why_no_nulls = self._nulls.why_not()
+
+    def check(self, questions: Sequence[Question]) -> None:
+        prompts = [prompt_of(self._runner, question) for question in questions]
+        loaded = self._runner.loaded
+        ids = (self._runner.encoded(prompt) for prompt in prompts)
+        if questions and not any(loaded.changes(ADAPTER, one, self._before) for one in ids):
+            raise CannotAsk(
+                "the adapter is not applied: for every prompt the logits are those of the base"
+                " view (are all of its weights zero, or its target modules not in this model?)"
+            )
+
+    def base(self, questions: Sequence[Question]) -> list[str]:
+        return self._texts(questions, self._before)
+
+    def tuned(self, questions: Sequence[Question]) -> list[str]:
+        return self._texts(questions, ADAPTER)
+
+    def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
+        return self._texts(questions, self._nulls.switched_to(run))
+
+    def facts(self) -> dict[str, Json]:
+        return {"views": "adapters on one loaded model", **facts_of(self._runner)}
+
+    def identity(self) -> dict[str, Json]:
+        return {
+            "model": self._runner.model_fingerprint(),
+            "runner": self._runner.fingerprint_parts(),
+            "libraries": {name: version(name) for name in LIBRARIES},
+        }
+
+    def measured(self) -> dict[str, Json]:
+        return self._runner.observed().measured
+
+    def warnings(self) -> tuple[str, ...]:
+        return self._runner.observed().warnings
+
+    def _texts(self, questions: Sequence[Question], adapter: str | None) -> list[str]:
+        with self._runner.loaded.adapter(adapter):
+            return texts_of(self._runner, questions)
+
+
+class TwoModels:
+    """Two checkpoints, one after the other in memory: a full fine-tune, or a merged adapter."""
+
+    why_no_nulls: str | None = (
+        "no adapter was given: nulls are random adapters of the trained one's shape"
+    )
+
+    def __init__(self, base: RunnerOptions, tuned: RunnerOptions) -> None:
+        self._options = {"base": base, "ft": tuned}
+        self._facts: dict[str, Json] = {}
+        self._measured: dict[str, Json] = {}
+        self._warnings: list[str] = []
+
+    def check(self, questions: Sequence[Question]) -> None:
+        prints: list[Json] = []
+        for options in self._options.values():
+            with open_local(options) as runner:
+                prints.append(runner.model_fingerprint())
+                for question in questions:
+                    prompt_of(runner, question)
+        if prints[0] == prints[1]:
+            raise CannotAsk("both views are the same model: their files are equal, byte for byte")
+
+    def base(self, questions: Sequence[Question]) -> list[str]:
+        return self._texts(questions, "base")
+
+    def tuned(self, questions: Sequence[Question]) -> list[str]:
+        return self._texts(questions, "ft")
+
+    def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
+        raise RuntimeError(self.why_no_nulls)
+
+    def facts(self) -> dict[str, Json]:
+        return {"views": "two checkpoints", **self._facts}
+
+    def identity(self) -> dict[str, Json]:
+        return self._facts
+
+    def measured(self) -> dict[str, Json]:
+        return self._measured
+
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._warnings)
+
+    def _texts(self, questions: Sequence[Question], view: str) -> list[str]:
+        with open_local(self._options[view]) as runner:
+            drive_at_once(runner.ready())
+            own = None if self._options[view].local.adapter is None else ADAPTER
+            with runner.loaded.adapter(own):
+                texts = texts_of(runner, questions)
+            observed = runner.observed()
+            self._facts[view] = facts_of(runner)
+        self._measured[view] = observed.measured
+        self._warnings += observed.warnings
+        return texts
+
+
+def texts_of(runner: LocalRunner, questions: Sequence[Question]) -> list[str]:
+    """What the view that is switched on answers; every question with its own bound."""
+    batch = [question.conversation(number) for number, question in enumerate(questions)]
+    made = runner.texts(batch, [question.max_new_tokens for question in questions])
+    return [text_or_raise(text, question) for text, question in zip(made, questions, strict=True)]
+
+
+def text_or_raise(text: str | Failure, question: Question) -> str:
+    if isinstance(text, Failure):
+        raise Incomplete(f"case {question.name[:60]!r}: no answer: {text.reason}")
+    return text
+
+
+def prompt_of(runner: LocalRunner, question: Question) -> str:
+    """The prompt as the model reads it, every offered tool in it."""
+    where = f"the tools are not in the prompt of case {question.name[:60]!r}"
+    try:
+        prompt = runner.prompt(question.conversation(0))
+    except CannotRender as error:
+        raise CannotAsk(f"{where}: {error}") from None
+    missing = [name for tool in question.tools if (name := tool["function"]["name"]) not in prompt]
+    if missing:
+        raise CannotAsk(
+            f"{where}: {missing[0]} is missing; does the prompt wrapper use `tools`, and is"
+            " --tool-choice auto?"
+        )
+    return prompt
+
+
+def facts_of(runner: LocalRunner) -> dict[str, Json]:
+    return {
+        "model_fingerprint": runner.model_fingerprint(),
+        "tokenizer_fingerprint": runner.tokenizer_fingerprint(),
+        "runner": runner.fingerprint_parts(),
+        **runner.observed().provenance,
+    }

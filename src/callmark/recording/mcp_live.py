@@ -1,0 +1,224 @@
+"""A live MCP server: a command that speaks over its pipes, or a URL."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from callmark.core.jsontext import Json, canonical_json, parse_json
+from callmark.errors import Incomplete, MissingExtra, UsageError
+from callmark.recording.live import Answered, Lost
+from callmark.recording.wire import error_from_wire, result_from_wire, spec_from_wire
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+    from mcp import Client
+
+SHOWN_STDERR = 2000  # characters of what the server complained about
+LISTED_PAGES = 100  # of tools; a server that pages for ever must not hold us
+# Servers print all kinds of things; the SDK would log a traceback for each line of them.
+_QUIET = logging.NullHandler()
+
+
+class McpTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """`address`: a command line or a URL. `env` goes to the command, `headers` to the URL; their
+    values are secrets."""
+
+    address: str
+    env: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    timeout: float = 30.0
+
+    @property
+    def is_url(self) -> bool:
+        return self.address.startswith(("http://", "https://"))
+
+    @property
+    def origin(self) -> str:
+        """The address as a report may show it: no query, no password, no arguments."""
+        if not self.is_url:
+            return f"mcp command {Path(_words(self.address)[0]).name}"
+        parts = urlsplit(self.address)
+        return f"mcp {parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+
+
+class McpTools:
+    """The tools of one MCP server, as long as the context is open. Calls are made one by one."""
+
+    def __init__(self, target: McpTarget) -> None:
+        self.target = target
+        self.origin = target.origin
+        self.specs: Sequence[dict[str, Json]] = ()
+        self._stack = ExitStack()
+        self._stderr: Any = None
+        self._names: frozenset[str] = frozenset()
+
+    def __enter__(self) -> Self:
+        try:
+            from anyio.from_thread import start_blocking_portal
+            from mcp import MCPError
+        except ModuleNotFoundError:
+            raise MissingExtra("an MCP server", "mcp") from None
+        logging.getLogger("mcp").addHandler(_QUIET)
+        with ExitStack() as stack:
+            self._stderr = stack.enter_context(
+                tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+            )
+            self._portal: BlockingPortal = stack.enter_context(start_blocking_portal())
+            try:
+                self._client: Client = self._connected(stack)
+                self.specs = tuple(self._portal.call(self._listed))
+            except (OSError, MCPError, TimeoutError, ValueError, BaseExceptionGroup) as error:
+                raise Incomplete(
+                    f"{self.origin}: no MCP server answered{self._why(error)}{self._complaints()};"
+                    " start it by hand to see why, then try again"
+                ) from None
+            self._names = frozenset(spec["name"] for spec in self.specs)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        # A server that is dead already must not hide what it has answered.
+        try:
+            self._stack.close()
+        except BaseExceptionGroup as ending:
+            if ending.split((OSError, EOFError))[1] is not None:
+                raise
+
+    def call(self, name: str, arguments: dict[str, Json]) -> Answered | Lost:
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from pydantic import ValidationError
+
+        try:
+            raw = self._portal.call(self._called, name, arguments)
+        except MCPError as error:
+            if error.code == REQUEST_TIMEOUT:
+                return Lost(f"{name}: no answer within {self.target.timeout:g} s")
+            if error.code == CONNECTION_CLOSED:
+                return Lost(f"{self.origin}: the server is gone{self._complaints()}", gone=True)
+            if name not in self._names:
+                return Lost(f"{name}: the server has no such tool ({error.message})")
+            return Answered(error_from_wire(error.code, error.message, error.data))
+        except ValidationError as error:
+            return Lost(f"{name}: the answer is none that MCP knows: {error.title}")
+        except (OSError, BaseExceptionGroup) as error:
+            return Lost(f"{self.origin}: {_first(error)}{self._complaints()}", gone=True)
+        if raw.get("resultType") not in (None, "complete"):
+            return Lost(f"{name}: the server asks back ({raw['resultType']}) instead of answering")
+        return _as_json(name, result_from_wire(raw))
+
+    def _connected(self, stack: ExitStack) -> Client:
+        from mcp import Client
+
+        enter = self._portal.wrap_async_context_manager
+        client = Client(self._transport(stack), read_timeout_seconds=self.target.timeout)
+        return stack.enter_context(enter(_soon(client, self.target.timeout)))
+
+    def _transport(self, stack: ExitStack) -> Any:
+        from mcp import StdioServerParameters, stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        target = self.target
+        if target.is_url:
+            client = create_mcp_http_client(headers=dict(target.headers))
+            stack.enter_context(self._portal.wrap_async_context_manager(client))
+            return streamable_http_client(target.address, http_client=client)
+        command, *arguments = _words(target.address)
+        server = StdioServerParameters(command=command, args=arguments, env=dict(target.env))
+        return stdio_client(server, errlog=self._stderr)
+
+    async def _listed(self) -> list[dict[str, Json]]:
+        specs: list[dict[str, Json]] = []
+        cursor: str | None = None
+        for _ in range(LISTED_PAGES):
+            page = await self._client.list_tools(cursor=cursor)
+            specs += [
+                spec_from_wire(tool.model_dump(by_alias=True, mode="json", exclude_unset=True))
+                for tool in page.tools
+            ]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return specs
+
+    async def _called(self, name: str, arguments: dict[str, Json]) -> dict[str, Json]:
+        """The answer as it came. The client's own `call_tool` would refuse one that breaks the
+        tool's output schema: that is the tool's mistake, and worth recording."""
+        from mcp_types import CallToolRequest, CallToolRequestParams
+        from pydantic import TypeAdapter
+
+        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+        raw: Any = TypeAdapter(dict[str, Any])
+        answer: dict[str, Json] = await self._client.session.send_request(request, raw)
+        return answer
+
+    def _why(self, error: BaseException) -> str:
+        if isinstance(error, TimeoutError):
+            return f" within {self.target.timeout:g} s (a slow one needs a longer --timeout)"
+        return f": {_first(error)}"
+
+    def _complaints(self) -> str:
+        """The end of what the server wrote to its standard error, in one line."""
+        if self._stderr is None:
+            return ""
+        self._stderr.seek(0)
+        text = self._stderr.read()[-SHOWN_STDERR:]
+        for secret in (*self.target.env.values(), *self.target.headers.values()):
+            text = text.replace(secret, "[secret]") if secret else text
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return f" (it said: {' | '.join(lines[-5:])})" if lines else ""
+
+
+@asynccontextmanager
+async def _soon(client: Client, seconds: float) -> AsyncIterator[Client]:
+    """The client, if its server answers in time; the SDK itself waits longer than it is told."""
+    import anyio
+
+    with anyio.fail_after(seconds) as limit:
+        async with client as connected:
+            limit.deadline = math.inf
+            yield connected
+
+
+def _as_json(name: str, result: dict[str, Json]) -> Answered | Lost:
+    """What a fixture file could not hold is no answer: NaN, or a depth that nobody can read."""
+    try:
+        parse_json(canonical_json({"result": result}))
+    except (ValueError, RecursionError) as error:
+        return Lost(f"{name}: the answer cannot be kept: {error}")
+    return Answered(result)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--mcp {command}: cannot be split into words: {error}") from None
+    if not words:
+        raise UsageError("--mcp: which server? Give a command or a URL")
+    return words
+
+
+def _first(error: BaseException) -> str:
+    for leaf in _leaves(error):
+        return f"{leaf}" or type(leaf).__name__
+    return type(error).__name__
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error

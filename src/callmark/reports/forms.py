@@ -1,0 +1,68 @@
+"""The forms that a report can be written in, by the ending of the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from callmark.errors import UsageError
+from callmark.reports.finished import Finished
+from callmark.reports.html import write_html
+from callmark.reports.junit import write_junit
+from callmark.reports.markdown import write_markdown
+from callmark.reports.tables import write_csv, write_parquet
+from callmark.store.files import atomic_writer, check_writable
+
+Writer = Callable[[Finished, BinaryIO], None]
+
+
+def write_json(finished: Finished, stream: BinaryIO) -> None:
+    stream.write(msgspec.json.format(msgspec.json.encode(finished.report), indent=2) + b"\n")
+
+
+FORMATS: dict[str, Writer] = {
+    ".html": write_html,
+    ".xml": write_junit,
+    ".md": write_markdown,
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".json": write_json,
+}
+
+
+_OF_TRIALS = frozenset({write_csv, write_parquet})
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A file that somebody asked for, and what writes it."""
+
+    path: Path
+    write: Writer
+
+    @property
+    def of_trials(self) -> bool:
+        """It holds nothing but trials: without them there is nothing to write."""
+        return self.write in _OF_TRIALS
+
+
+def wanted_form(path: Path) -> Wanted:
+    """By the ending of the name; refused before anything is run."""
+    writer = FORMATS.get(path.suffix.lower())
+    if writer is None:
+        known = ", ".join(FORMATS)
+        raise UsageError(f"-o: {path}: cannot tell the form from the name; it may end in {known}")
+    return Wanted(path, writer)
+
+
+def check_forms(forms: Sequence[Wanted]) -> None:
+    for form in forms:
+        check_writable(form.path)
+
+
+def write_forms(finished: Finished, forms: Sequence[Wanted]) -> None:
+    for form in forms:
+        with atomic_writer(form.path) as stream:
+            form.write(finished, stream)

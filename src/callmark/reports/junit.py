@@ -1,0 +1,147 @@
+"""A run as JUnit XML: one case for the verdict, for each gate, and for each trial that failed.
+
+Written for readers that were written for unit tests: no element and no attribute beyond what the
+schemas of Jenkins and Surefire both know, and only characters that XML 1.0 may hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import BinaryIO, Literal, assert_never
+
+import msgspec
+
+from callmark.core.report import GateOutcome, Report
+from callmark.reports.finished import FailedTrial, Finished, failed_trials
+from callmark.reports.neutral import neutralise, one_line
+from callmark.reports.terminal import gate_text
+
+LONGEST_NAME = 200
+LONGEST_TEXT = 4000
+_NO_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}  # the only others that XML 1.0 forbids
+
+Outcome = Literal["passed", "failure", "error", "skipped"]
+
+
+class Case(msgspec.Struct, frozen=True):
+    """`text` explains the outcome; of a case that passed it is what is worth knowing."""
+
+    name: str
+    outcome: Outcome
+    message: str = ""
+    text: str = ""
+
+
+class Suite(msgspec.Struct, frozen=True):
+    name: str
+    cases: tuple[Case, ...]
+    note: str = ""
+
+
+def write_junit(finished: Finished, stream: BinaryIO) -> None:
+    suites = tuple(_suites(finished))
+    counts = Counter(case.outcome for suite in suites for case in suite.cases)
+    total = f'tests="{counts.total()}" failures="{counts["failure"]}" errors="{counts["error"]}"'
+    stream.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
+    stream.write(f'<testsuites name="callmark" {total}>\n'.encode())
+    for suite in suites:
+        for text in _suite_lines(suite):
+            stream.write(f"{text}\n".encode())
+    stream.write(b"</testsuites>\n")
+
+
+def _suites(finished: Finished) -> Iterator[Suite]:
+    strict = finished.fail_on_inconclusive
+    yield Suite("callmark.verdict", (_verdict_case(finished.report, strict=strict),))
+    yield Suite("callmark.gates", tuple(_gate_case(one, strict=strict) for one in finished.gates))
+    failed = failed_trials(finished)
+    left_out = failed.count - len(failed.first)
+    note = f"{left_out} more trials failed and are not listed here" if left_out else ""
+    yield Suite("callmark.samples", tuple(map(_trial_case, failed.first)), note)
+
+
+def _verdict_case(report: Report, *, strict: bool) -> Case:
+    reason = report.verdict_reason
+    match report.verdict:
+        case "pass":
+            return Case("verdict", "passed", text=reason)
+        case "fail":
+            return Case("verdict", "failure", reason)
+        case "inconclusive":
+            return Case("verdict", "error" if strict else "skipped", f"inconclusive: {reason}")
+        case "incomplete" | "empty":
+            return Case("verdict", "error", f"{report.verdict}: {reason}")
+        case _:
+            assert_never(report.verdict)
+
+
+def _gate_case(gate: GateOutcome, *, strict: bool) -> Case:
+    said = gate_text(gate)
+    match gate.status:
+        case "pass":
+            return Case(gate.name, "passed")
+        case "warn":
+            return Case(gate.name, "passed", text=f"warning: {said}")
+        case "fail":
+            return Case(gate.name, "failure", said)
+        case "inconclusive":
+            return Case(gate.name, "error" if strict else "skipped", f"inconclusive: {said}")
+        case "n/a":
+            return Case(gate.name, "skipped", f"n/a: {gate.reason}")
+        case _:
+            assert_never(gate.status)
+
+
+def _trial_case(failed: FailedTrial) -> Case:
+    trial = f" trial {failed.trial}" if failed.trial else ""
+    return Case(
+        failed.sample_id + trial,
+        "error" if failed.lost else "failure",
+        failed.reasons[0],
+        "\n".join(failed.reasons),
+    )
+
+
+def _suite_lines(suite: Suite) -> Iterator[str]:
+    counts = Counter(case.outcome for case in suite.cases)
+    yield (
+        f'  <testsuite name="{suite.name}" tests="{len(suite.cases)}"'
+        f' failures="{counts["failure"]}" errors="{counts["error"]}"'
+        f' skipped="{counts["skipped"]}" time="0">'
+    )
+    for case in suite.cases:
+        yield from _case_lines(suite.name, case)
+    if suite.note:
+        yield f"    <system-out>{_text(suite.note)}</system-out>"
+    yield "  </testsuite>"
+
+
+def _case_lines(suite: str, case: Case) -> Sequence[str]:
+    head = (
+        f'    <testcase classname="{suite}" name="{_attribute(case.name, LONGEST_NAME)}" time="0"'
+    )
+    message = f'message="{_attribute(case.message, LONGEST_TEXT)}"'
+    match case.outcome:
+        case "passed" if not case.text:
+            return (f"{head}/>",)
+        case "passed":
+            inner = f"<system-out>{_text(case.text)}</system-out>"
+        case "skipped":
+            inner = f"<skipped {message}/>"
+        case "failure" | "error":
+            text = _text(case.text or case.message)
+            inner = f'<{case.outcome} {message} type="{suite}">{text}</{case.outcome}>'
+        case _:
+            assert_never(case.outcome)
+    return (f"{head}>", f"      {inner}", "    </testcase>")
+
+
+def _attribute(text: str, limit: int) -> str:
+    return escape(one_line(text, limit).translate(_NO_XML))
+
+
+def _text(text: str) -> str:
+    """With its line ends. `>` is escaped, so nothing ends here that did not begin here."""
+    shown = neutralise(text).translate(_NO_XML)
+    return escape(shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…")

@@ -1,0 +1,187 @@
+"""Lines and tables for people: built as records, then written plain or with colours.
+
+Everything that reaches a stream goes through `one_line`, so no text of a model steers it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from shutil import get_terminal_size
+from typing import Literal, TextIO, assert_never
+from unicodedata import combining, east_asian_width
+
+import msgspec
+
+from callmark.reports.neutral import one_line
+
+Style = Literal[
+    "plain",
+    "strong",
+    "quiet",
+    "good",
+    "bad",
+    "warn",
+    "grounded",
+    "ungrounded",
+    "supported",
+    "unsupported",
+]
+
+_COLOURS: dict[Style, str] = {
+    "plain": "",
+    "strong": "bold",
+    "quiet": "bright_black",
+    "good": "green",
+    "bad": "bold red",
+    "warn": "yellow",
+    "grounded": "green underline",
+    "ungrounded": "red underline",
+    "supported": "bold green underline",
+    "unsupported": "bold red underline",
+}
+NARROWEST = 40
+SMALLEST_COLUMN = 12
+
+
+class Cell(msgspec.Struct, frozen=True):
+    text: str
+    style: Style = "plain"
+
+
+class Line(msgspec.Struct, frozen=True):
+    cells: tuple[Cell, ...]
+    indent: int = 0
+
+
+class Table(msgspec.Struct, frozen=True):
+    """`right` holds the numbers of the columns that are aligned to the right, `elastic` those that
+    may be cut where a screen is too narrow."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    right: frozenset[int] = frozenset()
+    elastic: frozenset[int] = frozenset()
+
+
+Block = Line | Table
+Painted = list[Cell]  # one line of the screen
+
+
+def line(text: str = "", style: Style = "plain", indent: int = 0) -> Line:
+    return Line((Cell(text, style),), indent)
+
+
+def write(blocks: Iterable[Block], stream: TextIO) -> None:
+    """Colours on a terminal, plain text everywhere else. Lines are broken for a screen only: a
+    file or another program gets them whole."""
+    width = max(NARROWEST, get_terminal_size().columns) if stream.isatty() else None
+    if wants_colour(stream):
+        _write_colours(blocks, stream, width)
+    else:
+        stream.write(plain_text(blocks, width))
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """https://no-color.org: any value that is not empty turns colours off."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def plain_text(blocks: Iterable[Block], width: int | None = None) -> str:
+    lines = ("".join(cell.text for cell in painted) for painted in _screen_lines(blocks, width))
+    return "".join(f"{text.rstrip()}\n" for text in lines)
+
+
+def _write_colours(blocks: Iterable[Block], stream: TextIO, width: int | None) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    for painted in _screen_lines(blocks, width):
+        console.print(Text.assemble(*((cell.text, _COLOURS[cell.style]) for cell in painted)))
+
+
+def _screen_lines(blocks: Iterable[Block], width: int | None) -> Iterator[Painted]:
+    for block in blocks:
+        match block:
+            case Line(cells=cells, indent=indent):
+                yield from _wrapped([_safe(cell) for cell in cells], indent, width)
+            case Table():
+                yield from _table_lines(block, width)
+            case _:
+                assert_never(block)
+
+
+def _wrapped(cells: Painted, indent: int, width: int | None) -> Iterator[Painted]:
+    """Broken between words; what follows stands a little further in."""
+    start = Cell(" " * indent)
+    if width is None or indent + sum(_width(cell.text) for cell in cells) <= width:
+        yield [start, *cells]
+        return
+    row, used, first = [start], indent, True
+    for cell in cells:
+        for word in re.findall(r" +|[^ ]+", cell.text):
+            size = _width(word)
+            if used + size > width and not first:
+                yield _joined(row)
+                row, used, first = [Cell(" " * (indent + 2))], indent + 2, True
+            if not (first and word.isspace() and len(row) == 1 and used > indent):
+                row.append(Cell(word, cell.style))
+                used, first = used + size, False
+    yield _joined(row)
+
+
+def _joined(row: Painted) -> Painted:
+    """Neighbours of one style become one again."""
+    groups = groupby(row, key=lambda cell: cell.style)
+    return [Cell("".join(cell.text for cell in cells), style) for style, cells in groups]
+
+
+def _table_lines(table: Table, width: int | None) -> Iterator[Painted]:
+    head = [Cell(title, "quiet") for title in table.columns]
+    grid = [head, *([_safe(cell) for cell in row] for row in table.rows)]
+    widths = [max(_width(cell.text) for cell in column) for column in zip(*grid, strict=True)]
+    if width is not None:
+        widths = _narrowed(widths, table.elastic, width)
+    for row in grid:
+        painted = [Cell("  ")]
+        for number, (whole, size) in enumerate(zip(row, widths, strict=True)):
+            cell = Cell(_cut(whole.text, size), whole.style)
+            gap = Cell(" " * (size - _width(cell.text)))
+            painted += [gap, cell] if number in table.right else [cell, gap]
+            painted.append(Cell("  "))
+        yield painted
+
+
+def _narrowed(widths: list[int], elastic: frozenset[int], width: int) -> list[int]:
+    """The widest of the elastic columns give way first."""
+    narrowed = list(widths)
+    while 2 + sum(size + 2 for size in narrowed) > width:
+        widest = max(elastic, key=lambda number: narrowed[number], default=None)
+        if widest is None or narrowed[widest] <= SMALLEST_COLUMN:
+            break
+        narrowed[widest] -= 1
+    return narrowed
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    kept = text[:width]
+    while _width(kept) > width - 1:
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def _safe(cell: Cell) -> Cell:
+    return Cell(one_line(cell.text), cell.style)
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        for character in text
+    )

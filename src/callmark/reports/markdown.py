@@ -1,0 +1,147 @@
+"""A run as Markdown, for a pull request or a step summary: verdict, gates, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from callmark.core.report import Block, GateOutcome, Metric, Report, Status, Verdict
+from callmark.reports.finished import FailedTrial, FailedTrials, Finished, failed_trials
+from callmark.reports.markup import as_code, as_text, fitted, folded, table
+from callmark.reports.terminal import (
+    STATUS_STYLE,
+    bound_text,
+    counts_text,
+    interval,
+    rounded,
+    verdict_text,
+)
+
+SHOWN_TRIALS = 30
+SHOWN_GROUPS = 40
+_VERDICTS: dict[Verdict, str] = {
+    "pass": "✅ Passed",
+    "fail": "❌ Failed",
+    "inconclusive": "⚠️ Inconclusive",
+    "incomplete": "⚠️ Incomplete",
+    "empty": "⚠️ Empty",
+}
+_STATUSES: dict[Status, str] = {
+    "fail": "❌ fail",
+    "inconclusive": "❔ INCONCLUSIVE",
+    "warn": "⚠️ warn",
+    "pass": "✅ pass",
+    "n/a": "n/a",
+}
+_GROUP_COLUMNS = ("samples", "F1 lax", "F1 strict", "call F1")
+
+
+def write_markdown(finished: Finished, stream: BinaryIO) -> None:
+    stream.write(report_markdown(finished).encode())
+
+
+def report_markdown(finished: Finished) -> str:
+    return fitted(_sections(finished))
+
+
+def _sections(finished: Finished) -> Iterator[Sequence[str]]:
+    report = finished.report
+    reason = as_text(verdict_text(report).removeprefix("failed: "))
+    yield [f"### {_VERDICTS[report.verdict]}: {reason}", ""]
+    yield [*(f"- {as_text(fact)}" for fact in counts_text(report)), ""]
+    for warning in report.warnings:
+        yield [f"- **warning:** {as_text(warning)}", ""]
+    yield from _gates(finished)
+    yield _trials(failed_trials(finished))
+    yield folded("By tool", _tools(report))
+    for title, groups in (("locale", report.locales), ("slice", report.slices)):
+        yield folded(f"By {title}", _groups(title, groups))
+    yield folded("Fingerprints", _fingerprints(report))
+
+
+def _gates(finished: Finished) -> Iterator[Sequence[str]]:
+    """What is not all right stands open, what passed is folded."""
+    order = list(STATUS_STYLE)
+    gates = sorted(finished.gates, key=lambda gate: order.index(gate.status))
+    metrics = finished.report.metrics
+    loud = [gate for gate in gates if gate.status in ("fail", "inconclusive", "warn")]
+    passed = [gate for gate in gates if gate.status == "pass"]
+    absent = [gate for gate in gates if gate.status == "n/a"]
+    yield _gate_table(loud, metrics)
+    yield [
+        f"- {as_code(gate.name)}: {as_text(gate.reason)}"
+        for gate in loud
+        if gate.reason is not None
+    ] + ([""] if loud else [])
+    yield folded(f"What passed ({len(passed)})", _gate_table(passed, metrics))
+    if absent:
+        names = ", ".join(as_code(gate.name) for gate in absent)
+        yield [f"n/a, the dataset has no such sample: {names}", ""]
+
+
+def _gate_table(gates: Sequence[GateOutcome], metrics: dict[str, Metric]) -> list[str]:
+    columns = ("", "gate", "value", "bound", "n", "95 % interval", "policy")
+    return table(columns, [_gate_row(gate, metrics.get(gate.name)) for gate in gates])
+
+
+def _gate_row(gate: GateOutcome, metric: Metric | None) -> tuple[str, ...]:
+    misses = "" if gate.misses is None else f" {gate.misses}/{gate.allowed}"
+    low = " (low end)" if gate.compared == "ci_95_low" else ""
+    loosened = " **LOOSENED**" if gate.loosened else ""
+    return (
+        _STATUSES[gate.status],
+        as_code(gate.name),
+        rounded(gate.value, gate.bound),
+        as_text(bound_text(gate.op, gate.bound)) + low + loosened,
+        str(gate.n),
+        interval(metric),
+        as_text(gate.policy) + misses,
+    )
+
+
+def _trials(failed: FailedTrials) -> list[str]:
+    shown = [_trial_line(one) for one in failed.first[:SHOWN_TRIALS]]
+    if failed.count > len(shown):
+        shown.append(f"- and {failed.count - len(shown)} more")
+    return folded(f"{failed.count} trials to look at", shown)
+
+
+def _trial_line(failed: FailedTrial) -> str:
+    trial = f" trial {failed.trial}" if failed.trial else ""
+    return f"- {as_code(failed.sample_id, 80)}{trial}: {as_code('; '.join(failed.reasons))}"
+
+
+def _tools(report: Report) -> list[str]:
+    rows = [
+        (as_code(tool), rounded(delta.lax), rounded(delta.strict), str(delta.sample_count))
+        for tool, delta in list(report.per_tool_deltas.items())[:SHOWN_GROUPS]
+    ]
+    return table(("tool", "F1 lax", "F1 strict", "n"), rows)
+
+
+def _groups(title: str, groups: dict[str, Block]) -> list[str]:
+    names = ("integration_f1_macro_lax", "integration_f1_macro_strict", "call_f1_macro")
+    rows = [
+        (as_code(name), str(block.n), *(_value(block.metrics.get(metric)) for metric in names))
+        for name, block in list(groups.items())[:SHOWN_GROUPS]
+    ]
+    return table((title, *_GROUP_COLUMNS), rows)
+
+
+def _value(metric: Metric | None) -> str:
+    return rounded(None if metric is None else metric.value)
+
+
+def _fingerprints(report: Report) -> list[str]:
+    header = report.header
+    named = {
+        "model": header.model,
+        "runner": header.runner,
+        "model_fingerprint": header.model_fingerprint,
+        "runner_fingerprint": header.runner_fingerprint,
+        "dataset_sha256": header.dataset_sha256,
+        "fixtures_sha256": header.fixtures_sha256,
+        "tool_registry_sha256": header.tool_registry_sha256,
+        "scorer_version": header.scorer_version,
+    }
+    return [f"- {name}: {as_code(value)}" for name, value in named.items() if value is not None]

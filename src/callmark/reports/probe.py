@@ -1,0 +1,196 @@
+"""A probe as a person reads it: the answer in one line, the signals, then the cases behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from callmark.core.fidelity_records import CaseOutcome, Evidence, FidelityResult
+from callmark.core.fidelity_stats import Decision
+from callmark.core.probe_records import NullResult, ProbeReport, ProbeResult
+from callmark.reports.compare_terminal import comparison_blocks, decision_line, signed
+from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.reports.neutral import one_line
+from callmark.reports.terminal import rounded
+
+SHOWN_CASES = 6
+LONGEST_NAME = 60
+DECISIONS: dict[Decision, tuple[str, Style]] = {
+    "regression": ("REGRESSION", "bad"),
+    "inconclusive": ("INCONCLUSIVE", "warn"),
+    "no_regression": ("NO REGRESSION", "good"),
+}
+
+
+def probe_blocks(report: ProbeReport) -> Iterator[Block]:
+    yield from result_blocks(report)
+    yield from (line(f"warning: {text}", "warn", indent=2) for text in report.warnings)
+    if report.comparison is not None:
+        yield line()
+        yield line("the whole dataset, base (A) against tuned (B)", "strong")
+        yield from comparison_blocks(report.comparison)
+
+
+def result_blocks(report: ProbeReport) -> Iterator[Block]:
+    """What the probes and their nulls found."""
+    for one in report.results:
+        yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
+    if not report.results:
+        yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
+    yield from _null_lines(report.nulls)
+
+
+def answer_lines(report: ProbeReport) -> Iterator[Line]:
+    """Only what was decided."""
+    yield from (answer_line(one.result) for one in report.results)
+
+
+def decided(report: ProbeReport) -> Iterator[Line]:
+    """The same, with what the whole dataset says: either can be a regression."""
+    yield from answer_lines(report)
+    if report.comparison is not None:
+        yield decision_line(report.comparison)
+
+
+def answer_line(result: FidelityResult) -> Line:
+    word, style = _word(result)
+    return Line((Cell(word, style), Cell(f"  {_sentence(result)}")))
+
+
+def _word(result: FidelityResult) -> tuple[str, Style]:
+    evidence = result.evidence
+    if result.verdict == "error":
+        return "ERROR", "bad"
+    if evidence is None or result.decision is None:
+        return "SKIPPED", "warn"
+    if not evidence.num_valid_base + evidence.num_valid_ft:
+        return "NO CALLS", "bad"
+    if result.hallucination_ok is False and result.decision != "regression":
+        return "INVENTED TOOLS", "bad"
+    return DECISIONS[result.decision]
+
+
+def _sentence(result: FidelityResult) -> str:
+    evidence = result.evidence
+    if evidence is None or not evidence.num_valid_base + evidence.num_valid_ft:
+        return result.message
+    before, after, n = evidence.num_valid_base, evidence.num_valid_ft, evidence.num_cases
+    said = f"valid calls: {before} of {n} before the fine-tune, {after} after"
+    if not after:
+        return said
+    invented = evidence.num_hallucinated
+    return f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+
+
+def _names(count: int) -> str:
+    return "names" if count == 1 else "name"
+
+
+def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -> Iterator[Block]:
+    result, evidence = one.result, one.result.evidence
+    if not alone:
+        yield line(result.name, "strong")
+    yield answer_line(result)
+    if evidence is None:
+        return
+    yield line(f"{result.verdict} by the point rule: {result.message}", indent=2)
+    if result.decision_reason is not None:
+        yield line(f"decision: {result.decision_reason}", indent=2)
+    yield line()
+    yield Table(
+        ("signal", "base", "tuned", "change", "95 % interval of tuned"),
+        tuple(_signals(result, evidence)),
+        frozenset({1, 2, 3}),
+    )
+    yield line()
+    yield _by_tool(evidence.cases)
+    yield from _listed("lost", _lost(one, evidence.cases), "bad")
+    yield from _listed("with a wrong tool", _invented(one, evidence.cases), "bad")
+
+
+def _signals(result: FidelityResult, evidence: Evidence) -> Iterator[tuple[Cell, ...]]:
+    interval = evidence.raw_ci_95
+    between = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+    yield _row(
+        "valid calls",
+        rounded(evidence.json_valid_rate_base),
+        rounded(evidence.json_valid_rate_ft),
+        signed(evidence.validity_delta),
+        between,
+    )
+    yield _row("calls with a wrong tool", "", rounded(evidence.hallucination_rate))
+    pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
+    differ = rounded(evidence.mean_arg_disagreement)
+    yield _row("arguments that differ", "", differ, "", pairs)
+    if evidence.null_mean is not None:
+        z = "no z" if result.z_score is None else f"z {result.z_score:+.2f}"
+        rank = evidence.null_rank or ""
+        yield _row("valid calls of nulls", "", rounded(evidence.null_mean), z, rank)
+    yield _row("score", "", rounded(result.score))
+
+
+def _row(*texts: str) -> tuple[Cell, ...]:
+    return tuple(Cell(text) for text in (*texts, *[""] * (5 - len(texts))))
+
+
+def _by_tool(cases: Sequence[CaseOutcome]) -> Table:
+    rows = []
+    for tool in sorted({case.gold_tool_name for case in cases}):
+        own = [case for case in cases if case.gold_tool_name == tool]
+        before = sum(case.base.valid for case in own)
+        after = sum(case.tuned.valid for case in own)
+        wrong = sum(case.hallucinated is True for case in own)
+        rows.append(
+            (
+                Cell(tool),
+                Cell(str(len(own))),
+                Cell(str(before)),
+                Cell(str(after), "bad" if after < before else "plain"),
+                Cell(str(wrong), "bad" if wrong else "plain"),
+            )
+        )
+    columns = ("expected tool", "cases", "valid, base", "valid, tuned", "wrong tool")
+    return Table(columns, tuple(rows), frozenset({1, 2, 3, 4}))
+
+
+def _lost(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+    return [
+        f"{_shown(name)}: {case.tuned.reason or 'no valid call'}"
+        for name, case in zip(one.case_names, cases, strict=True)
+        if case.base.valid and not case.tuned.valid
+    ]
+
+
+def _invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+    return [
+        f"{_shown(name)}: calls {case.tuned.call.name}, expected {case.gold_tool_name}"
+        for name, case in zip(one.case_names, cases, strict=True)
+        if case.hallucinated and case.tuned.call is not None
+    ]
+
+
+def _listed(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
+    if not cases:
+        return
+    yield line()
+    yield line(f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} {what}", style)
+    yield from (line(text, indent=2) for text in cases[:SHOWN_CASES])
+    if len(cases) > SHOWN_CASES:
+        yield line(f"and {len(cases) - SHOWN_CASES} more (--json lists all)", "quiet", indent=2)
+
+
+def _shown(name: str) -> str:
+    return one_line(name, LONGEST_NAME)
+
+
+def _null_lines(nulls: NullResult | None) -> Iterator[Block]:
+    if nulls is None:
+        return
+    yield line()
+    if nulls.unavailable is not None:
+        yield line(f"no nulls: {nulls.unavailable}", "quiet", indent=2)
+    for one in nulls.calibrations:
+        cases = "2 sentinel cases" if one.sentinels else f"{one.num_cases} cases of {one.probe}"
+        for rank in one.ranks:
+            rates = ", ".join(rounded(rate) for rate in rank.rates)
+            text = f"{nulls.method} nulls at {rank.rank_multiplier:g} × the rank, {cases}: {rates}"
+            yield line(text, "quiet", indent=2)

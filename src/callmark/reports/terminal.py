@@ -1,0 +1,310 @@
+"""The report as a person reads it: verdict, gates, then what to look at. Only here numbers are
+rounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from callmark.core.jsontext import Json
+from callmark.core.report import Block as MetricBlock
+from callmark.core.report import Failing, GateOutcome, Metric, Number, Op, Report, Status, Verdict
+from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.reports.neutral import one_line
+
+VERDICT_STYLE: dict[Verdict, Style] = {
+    "pass": "good",
+    "fail": "bad",
+    "inconclusive": "warn",
+    "incomplete": "warn",
+    "empty": "quiet",
+}
+STATUS_STYLE: dict[Status, Style] = {
+    "fail": "bad",
+    "inconclusive": "warn",
+    "warn": "warn",
+    "pass": "good",
+    "n/a": "quiet",
+}  # in the order in which they are listed
+SHOWN_IDS = 6
+SHOWN_MISSES = 3
+SHOWN_ERRORS = 5
+_BLOCK_COLUMNS = (
+    "integration_f1_macro_lax",
+    "integration_f1_macro_strict",
+    "call_f1_macro",
+    "privacy_ok_rate",
+)
+
+
+def report_blocks(
+    report: Report, *, misses: Sequence[str] = (), next_steps: Sequence[str] = ()
+) -> Iterator[Block]:
+    """`misses` explains calls without a fixture, `next_steps` says what one can do now."""
+    yield from _verdict(report)
+    yield from _gates(report)
+    yield from _ungated(report)
+    yield from _per_tool(report)
+    yield from _groups("locale", report.locales)
+    yield from _groups("slice", report.slices)
+    yield from _failing(report.failing)
+    yield from _misses(report, misses)
+    yield from _errors(report)
+    yield from _notes(report, next_steps)
+
+
+def rounded(value: Number | None, bound: Number | None = None) -> str:
+    """Three decimals, or as many more as are needed not to seem equal to a bound, to 0 or to 1."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return str(value)
+    for digits in range(3, 12):
+        text = f"{value:.{digits}f}"
+        if all(float(text) != limit or value == limit for limit in (0, 1, bound)):
+            return text
+    return repr(value)
+
+
+def bound_text(op: Op, bound: Number) -> str:
+    return f"{op} {bound:g}"
+
+
+def gate_text(outcome: GateOutcome) -> str:
+    """What a gate saw and wanted, in one line."""
+    low = ", the low end of the interval" if outcome.compared == "ci_95_low" else ""
+    value = f"{rounded(outcome.value, outcome.bound)}{low}"
+    wanted = bound_text(outcome.op, outcome.bound)
+    loosened = ", LOOSENED" if outcome.loosened else ""
+    about = f"n {outcome.n}, {policy_text(outcome)}, from {outcome.source}{loosened}"
+    reason = f"; {outcome.reason}" if outcome.reason else ""
+    return f"{outcome.name} is {value}; wanted {wanted} ({about}){reason}"
+
+
+def interval(metric: Metric | None) -> str:
+    if metric is None or metric.ci_95 is None:
+        return ""
+    low, high = metric.ci_95
+    return f"{low:.3f} to {high:.3f}"
+
+
+def verdict_line(report: Report) -> Line:
+    style = VERDICT_STYLE[report.verdict]
+    return Line((Cell(report.verdict.upper(), style), Cell(f"  {verdict_text(report)}")))
+
+
+def verdict_text(report: Report) -> str:
+    """A pass is counted, since the reason would list most gates; all else says its reason."""
+    if report.verdict != "pass":
+        return report.verdict_reason
+    found = Counter(outcome.status for outcome in report.gates)
+    return f"{found['pass']} gates passed, {found['warn']} warn, {found['inconclusive']} open"
+
+
+def counts_text(report: Report) -> Iterator[str]:
+    """Samples, trials and, where there are any, spans: a sentence each."""
+    counts = report.counts
+    yield (
+        f"{counts.samples} samples: {counts.eligible} eligible, {counts.controls} controls, "
+        f"{counts.negative_controls} negative controls, {counts.clarify} clarify, "
+        f"{counts.unclassified} unclassified"
+    )
+    yield (
+        f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
+        f"{counts.unresolved} samples with a call without a fixture"
+    )
+    grounding = report.grounding
+    if grounding.spans:
+        values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
+        yield (
+            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
+            f"({grounding.grounded_strict} strictly); values: {values}"
+        )
+
+
+def _verdict(report: Report) -> Iterator[Block]:
+    yield verdict_line(report)
+    yield from (line(text, indent=2) for text in counts_text(report))
+    for warning in report.warnings:
+        yield line(f"warning: {warning}", "warn", indent=2)
+
+
+def _gates(report: Report) -> Iterator[Block]:
+    outcomes = [*report.gates]
+    if report.timing.perf_budget is not None:
+        outcomes.append(report.timing.perf_budget)
+    order = list(STATUS_STYLE)
+    outcomes.sort(key=lambda outcome: order.index(outcome.status))
+    judged = [outcome for outcome in outcomes if outcome.status != "n/a"]
+    if judged:
+        yield line()
+        yield Table(
+            ("status", "gate", "value", "bound", "n", "95 % interval", "policy", "from"),
+            tuple(_gate_row(outcome, report.metrics.get(outcome.name)) for outcome in judged),
+            frozenset({2, 4}),
+        )
+    for (status, reason), names in _reasons(judged).items():
+        yield line(f"{', '.join(names)}: {reason}", STATUS_STYLE[status], indent=2)
+    absent = [outcome.name for outcome in outcomes if outcome.status == "n/a"]
+    if absent:
+        yield line(f"n/a (no such sample in the dataset): {', '.join(absent)}", "quiet", indent=2)
+
+
+def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
+    open_ = outcome.status == "inconclusive"
+    status = outcome.status.upper() if open_ or outcome.status == "fail" else outcome.status
+    low = " (low end)" if outcome.compared == "ci_95_low" else ""
+    return (
+        Cell(status, STATUS_STYLE[outcome.status]),
+        Cell(outcome.name),
+        Cell(rounded(outcome.value, outcome.bound)),
+        Cell(bound_text(outcome.op, outcome.bound) + low),
+        Cell(str(outcome.n)),
+        Cell(interval(metric), "quiet"),
+        Cell(policy_text(outcome), "quiet"),
+        Cell(outcome.source + (" LOOSENED" if outcome.loosened else ""), _source_style(outcome)),
+    )
+
+
+def policy_text(outcome: GateOutcome) -> str:
+    if outcome.misses is None or outcome.allowed is None:
+        return outcome.policy
+    return f"{outcome.policy} {outcome.misses}/{outcome.allowed}"
+
+
+def _source_style(outcome: GateOutcome) -> Style:
+    return "warn" if outcome.loosened else "quiet"
+
+
+def _reasons(outcomes: Sequence[GateOutcome]) -> dict[tuple[Status, str], list[str]]:
+    """Why gates did not pass, each reason once, with the gates that have it."""
+    found: dict[tuple[Status, str], list[str]] = {}
+    for outcome in outcomes:
+        if outcome.reason and outcome.status != "pass":
+            needed = outcome.needed_n
+            decide = "" if needed is None else f" ({needed} samples would decide)"
+            found.setdefault((outcome.status, outcome.reason + decide), []).append(outcome.name)
+    return found
+
+
+def _ungated(report: Report) -> Iterator[Block]:
+    gated = {outcome.name for outcome in report.gates}
+    free = {name: metric for name, metric in report.metrics.items() if name not in gated}
+    known = {name: metric for name, metric in free.items() if metric.value is not None}
+    if known:
+        yield line()
+        yield Table(
+            ("without a gate", "value", "n", "95 % interval"),
+            tuple(
+                (
+                    Cell(name),
+                    Cell(rounded(metric.value)),
+                    Cell(str(metric.n)),
+                    Cell(interval(metric), "quiet"),
+                )
+                for name, metric in known.items()
+            ),
+            frozenset({1, 2}),
+        )
+    if report.repeat is not None:
+        repeat = report.repeat
+        yield line(
+            f"over {repeat.trials} trials: pass@1 {rounded(repeat.pass_at_1.value)}, "
+            f"pass^{repeat.trials} {rounded(repeat.pass_hat_k.value)}, "
+            f"verdict flips on {rounded(repeat.flip_share.value)} of the samples",
+            indent=2,
+        )
+
+
+def _per_tool(report: Report) -> Iterator[Block]:
+    if not report.per_tool_deltas:
+        return
+    yield line()
+    yield Table(
+        ("tool", "F1 lax", "F1 strict", "lax - strict", "n"),
+        tuple(
+            (
+                Cell(tool),
+                Cell(rounded(delta.lax)),
+                Cell(rounded(delta.strict)),
+                Cell(rounded(delta.delta_lax_minus_strict)),
+                Cell(str(delta.sample_count)),
+            )
+            for tool, delta in report.per_tool_deltas.items()
+        ),
+        frozenset({1, 2, 3, 4}),
+    )
+
+
+def _groups(title: str, blocks: dict[str, MetricBlock]) -> Iterator[Block]:
+    if not blocks:
+        return
+    yield line()
+    yield Table(
+        (title, "samples", "eligible", "F1 lax", "F1 strict", "call F1", "privacy"),
+        tuple(
+            (
+                Cell(name),
+                Cell(str(block.n)),
+                Cell(str(block.num_eligible)),
+                *(Cell(_value(block.metrics.get(column))) for column in _BLOCK_COLUMNS),
+            )
+            for name, block in blocks.items()
+        ),
+        frozenset(range(1, 7)),
+    )
+
+
+def _value(metric: Metric | None) -> str:
+    return rounded(None if metric is None else metric.value)
+
+
+def _failing(failing: dict[str, Failing]) -> Iterator[Block]:
+    found = {name: samples for name, samples in failing.items() if samples.count}
+    if not found:
+        return
+    yield line()
+    yield line("samples to look at", "strong")
+    for name, samples in found.items():
+        ids = [one_line(sample_id, 60) for sample_id in samples.sample_ids[:SHOWN_IDS]]
+        more = f" and {samples.count - len(ids)} more" if samples.count > len(ids) else ""
+        yield line(f"{name} ({samples.count}): {', '.join(ids)}{more}", indent=2)
+
+
+def _misses(report: Report, texts: Sequence[str]) -> Iterator[Block]:
+    if not report.misses.count:
+        return
+    tools = ", ".join(f"{tool} {count}" for tool, count in report.misses.by_tool.items())
+    yield line()
+    yield line(f"calls without a fixture ({report.misses.count}): {tools}", "strong")
+    for text in texts[:SHOWN_MISSES]:
+        yield from (line(part, indent=2) for part in text.splitlines())
+
+
+def _errors(report: Report) -> Iterator[Block]:
+    if not report.errors.count:
+        return
+    yield line()
+    yield line(f"trials that were not scored ({report.errors.count})", "strong")
+    for failed in report.errors.first[:SHOWN_ERRORS]:
+        yield line(f"{failed.sample_id} trial {failed.trial}: {failed.error}", indent=2)
+
+
+def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
+    seconds = report.timing.wall_time_sec
+    if seconds is not None:
+        yield line()
+        cache = _cache_note(report.timing.more)
+        yield line(f"{report.counts.trials} trials in {seconds:.1f} s{cache}", "quiet", indent=2)
+    if next_steps:
+        yield line()
+        yield line("next", "strong")
+        yield from (line(step, indent=2) for step in next_steps)
+
+
+def _cache_note(measured: dict[str, Json]) -> str:
+    match measured:
+        case {"cache_hits": int(hits), "cache_asked": int(asked)}:
+            return f"; {hits} of {hits + asked} answers from the cache"
+        case _:
+            return ""

@@ -1,0 +1,202 @@
+"""What ships with the package, and files of the same shapes that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from callmark.core.jsonplaces import Locate, PathInJson, line_of, repeated_name
+from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.errors import BadInput
+
+MAX_PROBLEMS = 20
+
+
+class DemoPaths(msgspec.Struct, frozen=True):
+    dataset: Path
+    fixtures: Path
+    answers: Path
+
+
+class ShippedModel(msgspec.Struct, frozen=True):
+    """The model that ships, the held-out dataset that it is evaluated on, its recorded results
+    there, and the cases and adapters of the probe."""
+
+    folder: Path
+    dataset: Path
+    fixtures: Path
+    answers: Path
+    cases: Path
+    adapters: Path
+
+
+class JsonFile(msgspec.Struct, frozen=True):
+    """What one file holds, and the text that says on which line."""
+
+    path: Path
+    value: Json
+    text: str
+
+    def place(self, inside: PathInJson) -> str:
+        return f"{self.path}:{line_of(self.text, inside)}"
+
+
+class RegistryFile(msgspec.Struct, frozen=True):
+    """Tool specs as a registry is made from them, and where each of them stands."""
+
+    specs: Json
+    locate: Locate
+
+
+def data_path(*parts: str) -> Path:
+    return Path(str(files("callmark")), "data", *parts)
+
+
+def demo_paths() -> DemoPaths:
+    return DemoPaths(
+        dataset=data_path("demo", "dataset.jsonl"),
+        fixtures=data_path("fixtures"),
+        answers=data_path("demo", "answers.jsonl"),
+    )
+
+
+def shipped_model() -> ShippedModel:
+    return ShippedModel(
+        folder=data_path("tiny", "model"),
+        dataset=data_path("tiny", "dataset.jsonl"),
+        fixtures=data_path("tiny", "fixtures"),
+        answers=data_path("tiny", "answers.jsonl"),
+        cases=data_path("tiny", "cases.jsonl"),
+        adapters=data_path("tiny", "adapters"),
+    )
+
+
+def default_config() -> dict[str, Json]:
+    """The shipped `config/eval.default.yaml`."""
+    import yaml
+
+    # Ten times faster, where it was built in; every command that judges starts with this.
+    loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    config: dict[str, Json] = yaml.load(default_config_path().read_bytes(), loader)  # noqa: S506
+    return config
+
+
+def default_config_path() -> Path:
+    return data_path("config", "eval.default.yaml")
+
+
+def config_template() -> str:
+    return data_path("config", "callmark.template.yaml").read_text("utf-8")
+
+
+def schema(name: Literal["eval_prompt", "eval_result"]) -> Json:
+    return _read_json(data_path("schemas", f"{name}.schema.json")).value
+
+
+def builtin_tools() -> Json:
+    """The specs of the built-in tools."""
+    return _read_json(data_path("tools", "builtin.json")).value
+
+
+def allowlist(path: Path | None = None) -> tuple[str, ...]:
+    """The tools that may be offered: a list of names, or `{"tools": [names]}`."""
+    file = _read_json(path or data_path("config", "tools.allowlist.json"))
+    above: PathInJson = ("tools",) if isinstance(file.value, dict) else ()
+    names = file.value.get("tools") if isinstance(file.value, dict) else file.value
+    if not isinstance(names, list):
+        what = 'must be a list of tool names, or {"tools": [names]}'
+        raise BadInput(f"{file.place(above)}: {what}")
+    problems = [
+        f"{file.place((*above, at))}: entry {at + 1}: must be the name of a tool"
+        for at, name in enumerate(names)
+        if not isinstance(name, str)
+    ]
+    if problems:
+        raise BadInput(problems[:MAX_PROBLEMS])
+    return tuple(names)
+
+
+def load_registry_file(path: Path) -> RegistryFile:
+    """The specs of a registry: what a JSON file holds, or {name: spec} of a folder of them."""
+    if not path.is_dir():
+        file = _read_json(path)
+        return RegistryFile(file.value, file.place)
+    found: dict[str, Json] = {}
+    origin: dict[str, tuple[JsonFile, PathInJson]] = {}
+    problems: list[str] = []
+
+    def locate(inside: PathInJson) -> str:
+        file, above = origin[str(inside[0])]
+        return file.place((*above, *inside[1:]))
+
+    for name in sorted(path.glob("*.json")):
+        for tool, file, inside, spec in _named_specs(name, problems):
+            if tool in found:
+                problems.append(f"{file.place(inside)}: {tool}: also stands at {locate((tool,))}")
+            found.setdefault(tool, spec)
+            origin.setdefault(tool, (file, inside))
+    if not found and not problems:
+        problems.append(f"{path}: holds no *.json file with a tool in it")
+    if problems:
+        raise BadInput(problems[:MAX_PROBLEMS])
+    return RegistryFile(found, locate)
+
+
+def _named_specs(
+    path: Path, problems: list[str]
+) -> Iterator[tuple[str, JsonFile, PathInJson, Json]]:
+    """Name, file, place in it and spec of each tool in one file of a folder."""
+    try:
+        file = _read_json(path)
+    except BadInput as error:
+        problems.extend(error.problems)
+        return
+    for inside, spec in _specs_in(file.value):
+        name = _name_of(spec)
+        if name is None:
+            number = f"tool {inside[-1] + 1}: " if inside and isinstance(inside[-1], int) else ""
+            problems.append(f"{file.place(inside)}: {number}name: is missing")
+        else:
+            yield name, file, inside, spec
+
+
+def _specs_in(value: Json) -> Iterator[tuple[PathInJson, Json]]:
+    match value:
+        case {"tools": list(specs)}:
+            yield from ((("tools", at), spec) for at, spec in enumerate(specs))
+        case list(specs):
+            yield from (((at,), spec) for at, spec in enumerate(specs))
+        case spec:
+            yield (), spec
+
+
+def _name_of(spec: Json) -> str | None:
+    inner = spec.get("function", spec) if isinstance(spec, dict) else None
+    name = inner.get("name") if isinstance(inner, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _read_json(path: Path) -> JsonFile:
+    """One JSON value. A name that stands there twice is refused: one of the two would be lost."""
+    try:
+        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file or folder") from None
+    except IsADirectoryError:
+        raise BadInput(f"{path}: is a folder, a JSON file is needed") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"{path}: cannot be read: {reason}") from None
+    try:
+        file = JsonFile(path, parse_json(data), data.decode())
+    except NotJson as error:
+        raise BadInput(f"{path}:{error.line}: {error}") from None
+    repeated = repeated_name(file.text)
+    if repeated is not None:
+        (*_, name), line, before = repeated
+        raise BadInput(f"{path}:{line}: {name!r}: stands on line {before} too")
+    return file

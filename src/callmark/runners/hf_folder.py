@@ -1,0 +1,171 @@
+"""What a checkpoint folder and an adapter folder must hold, looked at before anything is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.errors import UsageError
+
+CONFIG = "config.json"
+GENERATION_CONFIG = "generation_config.json"
+WEIGHTS = "model.safetensors"
+WEIGHTS_INDEX = "model.safetensors.index.json"
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+
+_PICKLED = re.compile(r"(pytorch_model|adapter_model|model|consolidated).*\.(bin|pt|pth|ckpt)")
+# Any one of these is a vocabulary, the first before the others; what else belongs to a tokenizer
+# is optional.
+_VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+_MORE_OF_A_TOKENIZER = (
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+)
+_EXTRA_TEMPLATES = "additional_chat_templates"
+_CONVERT = (
+    "which can run code when they are loaded: convert them to safetensors"
+    " (load them where you trust them, then save_pretrained)"
+)
+
+
+class ModelFolder(msgspec.Struct, frozen=True):
+    """A checkpoint: what its fingerprint is made of. `vocabulary` says how text becomes tokens."""
+
+    path: Path
+    weights: tuple[Path, ...]
+    vocabulary: tuple[Path, ...]
+    settings: tuple[Path, ...]
+
+
+class AdapterFolder(msgspec.Struct, frozen=True):
+    """A PEFT adapter. `base` is the name of the model that it says it was made for."""
+
+    path: Path
+    base: str | None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (self.path / ADAPTER_CONFIG, self.path / ADAPTER_WEIGHTS)
+
+
+def model_folder(name: str | None) -> ModelFolder:
+    if name is None:
+        raise UsageError("--model: hf_local needs one: the folder of a causal language model")
+    folder = _folder("--model", name)
+    if not (folder / CONFIG).is_file():
+        if (folder / ADAPTER_CONFIG).is_file():
+            raise UsageError(
+                f"--model: {name}: this is an adapter: name it with --adapter, and the model that"
+                " it belongs to with --model"
+            )
+        raise UsageError(f"--model: {name}: has no {CONFIG}: is it the folder of a checkpoint?")
+    if (folder / ADAPTER_CONFIG).is_file():
+        # transformers would load the model that the adapter names instead of this one.
+        raise UsageError(
+            f"--model: {name}: holds a model and an adapter ({ADAPTER_CONFIG}): move the adapter"
+            " to a folder of its own and name it with --adapter"
+        )
+    _object_in("--model", folder / CONFIG)
+    weights = _weights(name, folder)
+    vocabulary = tuple(_present(folder, _VOCABULARIES))
+    if not vocabulary:
+        raise UsageError(
+            f"--model: {name}: has no tokenizer: save it into this folder too"
+            " (tokenizer.save_pretrained)"
+        )
+    return ModelFolder(folder, weights, vocabulary, tuple(_settings(folder)))
+
+
+def adapter_folder(name: str) -> AdapterFolder:
+    folder = _folder("--adapter", name)
+    if not (folder / ADAPTER_CONFIG).is_file():
+        raise UsageError(f"--adapter: {name}: has no {ADAPTER_CONFIG}: is it a PEFT adapter?")
+    config = _object_in("--adapter", folder / ADAPTER_CONFIG)
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        raise _no_weights("--adapter", name, folder, ADAPTER_WEIGHTS)
+    base = config.get("base_model_name_or_path")
+    return AdapterFolder(folder, base if isinstance(base, str) else None)
+
+
+def _folder(option: str, name: str) -> Path:
+    folder = Path(name)
+    if folder.is_file():
+        raise UsageError(f"{option}: {name}: is a file: name the folder that it lies in")
+    if not folder.is_dir():
+        raise UsageError(
+            f"{option}: {name}: there is no such folder (nothing is ever downloaded: name a folder"
+            " of this machine)"
+        )
+    return folder
+
+
+def _weights(name: str, folder: Path) -> tuple[Path, ...]:
+    """The one file, or all that the index names."""
+    if (folder / WEIGHTS).is_file():
+        return (folder / WEIGHTS,)
+    index = folder / WEIGHTS_INDEX
+    if not index.is_file():
+        raise _no_weights("--model", name, folder, WEIGHTS)
+    places = _object_in("--model", index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(one, str) for one in places.values()):
+        raise UsageError(f"--model: {index}: has no weight_map: the download may be incomplete")
+    parts = sorted(set(places.values()))
+    missing = [part for part in parts if not (folder / part).is_file()]
+    if missing:
+        raise UsageError(
+            f"--model: {name}: {missing[0]} is missing ({len(missing)} of {len(parts)} files of"
+            " weights): the download may be incomplete"
+        )
+    return tuple(folder / part for part in parts)
+
+
+def _no_weights(option: str, name: str, folder: Path, wanted: str) -> UsageError:
+    pickled = sorted(one.name for one in folder.iterdir() if _PICKLED.fullmatch(one.name))
+    if pickled:
+        return UsageError(
+            f"{option}: {name}: holds only pickled weights ({pickled[0]}), {_CONVERT}"
+        )
+    return UsageError(f"{option}: {name}: has no weights: {wanted} is missing")
+
+
+def _settings(folder: Path) -> Iterable[Path]:
+    yield from _present(folder, (CONFIG, GENERATION_CONFIG, *_MORE_OF_A_TOKENIZER))
+    yield from sorted((folder / _EXTRA_TEMPLATES).glob("*.jinja"))
+
+
+def _present(folder: Path, names: Iterable[str]) -> Iterable[Path]:
+    return (folder / name for name in names if (folder / name).is_file())
+
+
+def _object_in(option: str, path: Path) -> dict[str, Json]:
+    try:
+        value = parse_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{option}: {path}: cannot be read: {error.strerror}") from None
+    except NotJson as error:
+        raise UsageError(f"{option}: {path}: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{option}: {path}: must be a JSON object")
+    return value
+
+
+def end_tokens(folder: Path) -> frozenset[int]:
+    """The tokens with which the checkpoint itself says that a turn ends."""
+    found: set[int] = set()
+    for path in _present(folder, (CONFIG, GENERATION_CONFIG)):
+        value = _object_in("--model", path).get("eos_token_id")
+        found.update(one for one in _as_list(value) if isinstance(one, int))
+    return frozenset(found)
+
+
+def _as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,197 @@
+"""What a chat completion says: text, calls, thinking, why it ended, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from callmark.calls.attempts import entry_for, native_call
+from callmark.calls.codec import NameCodec
+from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.core.protocols import Finish, Reply
+from callmark.core.trace import TraceEntry
+from callmark.runners.http_request import CALL_FIELDS
+
+FINISH_OF: dict[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "safety": "content_filter",
+    "sensitive": "content_filter",
+}
+# The server's own words for "this is no answer".
+BROKEN_OFF = frozenset({"error", "network_error", "abort", "insufficient_system_resource"})
+# Servers that send these want them back in the next request of the conversation.
+CARRIED = ("reasoning_content", "reasoning_details", "extra_content")
+TEXT_PARTS = frozenset({"text", "output_text"})
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class NoAnswer(ValueError):
+    """The body is not what a chat completion looks like. The message is one clause."""
+
+
+class _Message(msgspec.Struct):
+    content: str | list[Json] | None = None
+    tool_calls: list[Json] | None = None
+    function_call: dict[str, Json] | None = None
+    refusal: str | None = None
+    reasoning_content: Json = None
+    reasoning: Json = None
+    thinking: Json = None
+    reasoning_details: Json = None
+    extra_content: Json = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message | None = None
+    finish_reason: str | None = None
+    error: Json = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
+
+
+class Completion(msgspec.Struct):
+    """The body of an answer, as far as it matters here. `error`: it is none."""
+
+    choices: list[_Choice] | None = None
+    error: Json = None
+    usage: Json = None
+    model: Json = None
+    system_fingerprint: Json = None
+
+
+_decode = msgspec.json.Decoder(Completion).decode
+
+
+def completion_of(body: bytes) -> Completion:
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    try:
+        # Slower, and the only one that takes lone surrogates; it also says best what is wrong.
+        return msgspec.convert(parse_json(body), Completion)
+    except NotJson as error:
+        raise NoAnswer(f"the answer is {error}") from None
+    except msgspec.ValidationError as error:
+        raise NoAnswer(f"the answer is no chat completion: {error}") from None
+
+
+def error_in(completion: Completion) -> Json:
+    """An error that came with status 200, or None."""
+    first = completion.choices[0] if completion.choices else None
+    return completion.error or (None if first is None else first.error)
+
+
+def reply_of(completion: Completion, codec: NameCodec) -> Reply:
+    if not completion.choices:
+        raise NoAnswer("the answer has no choices")
+    choice = completion.choices[0]
+    reason = (choice.finish_reason or "").partition(":")[0].strip().lower()
+    if reason in BROKEN_OFF:
+        raise NoAnswer(f"the server broke off with finish_reason {reason}")
+    finish = FINISH_OF.get(reason, "stop")
+    message = choice.message
+    if message is None:
+        if finish == "stop":
+            raise NoAnswer("the answer has no message")
+        return Reply(text="", finish=finish)
+    text, thinking = _text_of(message.content)
+    calls = _calls_of(message)
+    return Reply(
+        text=text or message.refusal or "",
+        calls=tuple([_entry(call, codec) for call in calls]) if calls else None,
+        reasoning=_reasoning_of(message) or thinking,
+        finish=finish,
+        carried=_carried(message, calls),
+    )
+
+
+def usage_of(completion: Completion) -> Usage | None:
+    """None: the server does not say, or not in a form that can be counted."""
+    if completion.usage is None:
+        return None
+    try:
+        return msgspec.convert(completion.usage, Usage)
+    except msgspec.ValidationError:
+        return None
+
+
+def _text_of(content: str | list[Json] | None) -> tuple[str, str]:
+    """Text and thinking. Parts that are neither are not scored."""
+    if not isinstance(content, list):
+        return content or "", ""
+    text: list[str] = []
+    thinking: list[str] = []
+    for part in content:
+        match part:
+            case str():
+                text.append(part)
+            case {"type": str(kind), "text": str(written)} if kind in TEXT_PARTS:
+                text.append(written)
+            case {"type": "refusal", "refusal": str(written)}:
+                text.append(written)
+            case {"type": "thinking", "thinking": inner}:
+                thinking += _texts_in(inner)
+            case _:
+                pass
+    return "".join(text), "".join(thinking)
+
+
+def _texts_in(parts: Json) -> Iterable[str]:
+    if isinstance(parts, str):
+        return (parts,)
+    found = parts if isinstance(parts, list) else ()
+    return [part["text"] for part in found if isinstance(part, dict) and _is_text(part.get("text"))]
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _reasoning_of(message: _Message) -> str:
+    for field in (message.reasoning_content, message.reasoning, message.thinking):
+        if field and isinstance(field, str):
+            return field
+    details = message.reasoning_details
+    return "".join(_texts_in(details)) if details else ""
+
+
+def _calls_of(message: _Message) -> list[Json]:
+    if message.tool_calls:
+        return message.tool_calls
+    legacy = message.function_call
+    # Some servers fill in every field they know: one without a name is no call.
+    return [{"function": legacy}] if legacy and legacy.get("name") else []
+
+
+def _entry(call: Json, codec: NameCodec) -> TraceEntry:
+    if not isinstance(call, dict):
+        return entry_for(native_call(None, call), None)
+    inner = call.get("function")
+    function = inner if isinstance(inner, dict) else call
+    name = function.get("name")
+    decoded = codec.decode(name) if isinstance(name, str) else name
+    return entry_for(native_call(decoded, function.get("arguments")), None)
+
+
+def _carried(message: _Message, calls: list[Json]) -> dict[str, Json]:
+    carried = {name: value for name in CARRIED if (value := getattr(message, name))}
+    if any(isinstance(call, dict) and "extra_content" in call for call in calls):
+        carried[CALL_FIELDS] = [
+            {"extra_content": call["extra_content"]}
+            if isinstance(call, dict) and call.get("extra_content")
+            else {}
+            for call in calls
+        ]
+    return carried

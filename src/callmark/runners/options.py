@@ -1,0 +1,62 @@
+"""What every runner is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from callmark.core.jsontext import Json
+from callmark.core.protocols import Runner
+from callmark.core.results import Decoding
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """How to talk to a served model. `max_connections` None: adapts to what the server bears.
+    Values of `api_key` and `headers` are secrets: already resolved, never written anywhere.
+    `secrets`: all that came out of the environment; `extra_body_written`: without that."""
+
+    base_url: str | None = None
+    api_key: str | None = None
+    headers: dict[str, str] = {}
+    extra_body: dict[str, Json] = {}
+    extra_body_written: dict[str, Json] = {}
+    secrets: tuple[str, ...] = ()
+    max_connections: int | None = None
+    request_timeout: float = 120.0
+    max_retries: int = 5
+    model_revision: str | None = None
+
+    def __repr__(self) -> str:
+        return "Served(…)"
+
+
+class Local(msgspec.Struct, frozen=True, kw_only=True):
+    """How to load and run a local checkpoint. `batch_size` None: chosen by length."""
+
+    adapter: str | None = None
+    dtype: str = "float32"
+    device: str = "cpu"
+    batch_size: int | None = None
+
+
+class RunnerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`model` is a name or a path, as the runner understands it. `raw_prompt`: the text of the
+    only user message is the exact prompt, no chat template goes around it. `asked` says which
+    samples it will be asked about; None: about any."""
+
+    model: str | None
+    decoding: Decoding
+    tool_registry_sha256: str
+    tools: tuple[dict[str, Json], ...] = ()
+    parse_text: str = "auto"
+    determinism_mode: bool = False
+    raw_prompt: bool = False
+    served: Served = Served()
+    local: Local = Local()
+    asked: Callable[[str], bool] | None = None
+
+
+# A runner's entry point: a context manager, so that files and connections are closed at the end.
+RunnerFactory = Callable[[RunnerOptions], AbstractContextManager[Runner]]

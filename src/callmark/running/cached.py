@@ -1,0 +1,227 @@
+"""A runner that asks for no answer twice: `--cache`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from callmark.config import RunConfig
+from callmark.core.jsontext import Json, canonical_json, plain
+from callmark.core.protocols import Conversation, Failure, Finish, Observed, Reply, Runner
+from callmark.core.results import Decoding, Fingerprints
+from callmark.errors import CallmarkError, UsageError
+from callmark.runners.http_request import REMEMBERED, encode_json
+from callmark.running.wiring import resolved
+from callmark.store.response_cache import ResponseCache
+
+if TYPE_CHECKING:
+    from callmark.running.setup import Setup
+
+# Raised whenever a runner reads one and the same answer otherwise than before.
+REPLIES_VERSION = 1
+# A prompt that is too long for a server may not be so tomorrow, and asking again costs nothing.
+NOT_HELD: frozenset[Finish] = frozenset({"context_exceeded"})
+# Runners whose model only the user can tell from another one behind the same name.
+NAMED_BY_USER = frozenset({"openai_http"})
+RECORDED = frozenset({"replay"})
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Reply).decode
+
+
+def check_cache(config: RunConfig) -> None:
+    """Raises where a cache could give a wrong answer, or keep too much."""
+    if config.cache is None:
+        return
+    if config.runner in NAMED_BY_USER and not config.model_revision:
+        raise UsageError(
+            "--cache: which version of the model is served? Without that, answers of an older one"
+            " would be taken for those of a newer: add --model-revision TEXT, any name that"
+            " changes when the model does"
+        )
+    if config.redact_pii:
+        raise UsageError(
+            "--cache: does not go with redact_pii: a cache keeps answers as they were given;"
+            " leave one of them out"
+        )
+
+
+def why_unused(config: RunConfig, fingerprints: Fingerprints) -> tuple[str, ...]:
+    """A warning where a cache was asked for that is of no use."""
+    if config.cache is None:
+        return ()
+    if config.runner in RECORDED:
+        return (f"--cache: not used: {config.runner} answers from a recording anyway",)
+    if fingerprints.model_fingerprint is None:
+        return (f"--cache: not used: {config.runner} cannot tell one model from another",)
+    return ()
+
+
+class Keys:
+    """The key of a request: everything that the answer depends on, and nothing else."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        fingerprints: Fingerprints,
+        decoding: Decoding,
+        *,
+        raw_prompt: bool = False,
+    ) -> None:
+        self._is_drawn = decoding.temperature != 0
+        self._common: dict[str, Json] = {
+            "replies_version": REPLIES_VERSION,
+            "model_fingerprint": fingerprints.model_fingerprint,
+            "runner_fingerprint": fingerprints.runner_fingerprint,
+            "decoding": plain(decoding),
+            # With what ${NAME} stands for: it may be the name of an adapter.
+            "extra_body": resolved(config.extra_body, "extra_body", []),
+            "raw_prompt": raw_prompt,
+        }
+        self._begun: dict[tuple[int, int], tuple[Sequence[dict[str, Json]], hashlib._Hash]] = {}
+
+    def of(self, conversation: Conversation) -> str:
+        made = self._begin(conversation.tools, conversation.trial).copy()
+        # Two samples that ask the same may draw different answers.
+        drawn = [conversation.sample_id, conversation.turn] if self._is_drawn else None
+        # JSON has no line ends of its own: no two requests run into the same text.
+        made.update(encode_json(drawn) + b"\n" + encode_json(conversation.messages))
+        return made.hexdigest()
+
+    def _begin(self, tools: Sequence[dict[str, Json]], trial: int) -> hashlib._Hash:
+        """What many requests have in common is hashed once. Samples that are offered the same
+        share one list; holding on to it keeps its id its own."""
+        known = self._begun.get((id(tools), trial))
+        if known is None:
+            if len(self._begun) >= REMEMBERED:
+                self._begun.clear()
+            common = canonical_json({**self._common, "trial": trial})
+            # Not canonical: a prompt shows the fields of a tool in the order in which they stand.
+            begun = hashlib.sha256(common.encode("utf-8", "surrogatepass") + b"\n")
+            begun.update(encode_json(tools) + b"\n")
+            known = self._begun[id(tools), trial] = (tools, begun)
+        return known[1]
+
+
+class CachedRunner(Runner):
+    """What it is asked for the first time goes to `inner`. `all_or_nothing`: after a failure
+    nothing of this run is kept."""
+
+    def __init__(
+        self, inner: Runner, cache: ResponseCache, keys: Keys, *, all_or_nothing: bool = False
+    ) -> None:
+        self._inner = inner
+        self._cache = cache
+        self._keys = keys
+        self._all_or_nothing = all_or_nothing
+        self._failed = False
+        self._hits = 0
+        self._asked = 0
+        self.name = inner.name
+        self.suspends = inner.suspends
+
+    @property
+    def max_batch(self) -> int:  # type: ignore[override]  # the inner one's mind may change
+        return self._inner.max_batch
+
+    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
+        keys = [self._keys.of(one) for one in batch]
+        found: list[Reply | Failure | None] = [self._found(key) for key in keys]
+        waiting = [at for at, reply in enumerate(found) if reply is None]
+        self._hits += len(batch) - len(waiting)
+        if waiting:
+            self._asked += len(waiting)
+            replies = await self._ask([batch[at] for at in waiting])
+            for at, reply in zip(waiting, replies, strict=True):
+                found[at] = reply
+                self._keep(keys[at], reply)
+        return [reply for reply in found if reply is not None]
+
+    async def ready(self) -> None:
+        await self._inner.ready()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def fingerprint_parts(self) -> dict[str, Json]:
+        return self._inner.fingerprint_parts()
+
+    def model_fingerprint(self) -> str | None:
+        return self._inner.model_fingerprint()
+
+    def tokenizer_fingerprint(self) -> dict[str, Json] | None:
+        return self._inner.tokenizer_fingerprint()
+
+    def observed(self) -> Observed:
+        seen = self._inner.observed()
+        # Flat: those of several processes are added up.
+        counts = {
+            "cache_hits": self._hits,
+            "cache_asked": self._asked,
+            "cache_stored": self._cache.stored,
+        }
+        warnings = seen.warnings
+        if self._cache.trouble is not None:
+            warnings += (
+                f"--cache: could not be written any more: {self._cache.trouble};"
+                f" {self._cache.stored} answers of this run are kept",
+            )
+        return msgspec.structs.replace(
+            seen, measured={**seen.measured, **counts}, warnings=warnings
+        )
+
+    async def _ask(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
+        try:
+            return await self._inner.answer(batch)
+        except CallmarkError:
+            self._fail()
+            raise
+
+    def _found(self, key: str) -> Reply | None:
+        data = self._cache.get(key)
+        if data is None:
+            return None
+        try:
+            return _decode(data)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return None  # of another making
+
+    def _keep(self, key: str, reply: Reply | Failure) -> None:
+        if isinstance(reply, Failure):
+            self._fail()
+        elif not self._failed and reply.finish not in NOT_HELD:
+            data = _lossless(reply)
+            if data is not None:
+                self._cache.put(key, data)
+
+    def _fail(self) -> None:
+        if self._all_or_nothing and not self._failed:
+            self._failed = True
+            self._cache.withdraw()
+
+
+def _lossless(reply: Reply) -> bytes | None:
+    """None: JSON cannot hold this one as it is (lone surrogates): it is asked for again."""
+    try:
+        data = _encode(reply)
+        return data if _encode(_decode(data)) == data else None
+    except (msgspec.MsgspecError, UnicodeError, OverflowError, RecursionError):
+        return None
+
+
+@contextmanager
+def cached(setup: Setup) -> Iterator[Setup]:
+    """The same with a cache around its runner, where there is one to use."""
+    config = setup.config
+    if config.cache is None or why_unused(config, setup.fingerprints):
+        yield setup
+        return
+    keys = Keys(config, setup.fingerprints, setup.decoding, raw_prompt=setup.prompts.raw)
+    with ResponseCache(Path(config.cache)) as cache:
+        runner = CachedRunner(setup.runner, cache, keys, all_or_nothing=config.determinism_mode)
+        yield msgspec.structs.replace(setup, runner=runner)

@@ -1,0 +1,140 @@
+"""The tools of a run: the registry, which of them are allowed, what each sample is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from callmark.broker.broker import ToolBroker
+from callmark.calls.normalise import normalise
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import Json, digest, parse_json
+from callmark.core.protocols import Hit, Miss, Observed, ToolSource
+from callmark.core.samples import Sample
+from callmark.datasets.reader import Dataset
+from callmark.errors import BadInput
+from callmark.resources import allowlist, builtin_tools, load_registry_file
+from callmark.store.jsonl import LINE_DEPTH
+from callmark.store.problems import named
+
+REMEMBERED = 1024  # different offers; most datasets have a handful
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What one sample is offered: names, the specs that a model is sent, and their hash."""
+
+    registry: Registry
+    names: frozenset[str]
+    tools: list[dict[str, Json]]
+    sha256: str
+
+
+class Offers:
+    """Every sample is offered its own tools or the whole registry, never only the expected ones."""
+
+    def __init__(
+        self, registry: Registry, allowed: frozenset[str], unknown: Sequence[str] = ()
+    ) -> None:
+        """`unknown`: names of the allowlist that are no tool of the registry."""
+        self.registry = registry
+        self.allowed = allowed
+        self.unknown = tuple(unknown)
+        self._offer = lru_cache(REMEMBERED)(self._made)
+
+    def to(self, sample: Sample) -> Offer:
+        return self._offer(sample.expectation.tools)
+
+    def _made(self, given: tuple[str, ...] | None) -> Offer:
+        wanted = self.registry.names if given is None else given
+        resolved = (self.registry.resolve(name) for name in wanted)
+        names = sorted({name for name in resolved if name is not None} & self.allowed)
+        specs = {spec.name: spec.function for spec in self.registry.specs if spec.name in names}
+        tools = self.registry.openai_tools(names)
+        return Offer(self.registry, frozenset(names), tools, digest(specs))
+
+
+def open_registry(path: str | None) -> Registry:
+    """The built-in tools, or those of a file or folder."""
+    if path is None:
+        return Registry.from_specs(builtin_tools(), where="the built-in tools")
+    file = load_registry_file(Path(path))
+    return Registry.from_specs(file.specs, where=path, locate=file.locate)
+
+
+def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers:
+    """The shipped allowlist is about the built-in tools; another registry needs its own."""
+    registry = open_registry(registry_path)
+    if registry_path is not None and allowlist_path is None:
+        return Offers(registry, frozenset(registry.names))
+    names = allowlist(None if allowlist_path is None else Path(allowlist_path))
+    resolved = {name: registry.resolve(name) for name in names}
+    unknown = [name for name, found in resolved.items() if found is None]
+    return Offers(registry, frozenset(filter(None, resolved.values())), unknown)
+
+
+def check_allowed(offers: Offers) -> list[str]:
+    """Warns of names in the allowlist that allow nothing."""
+    return [
+        f"the allowlist names {name!r}, which is no tool of the registry" for name in offers.unknown
+    ]
+
+
+def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
+    """Refuses samples that name tools nobody has, and warns of expected calls that no model could
+    make because their tool is not offered."""
+    registry = offers.registry
+    known = ", ".join(map(named, registry.names)) or "none"
+    facts = dataset.facts
+    problems = [
+        f"{dataset.name}:{facts.offered_line[name]}: metadata.tools: {name!r}"
+        f" (samples: {count}) is no tool of the registry, which has {known};"
+        " name another one with --registry"
+        for name, count in facts.offered.items()
+        if registry.resolve(name) is None
+    ]
+    if problems:
+        raise BadInput(problems[:20])
+    return [
+        f"calls of {name!r} are expected (samples: {count}), but no sample is ever offered it"
+        for name, count in dataset.facts.tools.items()
+        if registry.resolve(name) not in offers.allowed
+    ]
+
+
+class NoFixtures:
+    """The tools of a run without fixtures: what was not recorded is missed, and counted."""
+
+    fixtures_sha256: str | None = None
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def session(self, sample_id: str | None = None) -> NoFixtures:
+        return self
+
+    def answer(self, name: str, arguments: Json) -> Hit | Miss:
+        call = normalise(name, arguments, registry=self._registry)
+        key = None if call is None else parse_json(call.key_json, max_depth=LINE_DEPTH)
+        return Miss(name, arguments, key)
+
+
+class GivenTools(msgspec.Struct, frozen=True):
+    """Tools that a caller brings along, in the place of registry and fixtures. `observed` says at
+    the end what a report has to know of them."""
+
+    offers: Offers
+    source: ToolSource
+    observed: Callable[[], Observed]
+
+
+def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixtures:
+    if fixtures is None:
+        return NoFixtures(registry)
+    if not Path(fixtures).exists():
+        raise BadInput(
+            f"{fixtures}: no such fixture folder; make it, or name another with --fixtures"
+        )
+    return ToolBroker(fixtures, registry)

@@ -1,0 +1,91 @@
+"""What a model is sent first: the sample's prompt, inside a wrapper if one was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from callmark.core.jsontext import Json
+from callmark.core.samples import MARKER, Sample
+from callmark.datasets.reader import Dataset
+from callmark.errors import UsageError
+from callmark.play import opening_messages
+from callmark.runners.wrappers import Messages, Wrapper, open_wrapper
+from callmark.running.offers import Offers
+from callmark.running.selection import Selection
+from callmark.store.problems import Problems
+
+
+class Prompts:
+    """Opening messages for samples. `system` is put before prompts that have none."""
+
+    def __init__(self, wrapper: Wrapper | None, system: str | None) -> None:
+        self._wrapper = wrapper
+        self._system = system
+        self.sha256 = None if wrapper is None else wrapper.sha256
+        self.raw = wrapper is not None and wrapper.raw
+        self.asks_for_marker = MARKER in (system or "") or (
+            wrapper is not None and MARKER in wrapper.source
+        )
+        self.loses_prompt = wrapper is not None and "user" not in wrapper.variables
+
+    def opening(self, sample: Sample, tools: Sequence[Json]) -> Messages:
+        messages = opening_messages(sample)
+        first = messages[0] if messages and messages[0].get("role") == "system" else None
+        if self._wrapper is not None:
+            return self._wrapped(self._wrapper, first, messages, tools)
+        if self._system and first is None:
+            return [{"role": "system", "content": self._system}, *messages]
+        return messages
+
+    def _wrapped(
+        self,
+        wrapper: Wrapper,
+        first: dict[str, Json] | None,
+        messages: Messages,
+        tools: Sequence[Json],
+    ) -> Messages:
+        """The first system and the last user message through the wrapper; between them the
+        conversation stays as it is."""
+        others = messages if first is None else messages[1:]
+        system = self._system or "" if first is None else first.get("content")
+        last: dict[str, Json] = others[-1] if others else {}
+        if last.get("role") != "user":
+            raise UsageError("cannot be wrapped: the last message must be the user's")
+        if any(message.get("role") == "system" for message in others):
+            raise UsageError("cannot be wrapped: only the first message may be a system message")
+        if wrapper.raw and len(others) > 1:
+            raise UsageError("is a conversation, which no flat text can hold; use a .j2 wrapper")
+        if not isinstance(system, str) or not isinstance(last.get("content"), str):
+            raise UsageError("cannot be wrapped: system and user content must be plain text")
+        made = wrapper.render(user=last["content"], system=system, tools=tools)
+        before = [message for message in made if message["role"] == "system"]
+        opening = [*before, *others[:-1], *(one for one in made if one["role"] == "user")]
+        if not opening:
+            raise UsageError("the wrapper leaves nothing of it")
+        return opening
+
+
+def open_prompts(path: str | None, system: str | None) -> Prompts:
+    return Prompts(None if path is None else open_wrapper(Path(path)), system)
+
+
+def check_prompts(
+    prompts: Prompts, dataset: Dataset, selection: Selection, offers: Offers
+) -> list[str]:
+    """Refuses prompts that cannot be wrapped, each named by its line, and warns of a wrapper that
+    leaves the prompt out."""
+    if prompts.sha256 is None:
+        return []
+    problems = Problems(dataset.name)
+    for sample in selection.chosen(dataset):
+        try:
+            prompts.opening(sample, offers.to(sample).tools)
+        except UsageError as error:
+            problems.add(dataset.line_of(sample), f"prompt: {error}")
+            if problems.enough:
+                break
+    problems.raise_if_any()
+    if prompts.loses_prompt:
+        return ["the prompt wrapper never uses `user`: every sample gets the same prompt"]
+    return []

@@ -1,0 +1,159 @@
+"""The scores of one trial: pure, and the same for every command that scores anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from callmark.calls.registry import Registry
+from callmark.core.jsontext import Json
+from callmark.core.results import Result
+from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
+from callmark.core.scores import Scores
+from callmark.core.trace import Trace
+from callmark.grounding.words import admits_failure
+from callmark.scorers.calls import score_calls
+from callmark.scorers.controls import clarifies, contaminated, resists
+from callmark.scorers.integration import score_integration
+from callmark.scorers.locales import writes_its_locale
+from callmark.scorers.privacy import check, known_texts
+from callmark.scorers.reading import Reading, prompt_texts
+from callmark.scorers.redaction import without_placeholders
+
+SCORER_VERSION = "2"
+
+
+class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a score depends on beside the sample and its trace. `offered` None: every tool of
+    the registry. `strict_keys` are the header's."""
+
+    registry: Registry
+    offered: frozenset[str] | None = None
+    extractor: Extractor = "marker"
+    span_cap: int = DEFAULT_SPAN_CAP
+    strict_keys: tuple[str, ...] | None = None
+    url_allowlist: tuple[str, ...] = ()
+    echo_denied: bool = False
+
+
+def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores:
+    expectation = sample.expectation
+    kind = expectation.kind
+    reading = _read(sample, trace, settings)
+    integration = score_integration(reading, settings.extractor, settings.span_cap)
+    calls = score_calls(
+        expectation,
+        trace,
+        registry=settings.registry,
+        offered=settings.offered,
+        admits_failure=expectation.retry and admits_failure(trace.model_output),
+    )
+    privacy = check(
+        reading.text,
+        [entry.arguments for entry in trace.tool_trace],
+        allowlist=settings.url_allowlist,
+        known=lambda: _shown_texts(sample, trace),
+        echo_denied=settings.echo_denied,
+        locale=expectation.locale,
+    )
+    return Scores(
+        kind=kind,
+        span_extractor=settings.extractor,
+        spans=integration.spans,
+        spans_total=integration.total,
+        spans_over_cap=integration.over_cap,
+        spans_counted=integration.counted,
+        recall_kind=integration.recall_kind,
+        facts_required=integration.required,
+        lax=integration.lax,
+        strict=integration.strict,
+        values=integration.values,
+        calls=calls.calls,
+        call_f1=calls.call_f1,
+        multi_call_parity_ok=calls.multi_call_parity_ok,
+        json_args_valid=calls.json_args_valid,
+        recovered=calls.recovered,
+        gave_up_honestly=calls.gave_up_honestly,
+        controls_with_integration=int(contaminated(trace)) if kind == "control" else None,
+        negative_control_ok=resists(reading) if kind == "negative_control" else None,
+        clarify_ok=clarifies(trace) if kind == "clarify" else None,
+        locale_probe_ok=writes_its_locale(reading, integration.scored)
+        if expectation.locale_probe
+        else None,
+        unresolved=any(entry.status == "miss" for entry in trace.tool_trace),
+        privacy_ok=privacy.ok,
+        privacy=privacy,
+    )
+
+
+def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:
+    """Lax F1 of one sample's answer against the results of another: the level of chance."""
+    sample = sample_of_result(own)
+    trace = Trace(model_output=own.model_output, tool_trace=other.tool_trace, said=own.said)
+    if own.scoring.redacted or other.scoring.redacted:
+        trace = _unplaced(trace)
+    reading = _read(sample, trace, settings)
+    return score_integration(reading, own.span_extractor, settings.span_cap).lax.f1
+
+
+def _unplaced(trace: Trace) -> Trace:
+    entries = tuple(
+        msgspec.structs.replace(entry, result=without_placeholders(entry.result))
+        for entry in trace.tool_trace
+    )
+    text = without_placeholders(trace.model_output)
+    return msgspec.structs.replace(trace, model_output=text, tool_trace=entries)
+
+
+def sample_of_result(result: Result) -> Sample:
+    """The sample as far as a result line tells of it."""
+    return Sample(
+        index=result.index,
+        sample_id=result.sample_id,
+        prompt=result.prompt,
+        metadata=result.metadata,
+        expectation=expectation_of(result.metadata),
+        item_sha256=result.item_sha256,
+    )
+
+
+def _read(sample: Sample, trace: Trace, settings: ScoreSettings) -> Reading:
+    registry = settings.registry
+
+    def strict_keys_of(name: str | None) -> tuple[str, ...] | None:
+        spec = registry.spec(name) if name is not None else None
+        return None if spec is None else spec.x_callmark.strict_keys
+
+    return Reading(sample, _without_refused(trace, settings), strict_keys_of, settings.strict_keys)
+
+
+def _without_refused(trace: Trace, settings: ScoreSettings) -> Trace:
+    """A trace of somebody else may hold answers to calls of tools that were never offered: to
+    such a call nothing was served."""
+    offered = settings.offered
+    if offered is None or all(entry.name in offered for entry in trace.tool_trace):
+        return trace
+    entries = tuple(
+        entry
+        if not entry.served
+        or entry.name is None
+        or settings.registry.resolve(entry.name) in offered
+        else msgspec.structs.replace(entry, status="tool_not_offered")
+        for entry in trace.tool_trace
+    )
+    return msgspec.structs.replace(trace, tool_trace=entries)
+
+
+def _shown_texts(sample: Sample, trace: Trace) -> Iterator[str]:
+    """Everything that the model was shown: prompt, user messages, served results."""
+    yield from prompt_texts(sample.prompt)
+    if not isinstance(sample.prompt, str):
+        yield from known_texts(_contents(sample.prompt))
+    for said in trace.said:
+        yield said.text
+    yield from known_texts(entry.result for entry in trace.tool_trace if entry.served)
+
+
+def _contents(messages: list[dict[str, Json]]) -> Iterator[Json]:
+    return (message.get("content") for message in messages if message.get("role") == "tool")

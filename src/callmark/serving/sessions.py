@@ -1,0 +1,137 @@
+"""What clients ask, answered from fixtures, and remembered session by session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from callmark.broker.broker import BrokerSession, ToolBroker
+from callmark.broker.nearest import explain_miss, printable
+from callmark.core.jsontext import Json, digest
+from callmark.core.protocols import Hit, Miss
+from callmark.core.results import Fingerprints
+from callmark.core.trace import EntryStatus, TraceEntry, answered
+from callmark.errors import BadInput
+from callmark.recording.wire import ProtocolError, result_to_wire
+
+UNKNOWN_TOOL = -32602  # JSON-RPC's "invalid params", which MCP servers answer with
+NO_SAMPLE = "session"
+
+Answer = dict[str, Json] | ProtocolError
+
+
+class Session:
+    """One trial of one sample, as a client sees the tools. `trial` None: the next free one."""
+
+    def __init__(self, broker: ToolBroker, sample_id: str | None, trial: int | None) -> None:
+        self.sample_id = sample_id
+        self.trial = trial
+        self.entries: list[TraceEntry] = []
+        self._broker = broker
+        self._tools: BrokerSession = broker.session(sample_id)
+
+    def call(self, name: str, arguments: dict[str, Json]) -> Answer:
+        entry, answer = self._settled(name, arguments)
+        self.entries.append(entry)
+        return answer
+
+    def as_line(self, trial: int) -> dict[str, Json]:
+        """A results line; what the agent said is not known here."""
+        registry_sha256 = None if self._broker.registry is None else self._broker.registry.sha256
+        fingerprints = Fingerprints(
+            tool_registry_sha256=registry_sha256, fixtures_sha256=self._broker.fixtures_sha256
+        )
+        return {
+            "sample_id": self.sample_id or NO_SAMPLE,
+            "trial": trial,
+            "model_output": "",
+            "tool_trace": msgspec.to_builtins(self.entries),
+            "used_fixtures_sha256": digest(list(self._tools.used)),
+            "offered_tools_sha256": registry_sha256,
+            "fingerprints": msgspec.to_builtins(fingerprints),
+        }
+
+    def _settled(self, name: str, arguments: dict[str, Json]) -> tuple[TraceEntry, Answer]:
+        registry = self._broker.registry
+        tool = None if registry is None else registry.resolve(name)
+        entry = TraceEntry(
+            name=tool or name,
+            arguments=arguments,
+            result=None,
+            turn=None,
+            raw=None,
+            status="unanswered",
+            served_by=None,
+        )
+        if registry is None or tool is None:
+            what = f"Unknown tool: {name}"
+            refused = _refused(entry, "tool_not_offered", what)
+            return refused, ProtocolError(UNKNOWN_TOOL, what, None)
+        errors = registry.validate(tool, arguments)
+        entry = msgspec.structs.replace(entry, schema_errors=errors)
+        try:
+            found = self._tools.answer(tool, arguments)
+        except BadInput as error:  # two patterns that fit equally: whoever wrote them must choose
+            return msgspec.structs.replace(entry, reason=str(error)), _failure(str(error))
+        match found:
+            case Hit(result=result, served_by=served_by):
+                return answered(entry, result, served_by), result_to_wire(result)
+            case Miss() if errors:
+                what = "invalid arguments: " + "; ".join(errors)
+                return _refused(entry, "invalid_arguments", what), _failure(what)
+            case Miss() as miss:
+                return _missed(entry, miss), _failure(self._why(miss))
+
+    def _why(self, miss: Miss) -> str:
+        """The nearest keys, without a place on this machine's disk."""
+        why = explain_miss(self._broker, miss.name, miss.arguments, self.sample_id)
+        head = f"no recorded answer for {why.name} {printable(why.key_json or '')}"
+        near = {
+            f"nearest: {one.name} {printable(one.key_json)}"
+            f" (differs in {', '.join(map(printable, one.differs))})": None
+            for one in why.nearest
+        }
+        return "\n".join([head, *near])
+
+
+class Sessions:
+    """All sessions of one server, by sample and trial."""
+
+    def __init__(self, broker: ToolBroker) -> None:
+        self.broker = broker
+        self._by_trial: dict[tuple[str | None, int | None], Session] = {}
+
+    def of(self, sample_id: str | None, trial: int | None) -> Session:
+        found = self._by_trial.get((sample_id, trial))
+        if found is None:
+            found = self._by_trial[sample_id, trial] = Session(self.broker, sample_id, trial)
+        return found
+
+    def __iter__(self) -> Iterator[Session]:
+        """Those that belong to a sample or asked something, in the order of their beginning."""
+        for session in self._by_trial.values():
+            if session.sample_id is not None or session.entries:
+                yield session
+
+
+def _failure(text: str) -> dict[str, Json]:
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _refused(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
+    result = {"ok": False, "error": why}
+    return msgspec.structs.replace(entry, status=status, result=result, reason=why)
+
+
+def _missed(entry: TraceEntry, miss: Miss) -> TraceEntry:
+    result = {
+        "ok": False,
+        "error": "fixture_miss",
+        "name": miss.name,
+        "arguments": miss.arguments,
+        "key_normalized": miss.key_normalized,
+    }
+    return msgspec.structs.replace(
+        entry, status="miss", result=result, key_normalized=miss.key_normalized
+    )

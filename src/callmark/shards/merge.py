@@ -1,0 +1,295 @@
+"""The results and the report of a whole run from those of its shards.
+
+Nothing is scored again. The lines are copied as they are, in the order of the dataset, and
+summarised as the run itself would have done: so both files are those of an unsharded run."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from callmark.config import errors_allowed
+from callmark.core.gates import exit_code
+from callmark.core.identity import shard_of
+from callmark.core.jsontext import NotJson
+from callmark.core.protocols import Progress, Standing
+from callmark.core.report import Report, Shard, Timing
+from callmark.core.results import Fingerprints, Result
+from callmark.core.summary import Scope, Summariser
+from callmark.core.summary_state import SummaryState
+from callmark.datasets.reader import Dataset, open_dataset
+from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
+from callmark.running.evaluate import cross_scorer
+from callmark.running.run import RunOutcome, write_report
+from callmark.running.shard_summary import read_summary
+from callmark.shards.agreement import (
+    joined_provenance,
+    joined_warnings,
+    one_run,
+    summed_measures,
+)
+from callmark.shards.files import ShardFile, open_shards
+from callmark.store.files import atomic_writer, check_writable
+from callmark.store.jsonl import lines_of, open_input
+from callmark.store.lines import decode_result
+
+# index, trial, shard, the line, and its result unless the shard's summary has told of it: in the
+# order of a results file
+_Line = tuple[int, int, int, bytes, Result | None]
+_AGAIN = "copy it again, or run the shard again"
+
+
+def merge_shards(
+    paths: Sequence[Path],
+    *,
+    out: Path | None,
+    report: Path | None,
+    progress: Progress | None = None,
+    dataset: Path | None = None,
+    reports: Sequence[Path] | None = None,
+) -> RunOutcome:
+    """`paths`: the results files of all shards in any order, or folders of them; `reports`, if they
+    do not stand beside them. With `dataset`, every sample is looked up there. Nothing is written
+    unless everything fits."""
+    started = time.perf_counter()
+    files = one_run(open_shards(paths, reports))
+    _check_places(files, out, report)
+    with ExitStack() as stack:
+        summariser = Summariser(cross_scorer())
+        if dataset is None:
+            lines = _merged(files, [_known_or_read(file, summariser, stack) for file in files])
+        else:
+            lines = _merged(files, [_lines_of(file, stack) for file in files])
+            lines = _of_dataset(lines, files, stack.enter_context(open_dataset(dataset)))
+        stream = None if out is None else stack.enter_context(atomic_writer(out))
+        written = hashlib.sha256()
+        done, total = 0, sum(file.facts.results_lines for file in files)
+        for _, _, shard, data, result in lines:
+            if stream is not None:
+                stream.write(data)
+            written.update(data)
+            if result is not None:
+                try:
+                    summariser.add(result)
+                except BadInput as error:
+                    raise BadInput(f"{files[shard]}: {error}; {_AGAIN}") from None
+            done += 1
+            if progress is not None:
+                progress(Standing(done, total))
+        _check_number(files, done)
+        facts = msgspec.structs.replace(
+            files[0].facts, results_lines=done, results_sha256=written.hexdigest()
+        )
+        merged = _report(files, summariser, facts, time.perf_counter() - started)
+    if report is not None:
+        write_report(report, merged)
+    return RunOutcome(merged, _exit_code(merged, facts))
+
+
+def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | None) -> None:
+    read = {path.absolute() for file in files for path in (file.results, file.report_path)}
+    if out is not None and report is not None and out.absolute() == report.absolute():
+        raise UsageError(f"--report: {report} is the file of --out: choose another one")
+    for path in (out, report):
+        if path is None:
+            continue
+        if path.absolute() in read:
+            raise UsageError(f"{path}: is a file of a shard: choose another place")
+        check_writable(path)
+
+
+def _merged(files: Sequence[ShardFile], shards: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
+    """All lines in the order of the dataset; without a gap, if the whole dataset was run."""
+    has_all = not files[0].report.partial
+    before, gap = (-1, 0), None
+    for line in heapq.merge(*shards):
+        index, trial, shard, _, _ = line
+        if (index, trial) == before:
+            raise BadInput(
+                f"{files[shard]}: another shard has a sample at the same place of the dataset"
+                f" ({index}, trial {trial}): they read different datasets"
+            )
+        if gap is None and index > before[0] + 1:
+            gap = before[0] + 1
+        before = index, trial
+        yield line
+    if has_all and gap is not None:
+        raise BadInput(
+            f"merge: no shard has the sample at place {gap} of the dataset (from 0);"
+            " --in DATASET says which one that is"
+        )
+
+
+def _known_or_read(file: ShardFile, summariser: Summariser, stack: ExitStack) -> Iterator[_Line]:
+    """With the summary that a shard wrote beside its results no line has to be read as JSON."""
+    state = read_summary(file.results, file.facts.results_sha256)
+    if state is None:
+        return _lines_of(file, stack)
+    summariser.extend(state)
+    return _known_lines(file, state, summariser, stack)
+
+
+def _known_lines(
+    file: ShardFile, state: SummaryState, summariser: Summariser, stack: ExitStack
+) -> Iterator[_Line]:
+    """The lines of a shard whose places are known: they are what the run wrote if their hash is."""
+    stream = stack.enter_context(open_input(file.results))
+    hasher = hashlib.sha256()
+    wanted = set(state.chance)
+    shard, lines = file.index, 0
+    for index, trial, data in zip(
+        state.trials.index.numbers(), state.trials.trial.numbers(), stream, strict=False
+    ):
+        hasher.update(data)
+        lines += 1
+        if (index, trial) in wanted:
+            summariser.add_to_chance(_result_of(file, lines, data))
+        yield index, trial, shard, data, None
+    hasher.update(stream.read(1))  # nothing stands behind the last line that is known
+    if lines != file.facts.results_lines or hasher.hexdigest() != file.facts.results_sha256:
+        for _ in _lines_of(file, stack):  # which ends by saying what is wrong, and with which line
+            pass
+
+
+def _lines_of(file: ShardFile, stack: ExitStack) -> Iterator[_Line]:
+    """The lines of one shard, each checked by itself; at the end, whether they are all there."""
+    header, number = file.report.header, file.report.header.num_shards
+    expected = Fingerprints(
+        **{name: getattr(header, name) for name in Fingerprints.__struct_fields__}
+    )
+    stream = stack.enter_context(open_input(file.results))
+    hasher = hashlib.sha256()
+    before = (-1, 0)
+    lines = 0
+    for line in lines_of(stream, str(file.results)):
+        hasher.update(line.data)
+        lines += 1
+        result = _result_of(file, line.number, line.data)
+        home = shard_of(result.sample_id, number)
+        key = result.index, result.trial
+        if home != file.index or key <= before or result.fingerprints != expected:
+            where = f"{file}, line {line.number}: sample {result.sample_id!r}, trial {result.trial}"
+            raise _wrong_line(where, file, result, expected, is_twice=key == before)
+        before = key
+        yield *key, file.index, line.data, result
+    facts = file.facts
+    if lines != facts.results_lines:
+        what = f"holds {lines} lines, but {facts.results_lines} were written, says"
+        raise BadInput(f"{file}: {what} {file.report_path}; {_AGAIN}")
+    if hasher.hexdigest() != facts.results_sha256:
+        what = f"was changed since it was written (its SHA-256 is not that of {file.report_path})"
+        raise BadInput(f"{file}: {what}; {_AGAIN}")
+
+
+def _result_of(file: ShardFile, number: int, data: bytes) -> Result:
+    if not data.endswith(b"\n"):
+        raise BadInput(f"{file}, line {number}: is cut off; {_AGAIN}")
+    try:
+        return decode_result(data)
+    except NotJson as error:
+        raise BadInput(f"{file}, line {number}: {error}; {_AGAIN}") from None
+
+
+def _wrong_line(
+    where: str, file: ShardFile, result: Result, expected: Fingerprints, *, is_twice: bool
+) -> CallmarkError:
+    home = shard_of(result.sample_id, file.report.header.num_shards)
+    if home != file.index:
+        return BadInput(f"{where}: does not belong here, but to shard {home}; {_AGAIN}")
+    for name in Fingerprints.__struct_fields__:
+        line, run = getattr(result.fingerprints, name), getattr(expected, name)
+        if line != run:
+            return FingerprintMismatch(
+                f"{where}: {name}: is {line}, but the report of this run has {run}"
+            )
+    what = "is there twice" if is_twice else "is not in the order of the dataset"
+    return BadInput(f"{where}: {what}; {_AGAIN}")
+
+
+def _of_dataset(
+    lines: Iterator[_Line], files: Sequence[ShardFile], dataset: Dataset
+) -> Iterator[_Line]:
+    """The same lines, each compared with the sample that stands at its place."""
+    header = files[0].report.header
+    if dataset.sha256 != header.dataset_sha256:
+        raise FingerprintMismatch(
+            f"{dataset.name}: dataset_sha256: is {dataset.sha256},"
+            f" but the shards were run on {header.dataset_sha256}"
+        )
+    has_all = not files[0].report.partial
+    samples = iter(dataset.samples())
+    sample = None
+    for line in lines:
+        index, trial, shard, _, result = line
+        while sample is None or sample.index < index:
+            sample = next(samples, None)
+            if sample is None:
+                break
+            if has_all and sample.index < index:
+                raise _missing(sample.sample_id, files, dataset)
+        if sample is None or result is None or sample.sample_id != result.sample_id:
+            name = None if result is None else result.sample_id
+            raise BadInput(
+                f"{files[shard]}: sample {name!r}, trial {trial}:"
+                f" is no sample of {dataset.name} at place {index}; {_AGAIN}"
+            )
+        yield line
+    rest = next(samples, None)
+    if has_all and rest is not None:
+        raise _missing(rest.sample_id, files, dataset)
+
+
+def _missing(sample_id: str, files: Sequence[ShardFile], dataset: Dataset) -> BadInput:
+    home = files[shard_of(sample_id, len(files))]
+    return BadInput(f"{home}: sample {sample_id!r} of {dataset.name} is missing; {_AGAIN}")
+
+
+def _check_number(files: Sequence[ShardFile], lines: int) -> None:
+    wanted = files[0].facts.selected_samples * files[0].report.header.repeat
+    if lines != wanted:
+        raise BadInput(
+            f"merge: the shards hold {lines} trials together, but the run has {wanted};"
+            " --in DATASET says which samples are missing or too many"
+        )
+
+
+def _report(
+    files: Sequence[ShardFile], summariser: Summariser, facts: Shard, seconds: float
+) -> Report:
+    first = files[0].report
+    header = msgspec.structs.replace(first.header, num_shards=1, shard_index=0, gates={})
+    provenance, differing = joined_provenance(files)
+    timings = [file.report.timing for file in files]
+    timing = Timing(
+        wall_time_sec=seconds + sum(timing.wall_time_sec or 0.0 for timing in timings),
+        scoring_sec=sum(timing.scoring_sec or 0.0 for timing in timings),
+        more=summed_measures(files),
+    )
+    trials = facts.selected_samples * header.repeat
+    return summariser.report(
+        header,
+        tuple(first.header.gates.values()),
+        scope=Scope(
+            partial=first.partial,
+            expected_trials=trials,
+            errors_allowed=errors_allowed(facts.settings["max_errors"], trials),
+        ),
+        timing=timing,
+        provenance=provenance,
+        warnings=(*joined_warnings(files), *differing),
+        shard=facts,
+    )
+
+
+def _exit_code(report: Report, facts: Shard) -> int:
+    return exit_code(
+        report,
+        fail_on_gate_failure=bool(facts.settings["fail_on_gate_failure"]),
+        fail_on_inconclusive=bool(facts.settings["fail_on_inconclusive"]),
+    )

@@ -1,0 +1,156 @@
+"""Playing one shard, wherever that is: trials go out as they finish, their sum at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from callmark._version import __version__
+from callmark.core.identity import shard_of
+from callmark.core.protocols import Standing
+from callmark.core.summary import Summariser
+from callmark.datasets.reader import PartOfDataset
+from callmark.errors import BadInput, FingerprintMismatch, Incomplete
+from callmark.running.cached import cached
+from callmark.running.driving import Interrupts, driver
+from callmark.running.evaluate import Evaluator
+from callmark.running.loop import TrialLoop
+from callmark.running.setup import Setup, prepared_part
+from callmark.shards.messages import Ended, Lines, Message, Plan, Task, decode_plan
+from callmark.shards.places import places_of
+from callmark.store.done_trials import DoneTrials
+from callmark.store.journal import not_of_this_run
+from callmark.store.key_index import KeyIndex
+from callmark.store.lines import encode_record, encode_result
+
+HELD_BYTES = 1 << 20
+HELD_SECONDS = 0.1
+
+Send = Callable[[Message], None]
+
+
+class Outbox:
+    """Finished trials on their way to the driver: many at once, but none waits for long, however
+    long the next one takes."""
+
+    def __init__(self, task: Task, journal: str, send: Send) -> None:
+        self._task = task
+        self._journal = journal
+        self._send = send
+        self._lines: list[bytes] = []
+        self._size = 0
+        self.standing = Standing(0, 0)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._send_now_and_then, daemon=True)
+        self._clock.start()
+
+    def done(self) -> DoneTrials:
+        return DoneTrials(KeyIndex.unpacked(self._task.done))
+
+    def not_ours(self, what: str, line: int | None = None) -> BadInput:
+        return not_of_this_run(self._journal, what, line or None)
+
+    def append(self, lines: bytes, count: int = 1) -> None:
+        with self._lock:
+            self._lines.append(lines)
+            self._size += len(lines)
+            if self._size >= HELD_BYTES:
+                self._flush()
+
+    def stands(self, standing: Standing) -> None:
+        self.standing = standing
+
+    def end(self, message: Message) -> None:
+        self.close()
+        with self._lock:
+            self._flush()
+            self._send(message)
+
+    def close(self) -> None:
+        self._over.set()
+        self._clock.join()
+
+    def _send_now_and_then(self) -> None:
+        while not self._over.wait(HELD_SECONDS):
+            with self._lock:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._lines:
+            standing = self.standing
+            data = b"".join(self._lines)
+            count = len(self._lines)
+            self._lines, self._size = [], 0
+            self._send(Lines(count, data, standing.misses, standing.errors))
+
+
+def play_shard(task: Task, send: Send) -> None:
+    """Plays what is not done yet. What the user has to mend is raised."""
+    plan = decode_plan(task.plan)
+    _refuse_other_version(plan)
+    outbox = Outbox(task, plan.journal, send)
+    try:
+        with Interrupts() as interrupts:
+            outbox.end(_played(task, plan, outbox, interrupts))
+    finally:
+        outbox.close()
+
+
+def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> Ended:
+    incomplete: str | None = None
+    dataset = PartOfDataset(plan.dataset, *places_of(task.places))
+
+    def is_here(sample_id: str) -> bool:
+        return shard_of(sample_id, task.num_shards) == task.shard
+
+    with prepared_part(plan.config, dataset, is_here) as opened, cached(opened) as setup:
+        _refuse_other_inputs(plan, setup)
+        evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
+        summariser = Summariser(evaluator.cross_score(setup.offers.registry))
+        with driver(setup.runner) as drive:
+            drive(setup.runner.ready())
+            loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, outbox.stands)
+            try:
+                loop.run_trials(outbox)
+            except KeyboardInterrupt:
+                incomplete = "interrupted"
+            except Incomplete as error:
+                incomplete = str(error)
+        observed = setup.runner.observed()
+    interrupts.silence()
+    standing = outbox.standing
+    state = summariser.state()
+    return Ended(
+        finished=standing.finished,
+        misses=standing.misses,
+        errors=standing.errors,
+        skipped=loop.skipped,
+        scoring_sec=evaluator.seconds,
+        observed=encode_record(observed),
+        summary=None if state is None else encode_record(state),
+        chance=b"".join(map(encode_result, summariser.kept_for_chance())),
+        incomplete=incomplete,
+    )
+
+
+def _refuse_other_version(plan: Plan) -> None:
+    if plan.version != __version__:
+        raise FingerprintMismatch(
+            f"callmark: this node has {__version__}, the run was started by {plan.version};"
+            " install one version everywhere"
+        )
+
+
+def _refuse_other_inputs(plan: Plan, setup: Setup) -> None:
+    """Everything was checked by the driver; nobody may have changed it since."""
+    if setup.fingerprints != plan.fingerprints:
+        names = [
+            name
+            for name in plan.fingerprints.__struct_fields__
+            if getattr(plan.fingerprints, name) != getattr(setup.fingerprints, name)
+        ]
+        raise FingerprintMismatch(
+            f"{', '.join(names)}: changed while the run was starting:"
+            " run it again when nothing writes to its inputs"
+        )

@@ -1,0 +1,224 @@
+"""Writing files so that nothing that was there is lost: whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from callmark.errors import CannotWrite, OutputFailed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_Describe = Callable[[OSError], OutputFailed]
+_NEXT = "Free some space or choose another place, then run it again."
+
+
+@contextmanager
+def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` when the block ends well, and never before:
+    written beside it, handed to the disk, renamed. On any failure the old file is untouched."""
+    target = _target_of(path)
+    kept = "What stood there before is unchanged. " if target.is_file() else ""
+
+    def describe(error: OSError) -> OutputFailed:
+        return output_failed(path, error, kept + what_next)
+
+    if not has_place(target):
+        # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
+        with _stream(lambda: _opened(target), describe) as device:
+            yield device
+        return
+    _remove_leftovers(target)
+    temporary = _temporary_for(target)
+    try:
+        with _stream(lambda: _created(temporary), describe) as stream:
+            yield stream
+            stream.flush()
+            _sync(stream, describe)
+            _replace(temporary, target, describe)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(target.parent)
+
+
+def has_place(path: Path) -> bool:
+    """Whether a file stands or could stand there, with others beside it; not /dev/stdout, whatever
+    that leads to."""
+    if _open_already(path) is not None:
+        return False
+    return not path.exists() or path.is_file()
+
+
+def check_writable(path: Path) -> None:
+    """Before anything is run: could `path` be written? Makes the folders above it."""
+    try:
+        target = _target_of(path)
+        mode = _mode_of(target)
+        if stat.S_ISDIR(mode):
+            raise CannotWrite(f"{path}: is a folder: give the name of a file in it")
+        if mode and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if has_place(target):
+            make_folder(target.parent)
+            _remove_leftovers(target)
+            probe = _temporary_for(target)
+            probe.touch(exist_ok=False)
+            probe.unlink()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotWrite(
+            f"{path}: cannot be written: {reason}. Choose another place, or change its permissions."
+        ) from None
+
+
+def output_failed(path: Path, error: OSError, what_next: str) -> OutputFailed:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason = f"the disk is full ({reason})"
+    return OutputFailed(f"{path}: could not be written: {reason}. {what_next}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename or a new file survive a power cut, where the file system can do that."""
+    with suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        # Said as it is: something stands there, but it is no folder.
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+
+
+class _Reporting(io.FileIO):
+    """Turns a write that fails into a sentence at the place where it fails, so that an error of
+    the code between two writes is never taken for one."""
+
+    def __init__(self, fd: int, describe: _Describe) -> None:
+        super().__init__(fd, "wb")
+        self._describe = describe
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise self._describe(error) from None
+
+
+@contextmanager
+def _stream(opened: Callable[[], int], describe: _Describe) -> Iterator[BinaryIO]:
+    try:
+        fd = opened()
+    except OSError as error:
+        raise describe(error) from None
+    stream = io.BufferedWriter(_Reporting(fd, describe))
+    try:
+        yield stream
+        stream.flush()
+    finally:
+        # What could not be flushed has been reported; closing would report it again.
+        with suppress(OutputFailed):
+            stream.close()
+
+
+def _sync(stream: BinaryIO, describe: _Describe) -> None:
+    try:
+        os.fsync(stream.fileno())
+    except OSError as error:
+        raise describe(error) from None
+
+
+def _replace(temporary: Path, target: Path, describe: _Describe) -> None:
+    try:
+        temporary.replace(target)
+    except OSError as error:
+        raise describe(error) from None
+
+
+def _target_of(path: Path) -> Path:
+    # A link stays a link: what it points at is replaced.
+    return path.resolve() if path.is_symlink() and has_place(path) else path
+
+
+def _open_already(path: Path) -> int | None:
+    """The number of the open file that a name such as /dev/stdout or /dev/fd/3 stands for."""
+    try:
+        link = path.parent.resolve() / path.name
+        if link.is_symlink() and not link.is_relative_to("/proc"):
+            link = link.parent / link.readlink()
+    except (OSError, ValueError):
+        return None
+    ours = link.parent in (Path("/proc/self/fd"), Path(f"/proc/{os.getpid()}/fd"))
+    return int(link.name) if ours and link.name.isdecimal() else None
+
+
+def _opened(target: Path) -> int:
+    """Where the one who opened it stands, so that nobody writes over the other."""
+    number = _open_already(target)
+    return os.open(target, os.O_WRONLY) if number is None else os.dup(number)
+
+
+def _mode_of(target: Path) -> int:
+    try:
+        return target.stat().st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def _temporary_for(target: Path) -> Path:
+    return target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(6)}.tmp")
+
+
+def _temporary_prefix(target: Path) -> str:
+    # A hash: the name itself may already be as long as a name can be.
+    return f".callmark-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
+
+
+def _created(temporary: Path) -> int:
+    """A new file, locked as long as it is open: so nobody takes it for a leftover."""
+    make_folder(temporary.parent)
+    while True:
+        # Not tempfile: its files are private, results are as readable as the umask says.
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        if temporary.exists():
+            return fd
+        os.close(fd)  # removed as a leftover before it was locked
+
+
+def _remove_leftovers(target: Path) -> None:
+    """What a killed process left behind when it was about to write this very file. Whoever is
+    writing it now holds a lock; where there are no locks nothing is removed."""
+    for path in _leftovers(target):
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(fd)
+
+
+def _leftovers(target: Path) -> list[Path]:
+    prefix = _temporary_prefix(target)
+    try:
+        return [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
+    except OSError:  # not there yet, or a folder that may be written but not listed
+        return []

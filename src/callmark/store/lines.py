@@ -1,0 +1,128 @@
+"""Our own results files: one `Result` a line, written and read back without loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from callmark.core.jsontext import Json, NotJson, well_formed
+from callmark.core.results import Result
+from callmark.errors import BadInput, UsageError
+from callmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
+from callmark.store.problems import typed_problem
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Result).decode
+
+
+def encode_result(result: Result) -> bytes:
+    """One line of UTF-8 JSON with its line end. Equal results, equal bytes."""
+    return encode_record(result) + b"\n"
+
+
+def encode_record(record: msgspec.Struct) -> bytes:
+    """One line of UTF-8 JSON without its end."""
+    try:
+        return _encode(record)
+    except (UnicodeEncodeError, OverflowError):
+        # Lone surrogates and integers of any size can come from a model; a run survives them.
+        plain = _without_surrogates(msgspec.to_builtins(record))
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
+
+
+def decode_record(data: bytes, kind: type[Record]) -> Record:
+    """What `encode_record` gave."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        return msgspec.convert(parse_line(data), kind)
+
+
+def decode_result(line: bytes) -> Result:
+    """A complete line; NotJson says `field: what is wrong`. Unknown fields are ignored."""
+    try:
+        return _decode(line)
+    except msgspec.ValidationError as error:
+        raise NotJson(typed_problem(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        pass
+    try:
+        return msgspec.convert(parse_line(line), Result)
+    except msgspec.ValidationError as error:
+        raise NotJson(typed_problem(error)) from None
+
+
+def read_results(path: Path) -> Iterator[Result]:
+    """The complete lines of a results file, in order, one at a time."""
+    return (result for _, result in numbered_results(path))
+
+
+def numbered_results(path: Path) -> Iterator[tuple[int, Result]]:
+    """The same, each with the number of its line."""
+    return ((line.number, result) for line, result in _lines_and_results(path))
+
+
+def placed_results(path: Path) -> Iterator[tuple[int, Result]]:
+    """The same, each with the byte at which its line begins: `result_at` takes it."""
+    return ((line.offset, result) for line, result in _lines_and_results(path))
+
+
+def result_at(path: Path, offset: int) -> Result:
+    """The line that begins at this byte; BadInput if none does."""
+    with open_input(path) as stream:
+        stream.seek(offset)
+        line = Line(1, offset, stream.readline())
+    try:
+        return decode_result(line.json)
+    except NotJson as error:
+        raise BadInput(f"{path}: byte {offset}: no result begins here: {error}") from None
+
+
+def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:
+    with open_input(path) as stream:
+        for line in lines_of(stream, str(path)):
+            if is_blank(line.data):
+                continue
+            try:
+                result = decode_result(line.json)
+            except NotJson as error:
+                raise BadInput(f"{path}:{line.number}: {error}") from None
+            yield line, result
+
+
+def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:
+    """One trial of a results file and its line; UsageError says what the file has instead."""
+    ids: set[str] = set()
+    trials: set[int] = set()
+    for line, result in numbered_results(path):
+        if result.sample_id == sample_id:
+            if result.trial == trial:
+                return line, result
+            trials.add(result.trial)
+        ids.add(result.sample_id)
+    if trials:
+        has = ", ".join(map(str, sorted(trials)))
+        raise UsageError(f"{path}: {sample_id} has no trial {trial}; it has {has}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(sample_id, ids, 3)
+    hint = f"; near to it: {', '.join(near)}" if near else f"; it holds {len(ids)} samples"
+    raise UsageError(f"{path}: no sample {sample_id!r}{hint}")
+
+
+def _without_surrogates(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(entry) for entry in value]
+    if isinstance(value, dict):
+        return {well_formed(key): _without_surrogates(entry) for key, entry in value.items()}
+    return value

@@ -1,0 +1,294 @@
+"""Answers that anybody recorded: results lines of other programs, or OpenAI-style messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, Self
+
+import jsonschema_rs
+import msgspec
+
+from callmark.core.identity import sample_id_of
+from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Scoring
+from callmark.core.samples import Extractor
+from callmark.core.scores import PrivacyScore
+from callmark.core.trace import Said, Stop, TraceEntry, entry_of
+from callmark.errors import BadInput
+from callmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
+from callmark.store.key_index import KeyIndex, trial_key
+from callmark.store.problems import Problems, schema_problems, typed_problem
+
+
+class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A results line of which only `sample_id` and `model_output` had to be there.
+    None: the line does not say."""
+
+    line: int
+    sample_id: str
+    trial: int
+    model_output: str
+    tool_trace: tuple[TraceEntry, ...] = ()
+    turns: tuple[ByteRange, ...] | None = None
+    said: tuple[Said, ...] = ()
+    reasoning: str = ""
+    stop: Stop | None = None
+    span_extractor: Extractor | None = None
+    status: Literal["ok", "error"] = "ok"
+    error: str | None = None
+    index: int | None = None
+    prompt: str | list[dict[str, Json]] | None = None
+    metadata: dict[str, Json] | None = None
+    item_sha256: str | None = None
+    used_fixtures_sha256: str | None = None
+    offered_tools_sha256: str | None = None
+    fingerprints: Fingerprints | None = None
+    decoding: Decoding | None = None
+    scoring: Scoring | None = None
+    privacy: PrivacyScore | None = None
+
+
+class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole conversation. A line without an id is named by the hash of what it holds."""
+
+    line: int
+    sample_id: str
+    trial: int
+    messages: list[dict[str, Json]]
+    tools: list[dict[str, Json]] | None = None
+    metadata: dict[str, Json] | None = None
+
+
+Recorded = RecordedAnswer | RecordedMessages
+_VERBATIM = (
+    "prompt",
+    "metadata",
+    "span_extractor",
+    "stop",
+    "error",
+    "item_sha256",
+    "used_fixtures_sha256",
+    "offered_tools_sha256",
+)
+
+
+class _Kept(msgspec.Struct):
+    privacy: PrivacyScore | None = None
+
+
+class _Origin(msgspec.Struct):
+    fingerprints: Fingerprints | None = None
+    decoding: Decoding | None = None
+    scoring: Scoring | None = None
+    scores: _Kept | None = None
+
+
+class _Name(msgspec.Struct):
+    """Whose line it is, if it is a plain one; anything else needs a closer look."""
+
+    sample_id: str | None = None
+    model_output: Json = msgspec.UNSET
+
+
+_decode_name = msgspec.json.Decoder(_Name).decode
+
+
+class BadLine(BadInput):
+    """One line that cannot be read: what is wrong with it, still without its place."""
+
+
+def read_recorded(path: Path) -> Iterator[Recorded]:
+    """Every recorded answer of a file, in order, one at a time."""
+    with open_input(path) as stream:
+        for line in lines_of(stream, str(path)):
+            if is_blank(line.json):
+                continue
+            try:
+                yield recorded_of(line)
+            except BadLine as error:
+                raise BadInput(
+                    [f"{path}:{line.number}: {what}" for what in error.problems]
+                ) from None
+
+
+def recorded_of(line: Line) -> Recorded:
+    """One line, whatever its shape."""
+    try:
+        value = parse_line(line.json)
+    except NotJson as error:
+        raise BadLine([str(error)]) from None
+    if isinstance(value, list):
+        value = {"messages": value}
+    if not isinstance(value, dict):
+        raise BadLine(["must be a JSON object or a list of messages"])
+    if "model_output" in value:
+        return _answer(value, line.number)
+    if "messages" in value:
+        return messages_of(value, line.number)
+    raise BadLine(["model_output: is missing (a line holds model_output, or messages)"])
+
+
+class RecordedIndex:
+    """Recorded answers by (sample_id, trial). Read and checked once; only places are kept."""
+
+    def __init__(self, path: Path, wants: Callable[[str], bool] | None = None) -> None:
+        """`wants`: the samples that will be asked for. The lines of others are only hashed: who
+        asks for them checks them."""
+        self.path = path
+        self._wants = wants
+        self._index = KeyIndex()
+        self._stream = open_input(path)
+        try:
+            self.count, self.sha256 = self._read()
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def get(self, sample_id: str, trial: int) -> Recorded | None:
+        place = self._index.find(trial_key(sample_id, trial))
+        if place is None:
+            return None
+        number, offset = place
+        self._stream.seek(offset)
+        try:
+            found = recorded_of(Line(number, offset, self._stream.readline()))
+        except BadLine:
+            found = None
+        if found is None or (found.sample_id, found.trial) != (sample_id, trial):
+            raise BadInput(f"{self.path}: the file changed while it was in use: start again")
+        return found
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stream.close()
+        self._index = KeyIndex()  # of a million answers it is 27 MB that nobody needs any more
+
+    def _read(self) -> tuple[int, str]:
+        problems = Problems(str(self.path))
+        hasher = hashlib.sha256()
+        count = 0
+        for line in lines_of(self._stream, str(self.path)):
+            hasher.update(line.data)
+            if is_blank(line.json) or self._is_of_others(line):
+                continue
+            try:
+                found = recorded_of(line)
+            except BadLine as error:
+                problems.add(line.number, error.problems)
+                if problems.enough:
+                    break
+                continue
+            self._index.add(trial_key(found.sample_id, found.trial), line.number, line.offset)
+            count += 1
+        for later, earlier, offset in self._index.clashes():
+            problems.add(later, self._clash(offset, earlier))
+        problems.raise_if_any()
+        return count, hasher.hexdigest()
+
+    def _is_of_others(self, line: Line) -> bool:
+        if self._wants is None:
+            return False
+        try:
+            name = _decode_name(line.json)
+            is_plain = name.sample_id and name.model_output is not msgspec.UNSET
+            sample_id = name.sample_id if is_plain else recorded_of(line).sample_id
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, BadLine):
+            return False  # what cannot be read is everybody's
+        return not self._wants(str(sample_id))
+
+    def _clash(self, offset: int, earlier: int) -> str:
+        self._stream.seek(offset)
+        found = recorded_of(Line(0, offset, self._stream.readline()))
+        return (
+            f"sample_id: {json.dumps(found.sample_id, ensure_ascii=False)}, trial {found.trial}"
+            f" stands on line {earlier} too: number repeated answers with `trial`"
+        )
+
+
+def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
+    problems = schema_problems(_validator("recorded"), value)
+    if problems:
+        raise BadLine(problems)
+    get = value.get
+    output = get("model_output") or ""
+    try:
+        origin = msgspec.convert(value, _Origin)
+    except msgspec.ValidationError as error:
+        raise BadLine([typed_problem(error)]) from None
+    return RecordedAnswer(
+        line=number,
+        sample_id=_text_of(value["sample_id"]),
+        trial=int(get("trial") or 0),  # 1.0 is a whole number in JSON
+        index=None if get("index") is None else int(value["index"]),
+        model_output=output,
+        tool_trace=tuple(entry_of(entry) for entry in get("tool_trace") or ()),
+        turns=_turns(get("turns"), output),
+        said=tuple(Said(int(entry["turn"]), entry["text"]) for entry in get("said") or ()),
+        reasoning=get("reasoning") or "",
+        status=get("status") or "ok",
+        fingerprints=origin.fingerprints,
+        decoding=origin.decoding,
+        scoring=origin.scoring,
+        privacy=None if origin.scores is None else origin.scores.privacy,
+        **{name: value[name] for name in _VERBATIM if name in value},
+    )
+
+
+def messages_of(value: dict[str, Json], number: int) -> RecordedMessages:
+    """A conversation; BadLine says what is wrong with it."""
+    problems = schema_problems(_validator("recorded_messages"), value)
+    if problems:
+        raise BadLine(problems)
+    return RecordedMessages(
+        line=number,
+        sample_id=_name_of(value),
+        trial=int(value.get("trial") or 0),
+        messages=value["messages"],
+        tools=value.get("tools"),
+        metadata=value.get("metadata"),
+    )
+
+
+def _name_of(value: dict[str, Json]) -> str:
+    if value.get("sample_id") in (None, "") and value.get("id") not in (None, ""):
+        value = {**value, "sample_id": value["id"]}
+    return sample_id_of(value)
+
+
+def _turns(value: Json, output: str) -> tuple[ByteRange, ...] | None:
+    if value is None:
+        return None
+    size = len(output.encode("utf-8", "surrogatepass"))
+    for at, turn in enumerate(value):
+        if not turn["start"] <= turn["end"] <= size:
+            where = f"{turn['start']} to {turn['end']}"
+            raise BadLine([f"turns[{at}]: {where} is no range in an answer of {size} bytes"])
+    return tuple(ByteRange(int(turn["start"]), int(turn["end"])) for turn in value)
+
+
+def _text_of(given: Json) -> str:
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+@cache
+def _validator(
+    name: Literal["recorded", "recorded_messages"],
+) -> jsonschema_rs.Draft202012Validator:
+    shipped = files("callmark").joinpath("data", "schemas", "eval_result.schema.json")
+    schema = parse_json(shipped.read_bytes())
+    return jsonschema_rs.Draft202012Validator(
+        {"$schema": schema["$schema"], "$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
+    )

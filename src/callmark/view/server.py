@@ -1,0 +1,135 @@
+"""The viewer on a port of this machine. Every request is guarded before anything is looked at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
+from typing import assert_never
+from urllib.parse import parse_qsl, urlsplit
+
+from callmark.errors import UsageError
+from callmark.view.guard import ADDRESS, NO_TOKEN, Guard, protection
+from callmark.view.pages import PLAIN, Page
+from callmark.view.viewer import Asked, Json, JsonFile, Problem, Viewer
+
+MAX_BODY = 10_000
+MAX_FIELDS = 10
+PATIENCE = 60.0  # seconds that a connection may be silent
+
+
+class ViewServer(ThreadingMixIn, TCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 32
+
+    def __init__(self, viewer: Viewer, port: int) -> None:
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"--port {port}: {reason}; leave it out for any free one") from None
+        self.viewer = viewer
+        self.guard = Guard(self.server_address[1])
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        # A browser that goes away in the middle of an answer is no failure.
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+    server: ViewServer
+
+    def version_string(self) -> str:
+        return "callmark"
+
+    def log_message(self, *_: object) -> None:
+        """Silent: the terminal shows the address and nothing that a browser asked for."""
+
+    def do_GET(self) -> None:
+        self._respond(None)
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > MAX_BODY:
+            self._problem(Problem(413, "The request is too long, or does not say how long it is."))
+            return
+        kind = self.headers.get_content_type()
+        if kind != "application/json":
+            self._problem(Problem(415, "JSON is needed."))
+            return
+        self._respond(self.rfile.read(int(length)))
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Whatever the parser of requests does not like: other methods, endless lines."""
+        status = 405 if code == 501 else code
+        self._problem(Problem(status, message or explain or "This cannot be answered."))
+
+    def _respond(self, body: bytes | None) -> None:
+        guard = self.server.guard
+        refusal = guard.refusal(self.command, self.headers)
+        if refusal is not None:
+            self._problem(Problem(refusal.status, refusal.why))
+            return
+        try:
+            url = urlsplit(self.path)
+            query = dict(parse_qsl(url.query, max_num_fields=MAX_FIELDS))
+        except ValueError:
+            self._problem(Problem(400, "This is no address."))
+            return
+        if url.path == "/" and body is None and guard.opens(query.get("token", "")):
+            self._send(
+                303, "text/plain", 0, {"Location": f"{guard.room}/", "Set-Cookie": guard.cookie()}
+            )
+        elif not guard.knows(self.headers):
+            self._problem(Problem(NO_TOKEN.status, NO_TOKEN.why))
+        else:
+            self._answer(Asked(url.path.removeprefix(guard.room), query, body))
+
+    def _answer(self, asked: Asked) -> None:
+        match self.server.viewer.answer(asked):
+            case Problem() as problem:
+                self._problem(problem)
+            case Json(data=data):
+                self._send(200, "application/json", len(data))
+                self.wfile.write(data)
+            case JsonFile(path=path):
+                with path.open("rb") as stream:
+                    self._send(200, "application/json", os.fstat(stream.fileno()).st_size)
+                    shutil.copyfileobj(stream, self.wfile)
+            case Page() as page:
+                self._page(page)
+            case other:
+                assert_never(other)
+
+    def _page(self, page: Page) -> None:
+        more = 0 if page.rest is None else page.rest.stat().st_size - page.rest_from
+        self._send(200, "text/html", len(page.data) + more, protection(page.policy))
+        self.wfile.write(page.data)
+        if page.rest is not None:
+            with page.rest.open("rb") as stream:
+                stream.seek(page.rest_from)
+                shutil.copyfileobj(stream, self.wfile)
+
+    def _problem(self, problem: Problem) -> None:
+        data = problem.text.encode("utf-8", "replace") + b"\n"
+        # What is left of the request is not read, so it must not be taken for the next one.
+        self._send(problem.status, "text/plain", len(data), {"Connection": "close"})
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _send(
+        self, status: int, kind: str, length: int, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**protection(PLAIN), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(length))
+        self.end_headers()

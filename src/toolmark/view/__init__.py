@@ -1,1 +1,0 @@
-"""`toolmark view`: a folder of runs in a browser, served to this machine and nobody else."""
