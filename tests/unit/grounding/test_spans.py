@@ -267,7 +267,11 @@ def test_f37_sentences_under_claims_end_where_spans_end():
 
 @pytest.mark.parametrize(
     "text",
-    ["**Integration: foo bar.** Next 5.", "*Integration: foo bar!* Next", "__Integration: foo bar.__ N"],
+    [
+        "**Integration: foo bar.** Next 5.",
+        "*Integration: foo bar!* Next",
+        "__Integration: foo bar.__ N",
+    ],
 )
 def test_f37_emphasis_is_no_text_after_the_mark(text):
     assert spans(text) == ["foo bar"]
@@ -275,7 +279,13 @@ def test_f37_emphasis_is_no_text_after_the_mark(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["Integration : 42", "Integration\t: 42", "**Integration** : 42", "- Integration : 42", "Integration\u00a0: 42"],
+    [
+        "Integration : 42",
+        "Integration\t: 42",
+        "**Integration** : 42",
+        "- Integration : 42",
+        "Integration\u00a0: 42",
+    ],
 )
 def test_f38_a_blank_before_the_colon_is_no_marker(text):
     assert spans(text) == []
