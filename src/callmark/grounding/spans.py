@@ -17,8 +17,8 @@ from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 Span = tuple[int, int]
 
 _MARKER = re.compile(r"(?<![^\W_])Integration(?:\*\*|__|[*_`])?[:：](?:\*\*|__|[*_`])*")
-# A mark inside quotation marks or brackets (`.”`, `.)`) ends what they hold, not the sentence around
-# them. Emphasis is not text: what counts is what follows it. East Asian marks need no white space.
+# A mark inside quotation marks or brackets (`.”`, `.)`) ends what they hold, not the sentence that
+# they stand in. Emphasis is no text: what follows it counts. East Asian marks need no white space.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[*_]*+(?=\s|$)|[。！？]++(?![\"'”’»›)\]}`」』）】〉》])[*_]*+"
 )
