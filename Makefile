@@ -29,7 +29,7 @@ define light
 	@$(PYTHON) -c 'import sys; sys.exit("callmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up $(VENV) ($(1)) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) -c constraints.txt -e .
+	@$(PIP) --no-compile -c constraints.txt -e .
 	@touch $(LIGHT)
 endef
 

@@ -176,7 +176,7 @@ def test_a135_teacher_heavy_fails_on_a_low_f1(bench: Bench):
     assert failed_gates(finished) == ["teacher_heavy_f1_lax"]
 
 
-@pytest.mark.parametrize("hook", ("ci-broker-smoke", *HOOKS, "validate-sharding"))
+@pytest.mark.parametrize("hook", ["ci-broker-smoke", *HOOKS, "validate-sharding"])
 def test_f34_a_hook_without_a_model_installs_no_torch(hook: str, tmp_path: Path):
     """All that such a hook would do on a fresh machine: callmark and what it needs, nothing more."""
     fresh = [f"VENV={tmp_path}/venv", f"HOOKS={tmp_path}/hooks"]
