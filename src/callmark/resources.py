@@ -68,7 +68,7 @@ def shipped_model() -> ShippedModel:
     return ShippedModel(
         folder=data_path("tiny", "model"),
         dataset=data_path("tiny", "dataset.jsonl"),
-        fixtures=data_path("tiny", "fixtures"),
+        fixtures=data_path("fixtures"),
         answers=data_path("tiny", "answers.jsonl"),
         cases=data_path("tiny", "cases.jsonl"),
         adapters=data_path("tiny", "adapters"),

@@ -2,9 +2,11 @@
 are broken in the one way that it is there for."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,7 +34,7 @@ class Bench:
             script.chmod(0o755)
 
     def make(self, target: str, **given: str | Path) -> Finished:
-        places = {"READY": self.folder / "bin" / "callmark", "BIN": self.folder / "bin"}
+        places = {"LIGHT": self.folder / "bin" / "callmark", "BIN": self.folder / "bin"}
         places["HOOKS"] = self.folder / "hooks"
         words = [f"{name}={value}" for name, value in {**places, **given}.items()]
         return self._run("make", "--no-print-directory", target, *words)
@@ -172,6 +174,33 @@ def test_a135_teacher_heavy_fails_on_a_low_f1(bench: Bench):
 
     finished = bench.make("ci-teacher-heavy", ANSWERS=rewrite(answers, miscount))
     assert failed_gates(finished) == ["teacher_heavy_f1_lax"]
+
+
+@pytest.mark.parametrize("hook", ["ci-broker-smoke", *HOOKS, "validate-sharding"])
+def test_f34_a_hook_without_a_model_installs_no_torch(hook: str, tmp_path: Path):
+    """All that such a hook would do on a fresh machine: callmark and what it needs, nothing more."""
+    fresh = [f"VENV={tmp_path}/venv", f"HOOKS={tmp_path}/hooks"]
+    words = ["make", "--no-print-directory", "--dry-run", hook, *fresh]
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    shown = subprocess.run(words, cwd=ROOT, env=kept, capture_output=True, text=True, check=True)
+    installs = [line for line in shown.stdout.splitlines() if " pip install " in line]
+    assert [line.split(" -c ")[1] for line in installs] == ["constraints.txt -e ."]
+
+
+def test_f34_what_the_light_environment_installs_needs_no_torch():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    heavy = {"torch", "transformers", "peft", "safetensors", "ray", "mcp"}
+    assert not heavy & {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}
+
+
+def test_f41_the_user_chooses_the_build_of_torch(tmp_path: Path):
+    words = ["make", "--no-print-directory", "-n", "venv", f"VENV={tmp_path}/venv"]
+    chosen = [*words, "TORCH=torch --index-url https://builds.example.org/cpu"]
+    for command, wanted in ((words, "torch"), (chosen, chosen[-1].removeprefix("TORCH="))):
+        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        installs = [line for line in shown.stdout.splitlines() if " pip install " in line]
+        assert installs[1].endswith(f" -c constraints.txt {wanted}")
+        assert installs[2].endswith("-e '.[dev,docs,hf,mcp]'")
 
 
 @pytest.mark.parametrize("hook", HOOKS)

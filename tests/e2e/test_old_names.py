@@ -15,6 +15,8 @@ PATHS = {
     "a20": "eval/schemas/eval_prompt.schema.json",
     "a21": "eval/schemas/eval_result.schema.json",
     "a22": "eval/runners/base.py",
+    "a22_f30_served": "eval/runners/openai_http.py",
+    "a22_f30_local": "eval/runners/hf_local.py",
     "a23": "eval/tool_broker/broker.py",
     "a24_search": "eval/tool_broker/fixtures/web.search.jsonl",
     "a24_read": "eval/tool_broker/fixtures/read_file.jsonl",
@@ -24,6 +26,7 @@ PATHS = {
     "a26": "eval/reports/summarize.py",
     "a40": "eval/prompt_wrappers/minimal_system_user.j2",
     "a28": "data/contextual_final.s0.jsonl",
+    "a28_f30": "data/contextual_final.jsonl",
 }
 
 
@@ -56,6 +59,34 @@ def test_a22_to_a26_imports_work_from_a_bare_checkout(python, code):
     )
     assert finished.returncode == 0, finished.stderr
     assert Path(finished.stdout.strip()).is_relative_to(ROOT / "src")
+
+
+def test_f30_a22_the_runners_have_their_old_names_and_need_no_torch(python):
+    """The heavy modules are missing: importing a runner must not ask for them."""
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'transformers', 'peft', 'safetensors', 'tokenizers'):\n"
+        "    sys.modules[name] = None\n"
+        "from eval.runners.hf_local import LocalRunner, open_local\n"
+        "from eval.runners.openai_http import OpenAIRunner, open_openai\n"
+        "from callmark.plugins import find_runner\n"
+        "assert find_runner('hf_local') is open_local\n"
+        "assert find_runner('openai_http') is open_openai\n"
+    )
+    finished = python("-c", code, cwd=ROOT, PYTHONPATH="")
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_f30_f31_the_validators_dataset_fits_the_shipped_model_and_fixtures(python, tmp_path):
+    """As printed, but with the answers that the shipped model gave."""
+    finished = python(
+        "-m", "eval.cli", "--in", "data/contextual_final.jsonl",
+        "--fixtures", "eval/tool_broker/fixtures",
+        "--runner", "replay", "--model", "src/callmark/data/tiny/answers.jsonl",
+        "--out", tmp_path / "results.jsonl", "--report", tmp_path / "report.json",
+        cwd=ROOT, PYTHONPATH="",
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 def test_a17_the_old_command_answers(python):

@@ -56,7 +56,7 @@ def test_a128_make_ci_broker_smoke_fails_when_fixtures_break(tmp_path: Path):
     make = [
         *MAKE,
         "ci-broker-smoke",
-        f"READY={command}",
+        f"LIGHT={command}",
         f"BIN={tmp_path}",
         f"FIXTURES={fixtures}",
     ]

@@ -86,18 +86,39 @@ ITEMS = [
 ]
 FIXTURES = [
     {"name": "web.search", "key": {"q": "city 1"}, "result": {"count": 1007, "summary": "Big."}},
-    {"key": {"q": "city 2", "top_k": 5}, "result": [1, {"hits": ["a", None]}], "_note": "x"},
-    {"key": {"q": "city 6"}, "result": {"ok": False, "error": "busy"}, "seq": 1},
-    {"key": {"q": "city 6"}, "result": {"ok": True, "count": 6042}, "seq": 2},
-    {"key": {"q": "atlantis"}, "result": "Population 12.", "sample_id": "s4"},
     {
+        "name": "web.search",
+        "key": {"q": "city 2", "top_k": 5},
+        "result": [1, {"hits": ["a", None]}],
+        "_note": "x",
+    },
+    {
+        "name": "web.search",
+        "key": {"q": "city 6"},
+        "result": {"ok": False, "error": "busy"},
+        "seq": 1,
+    },
+    {"name": "web.search", "key": {"q": "city 6"}, "result": {"ok": True, "count": 6042}, "seq": 2},
+    {"name": "web.search", "key": {"q": "atlantis"}, "result": "Population 12.", "sample_id": "s4"},
+    {
+        "name": "web.search",
         "key": {"q": "town x"},
         "match": {"q": {"regex": "town .*"}, "lang": {"ignore": True}},
         "result": 1,
     },
-    {"key": {"q": "y"}, "match": {"q": {"one_of": ["y", "z"]}}, "result": None},
-    {"key": {"q": "v", "n": 5}, "match": {"n": {"number_tolerance": 0.5}}, "result": 2},
-    {"key": {"q": "w"}, "match": {"q": {"contains": "w"}}, "result": 3},
+    {
+        "name": "web.search",
+        "key": {"q": "y"},
+        "match": {"q": {"one_of": ["y", "z"]}},
+        "result": None,
+    },
+    {
+        "name": "web.search",
+        "key": {"q": "v", "n": 5},
+        "match": {"n": {"number_tolerance": 0.5}},
+        "result": 2,
+    },
+    {"name": "web.search", "key": {"q": "w"}, "match": {"q": {"contains": "w"}}, "result": 3},
     {"name": "read_file", "match": "any", "result": {"content": "line one\nline two"}},
 ]
 TRACE = [

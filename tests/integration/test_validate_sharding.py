@@ -12,6 +12,7 @@ from callmark.core.identity import shard_of
 from callmark.core.results import Fingerprints
 from callmark.errors import UsageError
 from callmark.resources import demo_paths, shipped_model
+from callmark.running.offers import open_registry
 from callmark.running.run import run
 from callmark.shards.validate import (
     ENVIRONMENT,
@@ -71,6 +72,7 @@ def runs(project):
 def test_a83_d62_equal_runs_are_equal(runs):
     found = runs.verdict()
     assert found.ok, found.reasons
+    assert found.heading == "EQUAL"
     assert found.reasons == ()
     assert sum(found.shard_sizes) == 25
     assert all(getattr(found, name) for name in CHECKS)
@@ -93,6 +95,45 @@ def test_a99_a100_arguments_are_compared_as_the_broker_reads_them(runs):
     line["tool_trace"][0]["arguments"] = {"top_k": 3, "q": f"  {query.upper()} ", "lang": None}
     runs.write(1, lines)
     assert runs.verdict().ok
+
+
+SPECS = [
+    {
+        "name": "web.search",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "q": {"type": "string"},
+                "top_k": {"type": "integer", "default": 3},
+                "lang": {"type": "string", "default": "en"},
+            },
+            "required": ["q"],
+        },
+        "x-callmark": {"ignore": ["trace_id"]},
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("added", "equal"),
+    [({"lang": "en"}, True), ({"trace_id": "7"}, True), ({"lang": "de"}, False)],
+)
+def test_f32_a_schema_default_written_out_is_no_mismatch(project, added, equal):
+    """With the run's own registry, named by its settings file."""
+    registry = project.folder / "tools.json"
+    registry.write_text(json.dumps(SPECS), "utf-8")
+    settings = project.folder / "settings.yaml"
+    settings.write_text(f"registry: {registry}\n", "utf-8")
+    folder = project.folder / "runs"
+    config = config_of(project, config=str(settings), num_shards=SHARDS, temp_dir=str(folder))
+    assert validate_sharding(config).validation.heading == "EQUAL"
+    path = folder / "results.shard_1.jsonl"
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    next(line for line in lines if line["tool_trace"])["tool_trace"][0]["arguments"] |= added
+    rewrite(path, [json.dumps(line).encode() + b"\n" for line in lines])
+    found = validate_files(folder, SHARDS, registry=open_registry(str(registry)))
+    assert found.ok is equal, found.reasons
+    assert found.per_example_mismatches == (not equal)
 
 
 def test_d67_the_order_of_calls_counts(runs):
@@ -239,6 +280,10 @@ def test_a104_d68_contaminated_controls_fail_even_if_both_sides_have_them(projec
     found = Runs(project).refused("metrics_match")
     assert list(found.metric_diffs) == ["controls_with_integration (must be 0)"]
     assert found.per_example_mismatches == 0
+    assert found.heading == "EQUAL, BUT A GATE FAILED"
+    assert found.reasons == (
+        "metric controls_with_integration (must be 0) is 1 with and without shards",
+    )
 
 
 def test_a106_a115_a_fixture_miss_in_one_shard_fails(project):
@@ -257,6 +302,31 @@ def test_a106_a116_a_privacy_breach_in_one_shard_fails(project):
     shard = shard_of("s003", SHARDS)
     found = Runs(project).refused("gates_ok")
     assert found.reasons == (f"shard {shard}: gate privacy_ok_rate failed: {_rate(found, shard)}",)
+
+
+def test_f31_a_gate_that_fails_alike_does_not_make_shards_unequal(project):
+    answers = [json.loads(line) for line in project.answers.read_text("utf-8").splitlines()]
+    answers[3]["model_output"] += " Write to jane.roe@mail.test."
+    project.write(answers=answers)
+    runs = Runs(project)
+    found = runs.verdict()
+    assert (found.ok, found.heading) == (False, "EQUAL, BUT A GATE FAILED")
+    lines, line = runs.eligible(1)
+    line["model_output"] += "!"
+    runs.write(1, lines)
+    assert runs.verdict().heading == "NOT EQUAL"
+
+
+def test_f31_contaminated_controls_on_one_side_only_are_a_difference(runs):
+    report = json.loads((runs.folder / BASELINE[1]).read_bytes())
+    report["summary"]["controls_with_integration"] = 1
+    (runs.folder / BASELINE[1]).write_bytes(json.dumps(report).encode())
+    assert runs.verdict().heading == "NOT EQUAL"
+
+
+def test_f31_what_did_not_run_is_not_compared(project):
+    outcome = validate_sharding(config_of(project, fixtures=str(project.folder / "nowhere")))
+    assert (outcome.exit_code, outcome.validation.heading) == (2, "NOT COMPARED")
 
 
 def _rate(found: Validation, shard: int) -> str:
@@ -408,7 +478,7 @@ def test_every_field_has_a_flag_of_the_command():
 
 
 @pytest.mark.slow
-def test_the_shipped_model_passes(tmp_path):
+def test_f31_the_shipped_model_passes(tmp_path):
     pytest.importorskip("torch")
     paths = shipped_model()
     outcome = validate_sharding(
@@ -417,7 +487,7 @@ def test_the_shipped_model_passes(tmp_path):
             "fixtures": str(paths.fixtures),
             "model": str(paths.folder),
             "runner": "hf_local",
-            "num_shards": 3,
+            "num_shards": 4,
             "output": str(tmp_path / "validation.json"),
         }
     )

@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.scripted import Scripted, plug
 
 from callmark.cli import main
+from callmark.core.identity import shard_of
 from callmark.core.protocols import Failure, Reply
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.resources import data_path
+from callmark.runners.wrappers import DEFAULT_SYSTEM
 from callmark.running.preview import dry_run, show_prompt
 from callmark.running.rescore import score_file
 from callmark.running.run import run
@@ -18,6 +21,7 @@ from callmark.running.run import run
 J2 = '{"system": "{{ system }}", "user": "<<{{ user }}>>"}'
 TMPL = "[SYS] $system\n[USER] $user\n"
 SYSTEM = {"role": "system", "content": "Be brief."}
+DEFAULT = {"role": "system", "content": DEFAULT_SYSTEM}
 FIRST = {"role": "user", "content": "Hi."}
 ANSWER = {"role": "assistant", "content": "Hello."}
 LAST = {"role": "user", "content": 'How "many"?'}
@@ -54,7 +58,8 @@ def test_a40_a121_every_sample_reaches_the_model_wrapped(project, wrap, monkeypa
     flat = wrap("<<$user>>", "w.tmpl")
     project.run(**named, prompt_wrapper=flat, out=None, report=None, only=["p0"])
     first, second, third = (one.messages for one in runner.seen)
-    assert first == third == [{"role": "user", "content": f"<<{nasty}>>"}]
+    assert first == [DEFAULT, {"role": "user", "content": f"<<{nasty}>>"}]
+    assert third == [{"role": "user", "content": f"<<{nasty}>>"}]
     wrapped = {"role": "user", "content": '<<How "many"?>>'}
     assert second == [SYSTEM, FIRST, ANSWER, wrapped]
     assert runner.options.raw_prompt is True  # of the .tmpl: nothing may go around it
@@ -78,6 +83,32 @@ def test_a120_the_samples_own_system_text_wins_over_the_default(project, wrap):
     assert shown(project, "p1", prompt_wrapper=wrap(J2), system="S")[0] == SYSTEM
     flat = shown(project, "p1", prompt_wrapper=wrap(TMPL, "w.tmpl"), system="S")
     assert flat == [{"role": "user", "content": '[SYS] Be brief.\n[USER] How "many"?\n'}]
+
+
+def test_f33_a120_a_wrapper_has_a_default_system_message(project, wrap):
+    with_prompts(project, "x", [SYSTEM, LAST])
+    minimal = str(data_path("prompt_wrappers/minimal_system_user.j2"))
+    asked = {"role": "user", "content": "x"}
+    assert shown(project, prompt_wrapper=minimal) == [DEFAULT, asked]
+    assert shown(project, prompt_wrapper=minimal, system="") == [asked]
+    assert shown(project, "p1", prompt_wrapper=minimal) == [SYSTEM, LAST]
+    flat = wrap(TMPL, "w.tmpl")
+    text = shown(project, prompt_wrapper=flat)[0]["content"]
+    assert text == f"[SYS] {DEFAULT_SYSTEM}\n[USER] x\n"
+    assert shown(project, prompt_wrapper=flat, system="")[0]["content"] == "[SYS] \n[USER] x\n"
+    assert shown(project) == [asked]  # without a wrapper a prompt goes out as it stands
+
+
+def test_f33_the_default_is_part_of_the_fingerprint_where_it_is_sent(project, wrap):
+    def fingerprint(**settings) -> str:
+        return dry_run(project.config(**settings)).fingerprints.runner_fingerprint
+
+    path = wrap(J2)
+    assert fingerprint(prompt_wrapper=path) == fingerprint(
+        prompt_wrapper=path, system=DEFAULT_SYSTEM
+    )
+    assert fingerprint(prompt_wrapper=path) != fingerprint(prompt_wrapper=path, system="")
+    assert fingerprint() != fingerprint(system=DEFAULT_SYSTEM)
 
 
 def test_system_text_without_a_wrapper(project):
@@ -172,28 +203,73 @@ PARTS = [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_wrapped_is_named_by_file_and_line(project, wrap, prompt, what):
+def test_f33_a_prompt_that_cannot_be_wrapped_is_named_and_the_others_go_on(
+    project, wrap, monkeypatch, prompt, what
+):
     with_prompts(project, "fine", prompt, "fine", prompt)
-    with pytest.raises(BadInput) as caught:
-        project.run(prompt_wrapper=wrap(J2))
-    first, second = caught.value.problems
+    runner = Scripted(lambda one: Reply(text="ok"))
+    named = plug(monkeypatch, project.folder, runner)
+    outcome = project.run(**named, prompt_wrapper=wrap(J2), max_errors=2)
+    first, second = (text for text in outcome.report.warnings if "cannot be wrapped" in text)
     assert first.startswith(f"{project.dataset}:3: {what}")
     assert second.startswith(f"{project.dataset}:5: {what}")
+    assert [one.messages[-1]["content"] for one in runner.seen] == ["<<fine>>", "<<fine>>"]
+    assert [line["status"] for line in project.results()] == ["ok", "error", "ok", "error"]
+    assert project.results()[1]["error"].startswith(what)
+
+
+def test_f33_without_leave_such_a_run_is_incomplete_and_keeps_the_others(project, wrap):
+    with_prompts(project, "fine", [FIRST, ANSWER, LAST], "fine")
+    outcome = project.run(prompt_wrapper=wrap(TMPL, "w.tmpl"))
+    assert (outcome.exit_code, outcome.report.verdict) == (4, "incomplete")
     assert not project.out.exists()
-    assert not project.out.with_name("results.jsonl.journal").exists()
+    again = project.run(prompt_wrapper=wrap(TMPL, "w.tmpl"), resume=True, max_errors=1)
+    assert again.report.counts.trials_error == 1
+    assert [line["status"] for line in project.results()] == ["ok", "error", "ok"]
 
 
-def test_a_conversation_is_too_much_for_a_flat_wrapper(project, wrap):
+def test_f33_many_in_a_row_are_no_server_that_is_gone(project, wrap, monkeypatch):
+    with_prompts(project, "fine", *[[FIRST, ANSWER]] * 30, "fine")
+    runner = Scripted(lambda one: Reply(text="ok"))
+    named = plug(monkeypatch, project.folder, runner)
+    report = project.run(**named, prompt_wrapper=wrap(J2), max_errors=30).report
+    assert (report.counts.trials_error, len(runner.seen)) == (30, 2)
+    assert f"{project.dataset}: 10 more samples cannot be wrapped" in report.warnings
+
+
+def test_f33_another_sample_is_shown(project, wrap):
+    with_prompts(project, "fine", [FIRST, ANSWER, LAST])
+    flat = wrap(TMPL, "w.tmpl")
+    assert shown(project, "p0", prompt_wrapper=flat)[0]["content"].endswith("fine\n")
+    with pytest.raises(UsageError, match=r"dataset.jsonl:3: prompt: is a conversation"):
+        shown(project, "p1", prompt_wrapper=flat)
+
+
+def test_f33_a_shard_of_which_nothing_is_left_is_no_bad_dataset(project, wrap):
+    with_prompts(project, *["fine"] * 6, *[[FIRST, ANSWER]])
+    lonely = "p6"
+    shards = 64
+    index = shard_of(lonely, shards)
+    assert [at for at in range(7) if shard_of(f"p{at}", shards) == index] == [6]
+    outcome = project.run(
+        prompt_wrapper=wrap(J2), num_shards=shards, shard_index=index, max_errors=1
+    )
+    assert outcome.report.counts.trials_error == 1
+
+
+def test_where_no_sample_can_be_wrapped_nothing_is_run(project, wrap):
     with_prompts(project, [FIRST, ANSWER, LAST])
     with pytest.raises(BadInput, match=r"dataset.jsonl:2: prompt: is a conversation, .* use a .j2"):
         project.run(prompt_wrapper=wrap(TMPL, "w.tmpl"))
+    assert not project.out.exists()
+    assert not project.out.with_name("results.jsonl.journal").exists()
 
 
 def test_a_template_that_fails_for_one_sample_is_named_with_both_places(project, wrap):
     with_prompts(project, "good", "bad")
     template = '{"user":\n "{{ user }}{{ user.nothing if user == "bad" else "" }}"}'
-    with pytest.raises(BadInput, match=r"dataset.jsonl:3: prompt: .*w.j2:2: 'str object' has no"):
-        project.run(prompt_wrapper=wrap(template))
+    [warning, _] = project.run(prompt_wrapper=wrap(template), max_errors=1).report.warnings
+    assert re.search(r"dataset.jsonl:3: prompt: .*w.j2:2: 'str object' has no", warning)
 
 
 def test_only_samples_of_the_run_have_to_be_wrapped(project, wrap):
@@ -213,7 +289,7 @@ def test_a_wrapper_that_leaves_the_prompt_out_is_warned_of(project, wrap):
     settings = {"prompt_wrapper": wrap('{"user": "Always the same."}')}
     assert any("never uses `user`" in text for text in project.run(**settings).report.warnings)
     with pytest.raises(BadInput, match="the wrapper leaves nothing of it"):
-        project.run(prompt_wrapper=wrap('{"system": "{{ system }}"}'), restart=True)
+        project.run(prompt_wrapper=wrap('{"system": "{{ system }}"}'), system="", restart=True)
 
 
 @pytest.mark.parametrize(

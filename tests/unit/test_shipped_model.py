@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import struct
 from collections import Counter
 from pathlib import Path
@@ -27,6 +28,7 @@ from callmark.core.gate_rules import GATES
 from callmark.datasets.reader import open_dataset
 
 TINY = Path(__file__).parents[2] / "src" / "callmark" / "data" / "tiny"
+FIXTURES = TINY.parent / "fixtures"
 MODEL = TINY / "model"
 ADAPTER_FOLDERS = sorted((TINY / "adapters").iterdir())
 FILES = sorted(path for path in TINY.rglob("*") if path.is_file())
@@ -105,10 +107,17 @@ def test_the_checkpoint_can_be_served_with_tools():
 
 
 def test_the_dataset_is_what_the_script_makes(tmp_path, capsys):
-    write_dataset(tmp_path, SEED)
-    write_cases(tmp_path / "cases.jsonl", SEED)
+    made, ours = tmp_path / "tiny", FIXTURES / "tiny"
+    made.mkdir()
+    fixtures = shutil.copytree(FIXTURES, tmp_path / "fixtures")
+    shutil.rmtree(fixtures / "tiny")
+    write_dataset(made, fixtures, SEED)
+    write_cases(made / "cases.jsonl", SEED)
+    assert {path.name for path in ours.iterdir()} == {
+        path.name for path in (fixtures / "tiny").iterdir()
+    }
     for path in (path for path in tmp_path.rglob("*") if path.is_file()):
-        shipped = TINY / path.relative_to(tmp_path)
+        shipped = TINY.parent / path.relative_to(tmp_path)
         assert path.read_bytes() == shipped.read_bytes(), path.name
 
 
@@ -125,7 +134,7 @@ def test_enough_samples_stand_behind_every_gate():
 
 
 def test_the_dataset_verifies():
-    report = verify_dataset(TINY / "dataset.jsonl", fixtures=str(TINY / "fixtures"))
+    report = verify_dataset(TINY / "dataset.jsonl", fixtures=str(FIXTURES))
     assert report["verdict"] == "pass"
 
 
@@ -136,7 +145,7 @@ def test_the_recorded_answers_pass_every_hard_gate(tmp_path):
             "runner": "replay",
             "model": str(TINY / "answers.jsonl"),
             "dataset": str(TINY / "dataset.jsonl"),
-            "fixtures": str(TINY / "fixtures"),
+            "fixtures": str(FIXTURES),
             "out": str(tmp_path / "results.jsonl"),
         }
     )

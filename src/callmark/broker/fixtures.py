@@ -74,12 +74,12 @@ def load_folder(folder: str | Path, registry: Registry | None) -> FixtureFolder:
     lines: list[bytes] = []
     problems: list[str] = []
     for path in _files_below(Path(folder)):
-        file, stem = well_formed(str(path)), well_formed(path.stem)
+        file = well_formed(str(path))
         for number, label, value in _entries_of(path):
             try:
                 if isinstance(value, NotJson):
                     raise value
-                fixture, line = reader.read(value, file, stem, number)
+                fixture, line = reader.read(value, file, number)
             except (NotJson, EntryError) as error:
                 problems.append(f"{file}:{number}: {label}{error}")
                 if len(problems) == MAX_PROBLEMS:
@@ -180,12 +180,12 @@ class _EntryReader:
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
 
-    def read(self, entry: Json, file: str, stem: str, number: int) -> tuple[Fixture, bytes]:
-        """The fixture and its canonical line, with the name filled in where the file gives it."""
+    def read(self, entry: Json, file: str, number: int) -> tuple[Fixture, bytes]:
+        """The fixture and its canonical line."""
         _check_fields(entry)
         match = _match_of(entry)
-        call = self._normalise(_name_of(entry, stem), _key_of(entry, match))
-        line = canonical_json({"name": stem, **entry}).encode()
+        call = self._normalise(_name_of(entry), _key_of(entry, match))
+        line = canonical_json(entry).encode()
         fixture = Fixture(
             name=sys.intern(call.name),
             key_json=call.key_json,
@@ -234,10 +234,11 @@ def _check_fields(entry: Json) -> None:
         raise EntryError("result", "is still a placeholder: put the tool's answer here")
 
 
-def _name_of(entry: dict[str, Json], stem: str) -> str:
-    name = entry.get("name", stem)
+def _name_of(entry: dict[str, Json]) -> str:
+    name = entry.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise EntryError("name", "must be the tool's name, or absent: then the file's name is")
+        missing = "is missing; it is the tool's name, which the file's name does not give"
+        raise EntryError("name", "must be the tool's name" if "name" in entry else missing)
     return name
 
 

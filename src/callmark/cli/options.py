@@ -68,7 +68,7 @@ RUNNER: Group = {
     "--max-tokens": {"type": int, "metavar": "N", "help": "tokens of one answer (1024)"},
     "--tool-choice": {"metavar": "WORD", "help": "auto; what a server takes"},
     "--prompt-wrapper": {"metavar": "FILE", "help": "a .j2 or .tmpl file around every prompt"},
-    "--system": {"metavar": "TEXT", "help": "system message for prompts that have none"},
+    "--system": {"metavar": "TEXT", "help": 'system message where there is none; "" for none'},
     "--determinism-mode": {
         **SWITCH,
         "help": "temperature 0, top_p 1, one thread, no retries: equal on repeat or failed",

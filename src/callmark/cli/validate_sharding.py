@@ -37,8 +37,8 @@ def build_parser() -> CommandParser:
         shards, each in a process of its own in determinism mode, on one thread and with one hash
         seed. Then everything is compared: fingerprints, which samples are where, every trial, the
         metrics of all shards together, and whether a shard missed fixtures or broke privacy. The
-        report says what differs, and is written in any case. Exit code: 0 equal, 1 not; if a run
-        itself fails, its own.
+        report says what differs, and is written in any case. Exit code: 0 equal, 1 not, or equal,
+        but such a gate failed; if a run itself fails, nothing is compared, and it is its own.
         """,
         """
         callmark validate-sharding --dataset dataset.jsonl --fixtures fixtures --model a.jsonl
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         sizes = ", ".join(map(str, found.shard_sizes))
         print(f"EQUAL  {found.num_shards} shards of {sizes} samples give what one run gives")
     else:
-        print("NOT EQUAL")
+        print(found.heading)
         for reason in found.reasons:
             print(f"  {neutralise(reason)}")
     print(f"\n{config.output}: all checks")

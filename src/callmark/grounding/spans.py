@@ -16,10 +16,12 @@ from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 
 Span = tuple[int, int]
 
-_MARKER = re.compile(r"(?<![^\W_])Integration(?:\*\*|__|[*_`])?[ \t]?[:：](?:\*\*|__|[*_`])*")
-_CLOSERS = "\"'”’»›)]}*_`」』"
-# East Asian marks end a sentence by themselves; the others need white space after them.
-_END = re.compile(rf"[.!?…]+[{re.escape(_CLOSERS)}]*(?=\s|$)|[。！？]+[{re.escape(_CLOSERS)}]*")
+_MARKER = re.compile(r"(?<![^\W_])Integration(?:\*\*|__|[*_`])?[:：](?:\*\*|__|[*_`])*")
+# A mark inside quotation marks or brackets (`.”`, `.)`) ends what they hold, not the sentence that
+# they stand in. Emphasis is no text: what follows it counts. East Asian marks need no white space.
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[*_]*+(?=\s|$)|[。！？]++(?![\"'”’»›)\]}`」』）】〉》])[*_]*+"
+)
 _TRIM_END = " \t\r\n\u00a0\u202f\u3000.!?…。！？*"
 _TRIM_START = " \t\r\u00a0\u202f\u3000"
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")

@@ -103,7 +103,9 @@ class PageFile:
             self._stream.write(self._parts[2].encode())
 
     def head(self, head: Head) -> None:
-        self._data('id="head"', page_json(head))
+        self._data('id="head"', page_json(msgspec.structs.replace(head, timing=None)))
+        if head.timing is not None:
+            self._data('id="timing"', page_json(head.timing))
         self._stream.write(self._parts[1].encode())
 
     def sample(self, encoded: bytes) -> int:

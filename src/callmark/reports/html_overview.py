@@ -9,7 +9,15 @@ import msgspec
 from callmark._version import __version__
 from callmark.core.jsontext import Json
 from callmark.core.report import Block, GateOutcome, Metric, Report
-from callmark.reports.html_records import Bar, Head, PageCell, PageTable, Pick, Plot
+from callmark.reports.html_records import (
+    Bar,
+    Head,
+    PageCell,
+    PageTable,
+    PageTiming,
+    Pick,
+    Plot,
+)
 from callmark.reports.layout import Style
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import (
@@ -29,6 +37,7 @@ _BINS = ("0", *(f"< {at / 10:g}" for at in range(1, 11)), "1")
 _NO_GATE = "n/a"
 _GATE_COLUMNS = ("status", "gate", "value", "bound", "n", "95 % interval", "falling short",
                  "policy", "from", "why")  # fmt: skip
+_GATE_NUMBERS = (2, 4, 6)
 
 
 class Distribution(msgspec.Struct, frozen=True):
@@ -55,6 +64,7 @@ def run_head(
         plots=tuple(plot for plot in _plots(report, distribution) if plot.bars),
         pins=tuple(_pins(report)),
         left_out=left_out(*counts),
+        timing=_timing(report),
     )
 
 
@@ -107,20 +117,10 @@ def _tables(report: Report) -> Iterator[PageTable]:
             ),
             folded=True,
         )
-    yield PageTable(
-        id="timing-numbers",
-        title="Timing",
-        columns=("what", "value"),
-        rows=tuple((PageCell(name), PageCell(text)) for name, text in _timed(report)),
-        right=(1,),
-        folded=True,
-    )
 
 
 def _gates(report: Report) -> PageTable:
     outcomes = [*report.gates]
-    if report.timing.perf_budget is not None:
-        outcomes.append(report.timing.perf_budget)
     order = list(STATUS_STYLE)
     outcomes.sort(key=lambda outcome: order.index(outcome.status))
     absent = [outcome.name for outcome in outcomes if outcome.status == _NO_GATE]
@@ -133,7 +133,7 @@ def _gates(report: Report) -> PageTable:
         title="Gates",
         columns=_GATE_COLUMNS[: len(rows[0]) if rows else None],
         rows=tuple(rows),
-        right=(2, 4, 6),
+        right=_GATE_NUMBERS,
         note=none,
     )
 
@@ -209,15 +209,6 @@ def _plots(report: Report, distribution: Distribution) -> Iterator[Plot]:
             for tool, n in report.misses.by_tool.items()
         ),
     )
-    seconds = {"the whole run": report.timing.wall_time_sec, "scoring": report.timing.scoring_sec}
-    yield Plot(
-        id="timing",
-        title="Timing",
-        note="Seconds. Two equal runs differ only here.",
-        label="what",
-        series=("seconds",),
-        bars=tuple(Bar(name, (value,)) for name, value in seconds.items() if value is not None),
-    )
 
 
 def _f1_plot(report: Report, distribution: Distribution) -> Plot:
@@ -269,6 +260,39 @@ def _block_plot(name: str, title: str, facet: str, blocks: Mapping[str, Block]) 
 def _value(block: Block, name: str) -> float | None:
     metric = block.metrics.get(name)
     return None if metric is None or metric.value is None else float(metric.value)
+
+
+def _timing(report: Report) -> PageTiming:
+    budget = report.timing.perf_budget
+    seconds = {"the whole run": report.timing.wall_time_sec, "scoring": report.timing.scoring_sec}
+    plot = Plot(
+        id="timing",
+        title="Timing",
+        note="Seconds. Two equal runs differ only here.",
+        label="what",
+        series=("seconds",),
+        bars=tuple(Bar(name, (value,)) for name, value in seconds.items() if value is not None),
+    )
+    return PageTiming(
+        tables=(
+            PageTable(
+                id="budget",
+                title="Time budget",
+                columns=_GATE_COLUMNS,
+                rows=() if budget is None else (_gate_row(report, budget),),
+                right=_GATE_NUMBERS,
+            ),
+            PageTable(
+                id="timing-numbers",
+                title="Timing",
+                columns=("what", "value"),
+                rows=tuple((PageCell(name), PageCell(text)) for name, text in _timed(report)),
+                right=(1,),
+                folded=True,
+            ),
+        ),
+        plots=(plot,) if plot.bars else (),
+    )
 
 
 def _timed(report: Report) -> Iterator[tuple[str, str]]:

@@ -58,6 +58,14 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[str, ...] = ()  # lines of text below the drawing
 
 
+class PageTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """What a clock measured: in a file it is a block of its own, `<script … id="timing">`, and the
+    pages of two equal runs differ nowhere else."""
+
+    tables: tuple[PageTable, ...]
+    plots: tuple[Plot, ...]
+
+
 class Head(msgspec.Struct, frozen=True, kw_only=True):
     kind: PageKind
     title: str
@@ -71,3 +79,4 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[Plot, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     left_out: str = ""
+    timing: PageTiming | None = None

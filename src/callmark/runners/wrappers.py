@@ -12,6 +12,10 @@ from callmark.core.jsontext import Json, sha256_hex, well_formed
 from callmark.errors import UsageError
 
 VARIABLES = ("system", "user", "tools")
+# What `system` is where neither the sample nor the user says anything.
+DEFAULT_SYSTEM = (
+    "You are a helpful assistant. Use the tools you are offered when they help you answer."
+)
 
 Messages = list[dict[str, Json]]
 

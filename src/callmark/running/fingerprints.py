@@ -59,13 +59,14 @@ def runner_fingerprint(
     decoding: Decoding,
     *,
     wrapper_sha256: str | None,
+    system: str | None,
     formats: Sequence[Format],
 ) -> str:
     return digest(
         {
             "runner": runner.name,
             "prompt_wrapper_sha256": wrapper_sha256,
-            "system": config.system,
+            "system": system,
             "parse_text": config.parse_text,
             "formats": list(dict.fromkeys(row.name for row in formats)),
             "max_turns": decoding.max_turns,

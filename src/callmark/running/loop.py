@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from callmark.core.protocols import Failure, Progress, Standing
 from callmark.core.results import Result
 from callmark.core.samples import Expectation
@@ -201,8 +203,13 @@ class TrialLoop:
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
                 if found is None or kept is None:
-                    opening = setup.prompts.opening(sample, offer.tools)
-                    yield TrialInput(sample, trial, offer.names, offer.tools, opening)
+                    asking = TrialInput(sample, trial, offer.names, offer.tools)
+                    try:
+                        opening = setup.prompts.opening(sample, offer.tools)
+                    except UsageError as error:  # named before the run began: the others go on
+                        self._finish(failed(asking, Failure(f"prompt: {error}")), kept)
+                    else:
+                        yield msgspec.structs.replace(asking, opening=opening)
                     continue
                 if found.index != sample.index:
                     what = f"index: is {found.index}, but the sample stands at {sample.index}"

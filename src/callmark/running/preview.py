@@ -68,5 +68,9 @@ def show_prompt(config: RunConfig | Mapping[str, Json], sample_id: str) -> Shown
         for sample in setup.dataset.samples():
             if sample.sample_id == sample_id:
                 tools = setup.offers.to(sample).tools
-                return ShownPrompt(sample_id, setup.prompts.opening(sample, tools), tools)
+                try:
+                    return ShownPrompt(sample_id, setup.prompts.opening(sample, tools), tools)
+                except UsageError as error:
+                    place = f"{setup.dataset.name}:{setup.dataset.line_of(sample)}"
+                    raise UsageError(f"{place}: prompt: {error}") from None
         raise UsageError(f"--show-prompt: {setup.dataset.name} has no sample {sample_id}")

@@ -8,20 +8,21 @@ from pathlib import Path
 from callmark.core.jsontext import Json
 from callmark.core.samples import MARKER, Sample
 from callmark.datasets.reader import Dataset
-from callmark.errors import UsageError
+from callmark.errors import BadInput, UsageError
 from callmark.play import opening_messages
-from callmark.runners.wrappers import Messages, Wrapper, open_wrapper
+from callmark.runners.wrappers import DEFAULT_SYSTEM, Messages, Wrapper, open_wrapper
 from callmark.running.offers import Offers
 from callmark.running.selection import Selection
-from callmark.store.problems import Problems
+from callmark.store.problems import MAX_PROBLEMS
 
 
 class Prompts:
-    """Opening messages for samples. `system` is put before prompts that have none."""
+    """Opening messages for samples. `system` is put before prompts that have none; a wrapper, whose
+    template may speak of it, has a default for it, which an empty one switches off."""
 
     def __init__(self, wrapper: Wrapper | None, system: str | None) -> None:
         self._wrapper = wrapper
-        self._system = system
+        self.system = DEFAULT_SYSTEM if system is None and wrapper is not None else system
         self.sha256 = None if wrapper is None else wrapper.sha256
         self.raw = wrapper is not None and wrapper.raw
         self.asks_for_marker = MARKER in (system or "") or (
@@ -34,8 +35,8 @@ class Prompts:
         first = messages[0] if messages and messages[0].get("role") == "system" else None
         if self._wrapper is not None:
             return self._wrapped(self._wrapper, first, messages, tools)
-        if self._system and first is None:
-            return [{"role": "system", "content": self._system}, *messages]
+        if self.system and first is None:
+            return [{"role": "system", "content": self.system}, *messages]
         return messages
 
     def _wrapped(
@@ -48,7 +49,7 @@ class Prompts:
         """The first system and the last user message through the wrapper; between them the
         conversation stays as it is."""
         others = messages if first is None else messages[1:]
-        system = self._system or "" if first is None else first.get("content")
+        system = self.system or "" if first is None else first.get("content")
         last: dict[str, Json] = others[-1] if others else {}
         if last.get("role") != "user":
             raise UsageError("cannot be wrapped: the last message must be the user's")
@@ -73,19 +74,29 @@ def open_prompts(path: str | None, system: str | None) -> Prompts:
 def check_prompts(
     prompts: Prompts, dataset: Dataset, selection: Selection, offers: Offers
 ) -> list[str]:
-    """Refuses prompts that cannot be wrapped, each named by its line, and warns of a wrapper that
-    leaves the prompt out."""
+    """Warns of samples that cannot be wrapped, each named by its line: they end as errors, the
+    others are run. Refuses a run of which nothing would be left. Warns of a wrapper that leaves the
+    prompt out."""
     if prompts.sha256 is None:
         return []
-    problems = Problems(dataset.name)
+    problems: list[str] = []
+    lost = 0
     for sample in selection.chosen(dataset):
         try:
             prompts.opening(sample, offers.to(sample).tools)
         except UsageError as error:
-            problems.add(dataset.line_of(sample), f"prompt: {error}")
-            if problems.enough:
-                break
-    problems.raise_if_any()
+            lost += 1
+            if lost <= MAX_PROBLEMS:
+                problems.append(f"{dataset.name}:{dataset.line_of(sample)}: prompt: {error}")
+    # A shard may be unlucky: whether anything is left is a question for all of them.
+    if lost and lost == selection.count and selection.num_shards == 1:
+        raise BadInput(problems)
+    warnings = [
+        f"{problem}; it counts as an error (--max-errors), the others are run"
+        for problem in problems
+    ]
+    if lost > MAX_PROBLEMS:
+        warnings.append(f"{dataset.name}: {lost - MAX_PROBLEMS} more samples cannot be wrapped")
     if prompts.loses_prompt:
-        return ["the prompt wrapper never uses `user`: every sample gets the same prompt"]
-    return []
+        warnings.append("the prompt wrapper never uses `user`: every sample gets the same prompt")
+    return warnings

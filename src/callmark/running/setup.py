@@ -139,7 +139,12 @@ def _opened(
         tokenizer_fingerprint=runner.tokenizer_fingerprint(),
         prompt_wrapper_sha256=prompts.sha256,
         runner_fingerprint=runner_fingerprint(
-            config, runner, decoding, wrapper_sha256=prompts.sha256, formats=formats
+            config,
+            runner,
+            decoding,
+            wrapper_sha256=prompts.sha256,
+            system=prompts.system,
+            formats=formats,
         ),
         model_fingerprint=runner.model_fingerprint(),
     )

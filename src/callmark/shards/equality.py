@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from callmark.calls.normalise import normalise
+from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json, canonical_json, plain
 from callmark.core.results import Result
 
@@ -43,21 +44,21 @@ def differences(
         yield path, {"baseline": _there(ours), "sharded": _there(theirs)}
 
 
-def examples(ours: Result, theirs: Result, tolerance: Tolerance) -> str | None:
+def examples(ours: Result, theirs: Result, tolerance: Tolerance, registry: Registry) -> str | None:
     """The first thing in which two results of one trial differ."""
-    for path, values in differences(_view(ours), _view(theirs), tolerance):
+    for path, values in differences(_view(ours, registry), _view(theirs, registry), tolerance):
         shown = [canonical_json(values[side])[:_MOST_SHOWN] for side in ("baseline", "sharded")]
         return f"{path} is {shown[0]} without shards, {shown[1]} with them"
     return None
 
 
-def _view(result: Result) -> dict[str, Json]:
+def _view(result: Result, registry: Registry) -> dict[str, Json]:
     """A result without its fingerprints, which have a check of their own, and with every call in
-    the words of the broker."""
+    the words of the broker, which knows the tools of the run."""
     view: dict[str, Json] = plain(result)
     del view["fingerprints"]
     for entry, call in zip(view["tool_trace"], result.tool_trace, strict=True):
-        normalised = normalise(call.name, call.arguments, registry=None)
+        normalised = normalise(call.name, call.arguments, registry=registry)
         if normalised is not None:
             entry["name"], entry["arguments"] = normalised.name, normalised.key
             entry.pop("raw", None)

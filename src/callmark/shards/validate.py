@@ -14,8 +14,10 @@ from typing import Annotated
 
 import msgspec
 
+from callmark.config import RunConfig, load_config
 from callmark.core.jsontext import Json, plain
 from callmark.errors import CallmarkError, UsageError
+from callmark.running.offers import open_registry
 from callmark.shards.files import shard_names
 from callmark.shards.validation import ATOL, BASELINE, RTOL, Validation, validate_files
 from callmark.store.files import atomic_writer, check_writable, make_folder
@@ -66,8 +68,8 @@ class RunFailed(CallmarkError):
 def validate_sharding(
     config: ShardingConfig | Mapping[str, Json], *, say: Say | None = None
 ) -> ValidationOutcome:
-    """The report is written in any case; exit code 0: equal, 1: not, else that of the run that
-    failed."""
+    """The report is written in any case; exit code 0: equal, 1: not, or a gate failed; else that of
+    the run that failed."""
     if not isinstance(config, ShardingConfig):
         config = sharding_config(config)
     if config.dataset == "-":
@@ -78,7 +80,11 @@ def validate_sharding(
         with _folder(config) as folder:
             _run_all(config, folder, say)
             validation = validate_files(
-                folder, config.num_shards, atol=config.atol, rtol=config.rtol
+                folder,
+                config.num_shards,
+                atol=config.atol,
+                rtol=config.rtol,
+                registry=open_registry(_settings_of(config).registry),
             )
     except CallmarkError as error:
         code = error.exit_code
@@ -123,6 +129,11 @@ def _run_all(config: ShardingConfig, folder: Path, say: Say | None) -> None:
         part = _part(config.num_shards, index)
         what = f"shard {index} of {config.num_shards}"
         _run_one(config, folder, what, shard_names(index), part, say)
+
+
+def _settings_of(config: ShardingConfig) -> RunConfig:
+    """As the runs read them: the named file, or the one in this folder."""
+    return load_config(None if config.config is None else Path(config.config), {})
 
 
 def _part(num_shards: int, index: int) -> tuple[str, ...]:

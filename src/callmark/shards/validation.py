@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from callmark.calls.registry import Registry
 from callmark.core.gates import SHARD_GATES
 from callmark.core.identity import shard_of
 from callmark.core.jsontext import Json, plain
@@ -19,6 +21,7 @@ from callmark.core.results import Fingerprints, Result
 from callmark.core.summary import summarize_results
 from callmark.errors import BadInput
 from callmark.running.evaluate import cross_scorer
+from callmark.running.offers import open_registry
 from callmark.shards.equality import Tolerance, differences, examples
 from callmark.shards.files import shard_names
 from callmark.shards.located import Located, LocatedResults
@@ -28,6 +31,7 @@ BASELINE = ("results.baseline.jsonl", "report.baseline.json")
 ATOL = RTOL = 1e-6
 SHOWN = 5
 Marks = Fingerprints | ReportHeader
+Heading = Literal["EQUAL", "EQUAL, BUT A GATE FAILED", "NOT EQUAL", "NOT COMPARED"]
 _CONTROLS = "controls_with_integration"
 _MUST_BE_ZERO = f"{_CONTROLS} (must be 0)"
 # What a summary of concatenated lines cannot know, or what every shard has of its own.
@@ -53,11 +57,33 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
     gates_ok: bool = False
     reasons: tuple[str, ...]
 
+    @property
+    def heading(self) -> Heading:
+        """Only what differs makes shards unequal. A gate that fails with and without them fails the
+        validation, but says nothing against the shards."""
+        if not self.shard_sizes:
+            return "NOT COMPARED"
+        if self.ok:
+            return "EQUAL"
+        is_same = (
+            self.fingerprints_match
+            and self.coverage_ok
+            and not self.per_example_mismatches
+            and (self.metrics_match or self.metric_diffs.keys() == {_MUST_BE_ZERO})
+        )
+        return "EQUAL, BUT A GATE FAILED" if is_same else "NOT EQUAL"
+
 
 def validate_files(
-    folder: Path, num_shards: int, *, atol: float = ATOL, rtol: float = RTOL
+    folder: Path,
+    num_shards: int,
+    *,
+    atol: float = ATOL,
+    rtol: float = RTOL,
+    registry: Registry | None = None,
 ) -> Validation:
-    """The files of a baseline and its shards, compared in all eight steps' ways."""
+    """The files of a baseline and its shards, compared in all eight steps' ways. `registry` has the
+    tools that all of them were run with, the built-in ones by default."""
     names = [shard_names(index) for index in range(num_shards)]
     reports = [read_report(folder / report) for _, report in (BASELINE, *names)]
     with (
@@ -65,7 +91,8 @@ def validate_files(
         # Concatenated by id; of equal ids the lower shard comes first.
         LocatedResults([folder / results for results, _ in names]) as together,
     ):
-        return _Comparison(alone, together, reports, Tolerance(atol, rtol)).verdict()
+        tools = open_registry(None) if registry is None else registry
+        return _Comparison(alone, together, reports, Tolerance(atol, rtol), tools).verdict()
 
 
 class _Comparison:
@@ -75,8 +102,10 @@ class _Comparison:
         together: LocatedResults,
         reports: Sequence[Report],
         tolerance: Tolerance,
+        registry: Registry,
     ) -> None:
         self._tolerance = tolerance
+        self._registry = registry
         self._baseline, *self._shards = reports
         self._num_shards = len(self._shards)
         self._alone_files, self._together_files = alone, together
@@ -90,7 +119,7 @@ class _Comparison:
         diffs, unsummarised = self._metrics()
         gates = list(self._gates())
         reasons = (*fingerprints, *coverage, *first_mismatches, *unsummarised, *gates)
-        reasons += tuple(f"metric {name} differs: {_both(diff)}" for name, diff in diffs.items())
+        reasons += tuple(f"metric {name}{_both(diff)}" for name, diff in diffs.items())
         return Validation(
             ok=not reasons,
             num_shards=self._num_shards,
@@ -154,7 +183,7 @@ class _Comparison:
             ours, theirs = self._alone_files.read(other), self._together_files.read(one)
             for name in _other_names(ours.fingerprints, theirs.fingerprints):
                 fingerprints[f"fingerprint {name}: differs in lines of shard {one.file}"] = None
-            differing = examples(ours, theirs, self._tolerance)
+            differing = examples(ours, theirs, self._tolerance, self._registry)
             count += differing is not None
             if differing is not None and len(shown) < SHOWN:
                 shown.append(f"sample {one.sample_id!r}, trial {one.trial}: {differing}")
@@ -163,7 +192,8 @@ class _Comparison:
     def _metrics(self) -> tuple[dict[str, Json], list[str]]:
         """The baseline's report against a summary of the concatenated lines."""
         try:
-            again = _summary_of(map(self._together_files.read, self._together), self._baseline)
+            results = map(self._together_files.read, self._together)
+            again = _summary_of(results, self._baseline, self._registry)
         except BadInput as error:
             return {}, [f"the concatenated results cannot be summarised: {error}"]
         whole: dict[str, Json] = plain(self._baseline)
@@ -188,7 +218,7 @@ class _Comparison:
                     )
 
 
-def _summary_of(results: Iterable[Result], baseline: Report) -> dict[str, Json]:
+def _summary_of(results: Iterable[Result], baseline: Report, registry: Registry) -> dict[str, Json]:
     header = {
         name: plain(value)
         for name in ReportHeader.__struct_fields__
@@ -197,7 +227,7 @@ def _summary_of(results: Iterable[Result], baseline: Report) -> dict[str, Json]:
     return summarize_results(
         results,
         rules=tuple(baseline.header.gates.values()),
-        cross_score=cross_scorer(),
+        cross_score=cross_scorer(registry),
         **header,
     )
 
@@ -219,4 +249,7 @@ def _named(what: str, sample_ids: Iterable[str]) -> Iterator[str]:
 
 
 def _both(diff: Json) -> str:
-    return f"{diff['baseline']} without shards, {diff['sharded']} with them"
+    alone, together = diff["baseline"], diff["sharded"]
+    if alone == together:
+        return f" is {alone} with and without shards"
+    return f" differs: {alone} without shards, {together} with them"

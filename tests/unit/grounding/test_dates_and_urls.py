@@ -141,6 +141,36 @@ def test_d28_hosts_are_whole_and_the_segment_belongs_to_its_url():
     assert lax("at https://example.com:8443/a", {"u": "https://example.com:8443/a"})
 
 
+@pytest.mark.parametrize(
+    ("span", "leaf"),
+    [
+        ("see example.com:8080/x", "https://example.com:8080/x"),
+        ("see example.com:8080/x.", "http://www.example.com:8080/X/page?y=1"),
+        ("see https://api.example.org:9443/v1/a", "Served at api.example.org:9443/v1, they say."),
+        ("it listens at example.com:8080", "https://example.com:8080/x"),
+        ("(example.io:3000)", "example.io:3000"),
+    ],
+)
+def test_f39_a_url_without_a_scheme_keeps_its_port(span, leaf):
+    assert lax(span, {"u": leaf})
+
+
+@pytest.mark.parametrize(
+    ("span", "leaf"),
+    [
+        ("see example.com:8080/x", "https://example.com/x"),
+        ("see example.com/x", "https://example.com:8080/x"),
+        ("see example.com:8081/x", "https://example.com:8080/x"),
+        ("see example.com:8080/y", "https://example.com:8080/x"),
+        ("see notexample.com:8080/x", "https://example.com:8080/x"),
+        ("see example.com:80", "https://example.com:8080"),
+        ("there are 8080 of them", "https://example.com:8080/x"),
+    ],
+)
+def test_f39_another_port_is_another_place(span, leaf):
+    assert not lax(span, {"u": leaf})
+
+
 def test_urls_inside_text_leaves_are_evidence():
     assert lax(
         "see https://example.com/docs",

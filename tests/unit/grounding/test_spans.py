@@ -238,3 +238,55 @@ def test_emphasis_that_closes_after_the_sentence_is_no_part_of_it():
 @pytest.mark.parametrize("date", ["(5. Januar 2024)", "**5. Januar 2024**", "„5. Januar 2024“"])
 def test_a_date_in_brackets_or_emphasis_is_not_cut(date):
     assert spans(f"Integration: es war {date} kalt. Danach") == [f"es war {date} kalt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Integration: it says “42.” and 43. Next", "it says “42.” and 43"),
+        ('Integration: it says "42." and 43. Next', 'it says "42." and 43'),
+        ("Integration: it says '42!' and 43. Next", "it says '42!' and 43"),
+        ("Integration: 42 (all of them.) of 43. Next", "42 (all of them.) of 43"),
+        ("Integration: 42 [see above?] of 43! Next", "42 [see above?] of 43"),
+        ("Integration: «42…» sur 43. Suite", "«42…» sur 43"),
+        ("Integration: run `a.` for 43. Next", "run `a.` for 43"),
+        ("Integration: “It is 42.” Then 43", "“It is 42.” Then 43"),
+        ("Integration: “It is 42.”\nThen 43", "“It is 42.”"),
+        ("Integration: 「42です。」と43です。次", "「42です。」と43です"),
+        ("Integration: 「すごい！！」と43です。次", "「すごい！！」と43です"),
+    ],
+)
+def test_f37_a_mark_before_a_closing_quote_or_bracket_ends_no_span(text, expected):
+    assert spans(text) == [expected]
+
+
+def test_f37_sentences_under_claims_end_where_spans_end():
+    text = 'It says "42." and 43. The rest is 44.'
+    assert spans(text, "claims") == ['It says "42." and 43', "The rest is 44"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Integration: foo bar.** Next 5.",
+        "*Integration: foo bar!* Next",
+        "__Integration: foo bar.__ N",
+    ],
+)
+def test_f37_emphasis_is_no_text_after_the_mark(text):
+    assert spans(text) == ["foo bar"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Integration : 42",
+        "Integration\t: 42",
+        "**Integration** : 42",
+        "- Integration : 42",
+        "Integration\u00a0: 42",
+    ],
+)
+def test_f38_a_blank_before_the_colon_is_no_marker(text):
+    assert spans(text) == []
+    assert score(text, call({"count": 42}))["spans_total"] == 0

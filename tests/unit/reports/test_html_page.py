@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from campaign.determinism import without_timing
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
 
-from callmark.core.report import ReportHeader
+from callmark.core.report import ReportHeader, Timing
 from callmark.core.summary import Summariser
 from callmark.reports import html_choice
 from callmark.reports.html import bin_of, write_run_page
@@ -54,6 +55,28 @@ def samples_of(page: str) -> list[dict]:
         assert int(first) == len(found)
         found += json.loads(data)
     return found
+
+
+def test_f41_what_a_clock_measured_stands_in_one_block(tmp_path, results):
+    """Slow or fast, warned of or not: the rest of the page is the same."""
+    pages, rules = [], rules_with(perf_budget_sec_per_100={"bound": 50})
+    for number, seconds in enumerate((0.5, 4000.25)):
+        summariser = Summariser()
+        for result in results:
+            summariser.add(result)
+        more = {"tokens": int(seconds * 7)}
+        timing = Timing(wall_time_sec=seconds, scoring_sec=seconds / 2, more=more)
+        report = summariser.report(ReportHeader(), rules, timing=timing)
+        path = tmp_path / f"{number}.html"
+        with path.open("wb") as stream:
+            write_run_page(stream, report, lambda: iter(results), name="results.jsonl")
+        pages.append(path.read_bytes())
+    assert pages[0] != pages[1]
+    assert without_timing(pages[0]) == without_timing(pages[1])
+    assert b"4000" not in without_timing(pages[1])
+    shown = data_of(pages[1].decode(), "timing")
+    assert [table["id"] for table in shown["tables"]] == ["budget", "timing-numbers"]
+    assert [plot["id"] for plot in shown["plots"]] == ["timing"]
 
 
 @pytest.fixture

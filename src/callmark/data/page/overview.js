@@ -8,6 +8,8 @@ function badge(element, head) {
 }
 
 function showOverview(root, head, pick) {
+  const tables = [...head.tables, ...(head.timing?.tables ?? [])].filter((table) => table.rows.length);
+  const plots = [...head.plots, ...(head.timing?.plots ?? [])];
   const verdict = make("p", { class: "word" });
   badge(verdict, head);
   root.replaceChildren(
@@ -15,9 +17,9 @@ function showOverview(root, head, pick) {
       make("p", { class: "reason" }, head.reason),
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
     ...warningsOf(head.warnings),
-    ...head.tables.filter((table) => !table.folded && table.rows.length).map((table) => tableOf(table, pick)),
-    make("div", { class: "plots" }, head.plots.map((plot) => plotFigure(plot, pick))),
-    ...head.tables.filter((table) => table.folded && table.rows.length).map((table) => tableOf(table, pick)),
+    ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
+    make("div", { class: "plots" }, plots.map((plot) => plotFigure(plot, pick))),
+    ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),
     pinsOf(head),
     make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),
   );
