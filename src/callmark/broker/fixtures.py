@@ -234,10 +234,7 @@ class _EntryReader:
         except MatchError as error:
             raise EntryError(error.field, str(error)) from None
 
-
-    def _check_arguments(
-        self, match: dict[str, Json], given: dict[str, Json], name: str
-    ) -> None:
+    def _check_arguments(self, match: dict[str, Json], given: dict[str, Json], name: str) -> None:
         """A rule for an argument that the tool does not have, but almost."""
         schema = None if self._registry is None else self._registry.parameters(name)
         properties = schema.get("properties") if isinstance(schema, dict) else None

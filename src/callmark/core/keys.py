@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 OWN = "x_"  # a key that starts so is its owner's, and nobody asks what it means
+LISTED = 12  # of more known ones a list helps nobody
 LONGEST = 80  # a longer one is no slip of the pen
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_]+")
 
@@ -58,7 +59,8 @@ class KeySet(msgspec.Struct, frozen=True, kw_only=True):
         found = related_key(key, self.known)
         if found is not None:
             return did_you_mean(found)
-        return f"unknown key; known: {', '.join(self.known)}"
+        known = f"; known: {', '.join(self.known)}" if len(self.known) <= LISTED else ""
+        return f"unknown key{known}"
 
 
 def did_you_mean(key: str) -> str:

@@ -148,9 +148,7 @@ def _value_slips(item: dict[str, Json]) -> Iterator[str]:
         )
 
 
-def _strays(
-    path: Path, given: dict[str, Json], keys: KeySet
-) -> Iterator[tuple[Path, str | None]]:
+def _strays(path: Path, given: dict[str, Json], keys: KeySet) -> Iterator[tuple[Path, str | None]]:
     """The unknown keys of one object, each with what is wrong with it if something is."""
     if given.keys() <= keys.names:
         return
@@ -199,7 +197,9 @@ def _key_sets() -> _KeySets:
     in_config = dict.fromkeys(shipped, "callmark.yaml")
     in_gates = dict.fromkeys(shipped["gates"], "the header's gates")
     return _KeySets(
-        header=_key_set((HEADER_KEY, *header), in_config, in_gates, in_item, in_metadata),
+        header=_key_set(
+            (HEADER_KEY, *header, "generator"), in_config, in_gates, in_item, in_metadata
+        ),
         beside_header=_key_set(
             (HEADER_KEY,), in_item, in_metadata, dict.fromkeys(header, f"the {HEADER_KEY} object")
         ),

@@ -16,7 +16,7 @@ import msgspec
 from callmark.core.identity import sample_id_of
 from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.core.results import ByteRange, Decoding, Fingerprints, Scoring
-from callmark.core.samples import Extractor
+from callmark.core.samples import Extractor, ExtractorBy
 from callmark.core.scores import PrivacyScore
 from callmark.core.trace import Said, Stop, TraceEntry, entry_of
 from callmark.errors import BadInput
@@ -39,6 +39,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     stop: Stop | None = None
     span_extractor: Extractor | None = None
+    span_extractor_by: ExtractorBy | None = None
     status: Literal["ok", "error"] = "ok"
     error: str | None = None
     index: int | None = None
@@ -69,6 +70,7 @@ _VERBATIM = (
     "prompt",
     "metadata",
     "span_extractor",
+    "span_extractor_by",
     "stop",
     "error",
     "item_sha256",
