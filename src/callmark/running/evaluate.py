@@ -10,8 +10,8 @@ import msgspec
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig
 from callmark.core.chance import CrossScore
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from callmark.core.jsontext import Json
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from callmark.core.samples import MARKER, Extractor, ExtractorBy, Sample
 from callmark.core.trace import Trace
 from callmark.play import Played

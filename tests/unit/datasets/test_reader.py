@@ -438,7 +438,7 @@ def test_a_pipe_with_a_name_is_spooled_too(tmp_path):
 def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
     path = tmp_path / "d.jsonl"
     path.write_text('{"__header__": true, "integration_spancap": 9}\n{"prompt": "a"}\n', "utf-8")
-    with pytest.raises(BadInput, match=":1: integration_spancap: .* mean integration_span_cap"):
+    with pytest.raises(BadInput, match=r":1: integration_spancap: .* mean integration_span_cap"):
         open_dataset(path)
     path.write_text('{"__header__": true, "made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
     with open_dataset(path) as dataset:
