@@ -39,7 +39,7 @@ _KEYS = KeySet(
         **dict.fromkeys(("tool", "toolname", "function", "functionname"), "name"),
         **dict.fromkeys(("sequence", "step", "order", "number"), "seq"),
         **dict.fromkeys(("id", "sample", "scope"), "sample_id"),
-        **dict.fromkeys(("matcher", "matching", "matchmode"), "match"),
+        **dict.fromkeys(("matcher", "matches", "matching", "matchmode"), "match"),
     },
     elsewhere=dict.fromkeys(RULES, "match, below the argument that it is for"),
 )
