@@ -252,9 +252,8 @@ def _check_fields(entry: Json) -> None:
         for field in entry:
             if field in _KEYS.names or field.startswith("_"):
                 continue
-            slip = _KEYS.slip(field, entry.keys())
-            if slip is not None or not is_own(field):
-                what = slip or "unknown key"
+            if _KEYS.slip(field) is not None or not is_own(field):
+                what = _KEYS.refusal(field, entry.keys())
                 raise EntryError(field_path([field]), f"{what} (a note's name starts with x_ or _)")
     if "result" not in entry:
         raise EntryError("result", "is missing; an answer that is empty is written as null")

@@ -90,8 +90,8 @@ def meant_key(key: str, known: tuple[str, ...]) -> str | None:
         other = fold_key(name)
         if folded == other or words == sorted(_words(name)):
             return name
-        shorter = min(len(folded), len(other))
-        limit = 0 if shorter <= 2 else 1 if shorter <= 5 else 2
+        limit = 1 if min(len(folded), len(other)) <= 5 else 2
+        limit = limit if len(other) > 2 else 0
         edits = edits_between(folded, other, limit)
         if edits is not None and (best is None or edits < best[0]):
             best = edits, name
