@@ -435,6 +435,13 @@ def test_a_pipe_with_a_name_is_spooled_too(tmp_path):
         writer.join()
 
 
+def test_f1_what_stands_beside_a_header_object_belongs_into_it(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"__header__": {}, "span_extractor": "marker"}\n{"prompt": "a"}\n', "utf-8")
+    with pytest.raises(BadInput, match=r":1: span_extractor: .* belongs in the __header__ object"):
+        open_dataset(path)
+
+
 def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
     path = tmp_path / "d.jsonl"
     path.write_text('{"__header__": true, "integration_spancap": 9}\n{"prompt": "a"}\n', "utf-8")
