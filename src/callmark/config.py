@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
 from callmark.core.jsontext import Json
+from callmark.core.keys import KeySet
 from callmark.core.samples import Header
 from callmark.errors import UsageError
 from callmark.resources import config_template, default_config
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.problems import field_path, listed, shown, typed_problem
+from callmark.store.problems import field_path, shown, typed_problem, word_problem, words_of
 from callmark.store.settings_file import read_settings
 
 AUTOMATIC = Path("callmark.yaml")
@@ -133,7 +133,28 @@ _SPELLINGS = {"in": "dataset"}
 _LISTS = frozenset({"only", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
 _SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
-_SETTABLE = frozenset(_TYPES) - {"sources", "places", "config_file"}
+_SETTABLE = tuple(name for name in _TYPES if name not in ("sources", "places", "config_file"))
+_SYNONYMS = {
+    **dict.fromkeys(("apibase", "baseuri", "endpoint", "url", "host", "server"), "base_url"),
+    **dict.fromkeys(("timeout", "requesttimeoutsec"), "request_timeout"),
+    **dict.fromkeys(("retries", "maxtries"), "max_retries"),
+    **dict.fromkeys(("concurrency", "parallel", "workers", "threads"), "max_connections"),
+    **dict.fromkeys(("temp",), "temperature"),
+    **dict.fromkeys(("maxnewtokens", "maxcompletiontokens", "maxoutputtokens"), "max_tokens"),
+    **dict.fromkeys(("tools", "toolregistry", "toolspecs"), "registry"),
+    **dict.fromkeys(("input", "inputs", "data", "inputfile"), "in"),
+    **dict.fromkeys(("output", "outfile", "results", "outputfile"), "out"),
+    **dict.fromkeys(("wrapper", "template", "prompttemplate"), "prompt_wrapper"),
+    **dict.fromkeys(("systemprompt", "systemmessage"), "system"),
+    **dict.fromkeys(("lora", "peft"), "adapter"),
+    **dict.fromkeys(("trials", "samples", "runs"), "repeat"),
+    **dict.fromkeys(("shards",), "num_shards"),
+    **dict.fromkeys(("deterministic",), "determinism_mode"),
+    **dict.fromkeys(("revision",), "model_revision"),
+    **dict.fromkeys(("backend", "provider"), "runner"),
+    **dict.fromkeys(("fixture", "fixturesdir", "fixturesfolder"), "fixtures"),
+    **dict.fromkeys(("thresholds", "bounds"), "gates"),
+}
 _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
@@ -241,11 +262,11 @@ def write_template(path: Path) -> None:
 
 
 def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
-    known = (_SETTABLE | _SPELLINGS.keys()) if layer.source != "flag" else _SETTABLE
+    known = (*_SETTABLE, *_SPELLINGS) if layer.source != "flag" else _SETTABLE
     for key, value in layer.values.items():
         field = _SPELLINGS.get(key, key)
         if field not in _SETTABLE:
-            raise layer.error((str(key),), f"unknown key{_did_you_mean(str(key), known)}")
+            raise layer.error((str(key),), _keys(known).refusal(str(key), layer.values.keys()))
         if field != key and field in layer.values:
             raise layer.error((key,), f"the same as {field}: give one of them")
         if field != "gates":
@@ -266,9 +287,8 @@ def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
     except UnicodeEncodeError:
         raise layer.error((key,), "is not valid text") from None
     except msgspec.ValidationError as error:
-        options = get_args(_TYPES[field])
-        if options and all(isinstance(option, str) for option in options):
-            raise layer.error((key,), f"must be {listed(options)}, not {shown(value)}") from None
+        if problem := word_problem(words_of(_TYPES[field]), value):
+            raise layer.error((key,), problem) from None
         found = "" if field in _SECRET else f": {shown(value)}"
         raise layer.error((key,), f"{typed_problem(error)}{found}") from None
 
@@ -287,8 +307,10 @@ def _gate_layers(
         known = known or gates
         for name, fields in gates.items():
             if name not in known:
-                hint = _did_you_mean(str(name), known)
-                raise layer.error(("gates", str(name)), f"unknown gate{hint}")
+                what = (
+                    _gate_keys(known).refusal(str(name)).replace("unknown key", "unknown gate", 1)
+                )
+                raise layer.error(("gates", str(name)), what)
             if not isinstance(fields, dict):
                 raise layer.error(("gates", name), f"must be an object, not {shown(fields)}")
         yield GateLayer(layer.source, gates)
@@ -325,6 +347,26 @@ def _same_file(path: str, other: str | None) -> bool:
     return other is not None and Path(path).absolute() == Path(other).absolute()
 
 
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+def _keys(known: Iterable[str]) -> KeySet:
+    """What a settings file knows, and what in it belongs elsewhere."""
+    gates = default_config()["gates"]
+    of_header = (name for name in Header.__struct_fields__ if name not in _SETTABLE)
+    return KeySet(
+        known=tuple(known),
+        synonyms=_SYNONYMS,
+        elsewhere={
+            **dict.fromkeys(of_header, "the header of the dataset"),
+            **dict.fromkeys(("bound", "policy", "pct"), "gates, below the name of a gate"),
+            **dict.fromkeys(gates, "gates"),
+        },
+    )
+
+
+def _gate_keys(known: Iterable[str]) -> KeySet:
+    return KeySet(
+        known=tuple(known),
+        elsewhere={
+            **dict.fromkeys(_SETTABLE, "the settings, beside gates"),
+            **dict.fromkeys(("bound", "policy", "pct"), "the object of one gate"),
+        },
+    )

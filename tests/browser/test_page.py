@@ -47,6 +47,11 @@ def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_p
         assert report["header"][name] in pins
 
 
+def test_f23_a_sample_says_which_extractor_read_it_and_why(browser, demo_page):
+    browser.open(demo_page, GROUNDED)
+    assert "Read with marker (the dataset's header says so)." in browser.texts(".one > p.quiet")
+
+
 def test_a53_a54_a56_every_plot_has_its_numbers_as_a_table(browser, demo_page):
     browser.open(demo_page)
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))

@@ -111,7 +111,7 @@ def test_a_gate_of_the_header_that_makes_no_sense(project):
             "seed: 1\ngates:\n  call_f1_macro:\n    bound: 7\n",
             ":4: gates.call_f1_macro.bound: must",
         ),
-        ("gates:\n  call_f1_macro: {bnd: 7}\n", ":2: gates.call_f1_macro.bnd: no such field"),
+        ("gates:\n  call_f1_macro: {bnd: 7}\n", ":2: gates.call_f1_macro.bnd: unknown key"),
         ("gates:\n  call_f1_macro: {}\n", ":2: gates.call_f1_macro: says nothing"),
         ("\nmax_errors: some\n", ":2: max_errors: must be a number such as 3"),
         ('parse_text: "\\ud800"\n', ":1: parse_text: must be auto, on or off"),

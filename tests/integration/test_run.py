@@ -10,6 +10,7 @@ import pytest
 from tests.integration.conftest import answer, fixture
 
 import callmark
+from callmark.cli import main
 from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
 from callmark.resources import schema
 from callmark.running.preview import dry_run, show_prompt
@@ -242,25 +243,63 @@ def test_repeated_trials_stay_with_their_sample(project):
     assert outcome.report.repeat.trials == 2
 
 
-def test_auto_takes_the_extractor_that_the_dataset_asks_for(project):
-    items = [
-        {"prompt": "a", "metadata": {"sample_id": "s000"}},
-        {"prompt": "Write a line `Integration: …`", "metadata": {"sample_id": "s001"}},
-        {"prompt": "b", "teacher_text": "Integration: x", "metadata": {"sample_id": "s002"}},
-        {
-            "prompt": [{"role": "user", "content": "Integration:"}],
-            "metadata": {"sample_id": "s003"},
-        },
+def decided(project) -> list[tuple[str, str]]:
+    return [(line["span_extractor"], line["span_extractor_by"]) for line in project.results()]
+
+
+def test_f23_auto_takes_the_extractor_that_somebody_asks_the_model_for(project):
+    def says(role: str, content) -> dict:
+        return {"role": role, "content": content}
+
+    asks = "Write a line `Integration: …`"
+    prompts = [
+        "Slack Integration: timeouts since Monday. How many?",
+        [says("user", asks)],
+        [says("assistant", asks), says("user", "b")],
+        [says("system", "Be brief."), says("user", asks)],
+        [says("system", asks), says("user", "b")],
+        [says("system", [{"type": "text", "text": asks}]), says("user", "b")],
+        "b",
     ]
+    items = [
+        {"prompt": prompt, "metadata": {"sample_id": f"s{at:03}"}}
+        for at, prompt in enumerate(prompts)
+    ]
+    items[-1]["teacher_text"] = "Integration: x"
     project.write(items)
     project.run()
-    extractors = [line["span_extractor"] for line in project.results()]
-    assert extractors == ["claims", "marker", "marker", "marker"]
+    by_system = ("marker", "system_message")
+    by_nobody = ("claims", "default")
+    found = [*[by_nobody] * 4, by_system, by_system, ("marker", "teacher_text")]
+    assert decided(project) == found
+    project.run(system=asks)  # a sample with a system message of its own is not sent this one
+    assert decided(project) == [*[by_system] * 3, by_nobody, *found[4:]]
     project.write(items, header={"span_extractor": "marker"})
     project.run()
-    assert {line["span_extractor"] for line in project.results()} == {"marker"}
+    assert set(decided(project)) == {("marker", "header")}
     project.run(span_extractor="claims")
-    assert {line["span_extractor"] for line in project.results()} == {"claims"}
+    assert set(decided(project)) == {("claims", "flag")}
+
+
+def test_f23_a_word_in_the_prompt_takes_no_points_from_a_right_answer(project):
+    items = read_items(project)
+    project.run()
+    before = [line["scores"]["lax"]["f1"] for line in project.results() if line["scores"]]
+    for item in items:
+        item["prompt"] = f"Slack Integration: timeouts. {item['prompt']}"
+    project.write(items)
+    project.run()
+    assert [line["scores"]["lax"]["f1"] for line in project.results()] == before
+
+
+def test_f23_show_names_the_extractor_and_why(project, capsys):
+    project.run()
+    assert main(["show", str(project.out), "s000"]) == 0
+    assert "read with claims (nothing asks the model for Integration:)" in capsys.readouterr().out
+    project.write(read_items(project), header={"span_extractor": "marker"})
+    project.run()
+    assert main(["show", str(project.out), "s000"]) == 0
+    assert "read with marker (the dataset's header says so)" in capsys.readouterr().out
 
 
 def test_the_header_loosens_gates_and_is_named(project):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -13,20 +12,37 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from callmark.broker.patterns import MatchError, Pattern, pattern_of
+from callmark.broker.patterns import RULES, MatchError, Pattern, pattern_of
 from callmark.calls.normalise import NormalisedCall, normalise
 from callmark.calls.registry import Registry
 from callmark.core.jsonplaces import line_of, lines_of_entries
 from callmark.core.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
+from callmark.core.keys import KeySet, did_you_mean, hint, is_own, meant_key
 from callmark.errors import BadInput
-from callmark.store.problems import field_path
+from callmark.store.problems import field_path, named
 
 MAX_PROBLEMS = 20
 FIELDS = ("name", "key", "result", "sample_id", "seq", "match")
 # `callmark fixtures suggest` writes a result with this key: nobody ships a placeholder unseen.
 PLACEHOLDER = "_fill_in"
 
-_FIELD_SET = frozenset(FIELDS)
+_KEYS = KeySet(
+    known=FIELDS,
+    synonyms={
+        **dict.fromkeys(
+            ("arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "query"),
+            "key",
+        ),
+        **dict.fromkeys(
+            ("response", "output", "answer", "returns", "returnvalue", "value", "content"), "result"
+        ),
+        **dict.fromkeys(("tool", "toolname", "function", "functionname"), "name"),
+        **dict.fromkeys(("sequence", "step", "order", "number"), "seq"),
+        **dict.fromkeys(("id", "sample", "scope"), "sample_id"),
+        **dict.fromkeys(("matcher", "matches", "matching", "matchmode"), "match"),
+    },
+    elsewhere=dict.fromkeys(RULES, "match, below the argument that it is for"),
+)
 _BOM = b"\xef\xbb\xbf"
 _encode = msgspec.json.Encoder().encode
 
@@ -212,21 +228,33 @@ class _EntryReader:
         def normalise_argument(argument: str, value: Json) -> Json:
             return self._normalise(call.name, {argument: value}).key.get(argument)
 
+        self._check_arguments(match, given, call.name)
         try:
             return pattern_of(match, given, call.key, normalise_argument)
         except MatchError as error:
             raise EntryError(error.field, str(error)) from None
 
+    def _check_arguments(self, match: dict[str, Json], given: dict[str, Json], name: str) -> None:
+        """A rule for an argument that the tool does not have, but almost."""
+        schema = None if self._registry is None else self._registry.parameters(name)
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        known = (*given, *(properties if isinstance(properties, dict) else ()))
+        for argument in match:
+            meant = None if argument in known else meant_key(argument, known)
+            if meant is not None:
+                raise EntryError(f"match.{named(argument)}", did_you_mean(meant))
+
 
 def _check_fields(entry: Json) -> None:
     if not isinstance(entry, dict):
         raise NotJson("not an object: an entry is {name, key, result}")
-    if not entry.keys() <= _FIELD_SET:
+    if not entry.keys() <= _KEYS.names:
         for field in entry:
-            if field not in _FIELD_SET and not field.startswith("_"):
-                close = difflib.get_close_matches(field, FIELDS, n=1)
-                hint = f"did you mean {close[0]}?" if close else "a note's name starts with _"
-                raise EntryError(field_path([field]), f"unknown field; {hint}")
+            if field in _KEYS.names or field.startswith("_"):
+                continue
+            if _KEYS.slip(field) is not None or not is_own(field):
+                what = _KEYS.refusal(field, entry.keys())
+                raise EntryError(field_path([field]), f"{what} (a note's name starts with x_ or _)")
     if "result" not in entry:
         raise EntryError("result", "is missing; an answer that is empty is written as null")
     result = entry["result"]
@@ -249,7 +277,9 @@ def _match_of(entry: dict[str, Json]) -> Literal["exact", "any"] | dict[str, Jso
     if match == "any":
         return "any"
     if not isinstance(match, dict):
-        raise EntryError("match", 'must be "exact", "any" or an object with a rule per argument')
+        meant = hint(match, ("exact", "any")) if isinstance(match, str) else ""
+        what = f'must be "exact", "any" or an object with a rule per argument{meant}'
+        raise EntryError("match", what)
     return match
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from callmark.broker.regex_limits import text_limit
 from callmark.core.jsontext import Json, canonical_json
+from callmark.core.keys import KeySet
 
 # What normalisation makes of one value of one argument; None: it drops the argument.
 NormaliseArgument = Callable[[str, Json], Json]
@@ -122,7 +123,10 @@ def pattern_of(
 
 def _rule_of(name: str, spec: Json, key: Mapping[str, Json], normalise: NormaliseArgument) -> Rule:
     field = f"match.{name}"
-    if not isinstance(spec, dict) or len(spec) != 1 or not spec.keys() <= RULES.keys():
+    for kind in spec if isinstance(spec, dict) else ():
+        if kind not in RULES:
+            raise MatchError(f"{field}.{kind}", _RULE_KEYS.refusal(kind))
+    if not isinstance(spec, dict) or len(spec) != 1:
         raise MatchError(field, f"must be an object with exactly one of {', '.join(RULES)}")
     ((kind, given),) = spec.items()
     if kind != "ignore" and normalise(name, "x") is None:
@@ -184,6 +188,16 @@ RULES: dict[str, Callable[[Json, _Argument], Rule]] = {
     "contains": _contains,
     "number_tolerance": _number_tolerance,
 }
+_RULE_KEYS = KeySet(
+    known=tuple(RULES),
+    synonyms={
+        **dict.fromkeys(("anyof", "in", "enum", "values", "oneofthese"), "one_of"),
+        **dict.fromkeys(("re", "regexp", "pattern", "matches"), "regex"),
+        **dict.fromkeys(("substring", "includes", "has"), "contains"),
+        **dict.fromkeys(("tolerance", "abs", "near", "delta", "within"), "number_tolerance"),
+        **dict.fromkeys(("any", "skip", "anything"), "ignore"),
+    },
+)
 
 
 def _is_number(value: Json) -> bool:

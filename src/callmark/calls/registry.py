@@ -10,9 +10,10 @@ import jsonschema_rs
 import msgspec
 
 from callmark.calls.folding import fold_name, fold_query, plain_value
-from callmark.calls.schema import SchemaError, argument_errors, compiled
+from callmark.calls.schema import SchemaError, argument_errors, compiled, keyword_slips
 from callmark.core.jsonplaces import Locate, PathInJson
 from callmark.core.jsontext import Json, canonical_json, digest
+from callmark.core.keys import KeySet, did_you_mean, meant_key
 from callmark.errors import BadInput, UsageError
 
 X_CALLMARK = "x-callmark"
@@ -249,6 +250,11 @@ def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
         case {"function": dict()} if not _has_other_specs(specs):
             yield _RawSpec((), "tool 1", None, specs)
             return
+        case dict() if any(
+            isinstance(value, str) and meant_key(key, ("name",)) for key, value in specs.items()
+        ):
+            yield _RawSpec((), "tool 1", None, specs)
+            return
         case dict():
             for key, spec in specs.items():
                 yield _RawSpec((key,), key if key.strip() else repr(key), key, spec)
@@ -267,7 +273,11 @@ def _has_other_specs(specs: Mapping[str, Json]) -> bool:
 
 
 def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
+    if key is not None and isinstance(raw, list) and meant_key(key, ("tools",)):
+        raise _SpecError(did_you_mean("tools"))
     function = _function_of(raw)
+    for slip in spec_slips(raw):
+        raise _SpecError(f"{f'{name}: ' if (name := function.get('name')) else ''}{slip}")
     name = _name_of(function, key)
     if "name" not in function:
         function = {"name": name, **function}
@@ -292,6 +302,73 @@ def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
         x_callmark=extension,
         function=function,
     )
+
+
+_WRAPPER_KEYS = KeySet(
+    known=("type", "function"),
+    elsewhere=dict.fromkeys(("description", "parameters", X_CALLMARK), "function"),
+)
+_SPEC_KEYS = KeySet(
+    known=(
+        *("name", "description", "parameters", X_CALLMARK, "type", "function", "strict"),
+        *("inputSchema", "input_schema", "outputSchema", "output_schema", "title", "annotations"),
+    ),
+    synonyms={
+        **dict.fromkeys(("params", "args", "arguments", "schema", "inputs"), "parameters"),
+        **dict.fromkeys(("desc", "doc", "docstring"), "description"),
+        **dict.fromkeys(("tool", "toolname", "functionname"), "name"),
+        **dict.fromkeys(("callmark", "xcallmark"), X_CALLMARK),
+    },
+    elsewhere={
+        **dict.fromkeys(("properties", "required", "additionalProperties"), "parameters"),
+        **dict.fromkeys(XCallmark.__struct_fields__, X_CALLMARK),
+    },
+)
+_EXTENSION_KEYS = KeySet(
+    known=XCallmark.__struct_fields__,
+    synonyms={
+        **dict.fromkeys(("ignored", "ignorekeys"), "ignore"),
+        **dict.fromkeys(("caseinsensitive", "ignorecase", "lowercase"), "casefold"),
+        **dict.fromkeys(("alsoknownas", "names", "othernames"), "aliases"),
+    },
+)
+
+
+def spec_slips(raw: Json) -> Iterator[str]:
+    """Keys of a spec that were meant to be others. Whatever else it holds passes to the model."""
+    function = _function_of(raw)
+    if function is not raw:
+        yield from _slips(raw, _WRAPPER_KEYS)
+    yield from _slips(function, _SPEC_KEYS)
+    parameters, extension = function.get("parameters"), function.get(X_CALLMARK)
+    for slip in keyword_slips(parameters):
+        yield f"parameters: {slip}"
+    if isinstance(extension, dict):
+        for key in extension:
+            if key not in _EXTENSION_KEYS.names:
+                yield f"{X_CALLMARK}.{key}: {_EXTENSION_KEYS.refusal(key, extension.keys())}"
+        yield from _argument_slips(extension, parameters)
+
+
+def _slips(given: dict[str, Json], keys: KeySet) -> Iterator[str]:
+    for key in given:
+        slip = None if key in keys.names else keys.slip(key, given.keys())
+        if slip is not None:
+            yield f"{key}: {slip}"
+
+
+def _argument_slips(extension: dict[str, Json], parameters: Json) -> Iterator[str]:
+    """Arguments that a rule names and the tool does not have, but almost."""
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(properties, dict):
+        return
+    for rule in ("ignore", "casefold", "default"):
+        named = extension.get(rule)
+        for argument in named if isinstance(named, list | dict) else ():
+            if isinstance(argument, str) and argument not in properties:
+                meant = meant_key(argument, tuple(properties))
+                if meant is not None:
+                    yield f"{X_CALLMARK}.{rule}: {argument}: {did_you_mean(meant)}"
 
 
 def _function_of(raw: Json) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NoReturn
 
@@ -9,8 +10,35 @@ import jsonschema_rs
 import msgspec
 
 from callmark.core.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.core.keys import KeySet, did_you_mean, is_own, meant_key
 
 _LONGEST_REASON = 240
+_ONE_SCHEMA = frozenset(
+    "additionalItems additionalProperties contains contentSchema else if items not propertyNames"
+    " then unevaluatedItems unevaluatedProperties".split()
+)
+_SCHEMAS = frozenset("allOf anyOf items oneOf prefixItems".split())
+_NAMED_SCHEMAS = frozenset(
+    "$defs definitions dependentSchemas patternProperties properties".split()
+)
+# One letter away from these stand words that people use to annotate: `note` is not meant as `not`.
+_SHORT = frozenset(
+    "$anchor $comment $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary else id if not then"
+    " xml nullable".split()
+)
+# The draft's own words, those of older drafts, and what OpenAPI adds.
+_KEYWORDS = KeySet(
+    known=(
+        *sorted(_ONE_SCHEMA | _SCHEMAS | _NAMED_SCHEMAS | _SHORT),
+        *"const contentEncoding contentMediaType default dependencies dependentRequired".split(),
+        *"deprecated description discriminator enum example examples exclusiveMaximum".split(),
+        *"exclusiveMinimum externalDocs format maxContains maxItems maxLength maximum".split(),
+        *"maxProperties minContains minItems minLength minProperties minimum multipleOf".split(),
+        *"pattern readOnly required strict title type uniqueItems writeOnly".split(),
+    ),
+    synonyms={"ref": "$ref", "defs": "$defs", "desc": "description", "regex": "pattern"},
+    silent=_SHORT,
+)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -46,6 +74,53 @@ def compiled(schema: Json) -> jsonschema_rs.Draft202012Validator:
     except (ValueError, TypeError, RecursionError) as error:
         raise SchemaError(f"/: not a JSON value: {shorten(str(error))}") from None
     return compiled_text(text)
+
+
+def keyword_slips(schema: Json) -> Iterator[str]:
+    """Words that the validator would pass over although one of its own was meant: `path: what`.
+    What else it does not know is an annotation, and fine."""
+    waiting: list[tuple[tuple[str | int, ...], Json]] = [((), schema)]
+    while waiting:
+        path, here = waiting.pop()
+        if not isinstance(here, dict):
+            continue
+        for key, value in here.items():
+            if key not in _KEYWORDS.names:
+                slip = _KEYWORDS.slip(key, here.keys())
+                if slip is None and _is_property(value) and not is_own(key):
+                    slip = "does nothing here; it belongs in properties"
+                if slip is not None:
+                    yield f"{pointer([*path, key])}: {slip}"
+        yield from _required_slips(path, here)
+        waiting += _schemas_in(path, here)
+
+
+def _is_property(value: Json) -> bool:
+    """Whether a value reads like the schema of an argument."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _required_slips(path: tuple[str | int, ...], schema: dict[str, Json]) -> Iterator[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return
+    for name in required:
+        if isinstance(name, str) and name not in properties:
+            meant = meant_key(name, tuple(properties))
+            if meant is not None and meant not in required:
+                yield f"{pointer([*path, 'required'])}: {name}: {did_you_mean(meant)}"
+
+
+def _schemas_in(
+    path: tuple[str | int, ...], schema: dict[str, Json]
+) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    for key, value in schema.items():
+        if key in _SCHEMAS and isinstance(value, list):
+            yield from (((*path, key, at), one) for at, one in enumerate(value))
+        elif key in _NAMED_SCHEMAS and isinstance(value, dict):
+            yield from (((*path, key, name), one) for name, one in value.items())
+        elif key in _ONE_SCHEMA:
+            yield (*path, key), value
 
 
 def schema_errors(validator: jsonschema_rs.Draft202012Validator, instance: Json) -> tuple[str, ...]:

@@ -9,12 +9,18 @@ from typing import Literal, TypeVar, get_args
 import msgspec
 
 from callmark.core.jsontext import Json
+from callmark.core.keys import KeySet, hint
 from callmark.core.report import GateRule, Number, Op, Policy, Source
 from callmark.errors import UsageError
 
 PERF_BUDGET = "perf_budget_sec_per_100"
 FIXTURES = "fixture_hit_rate"
 DEFAULT_PCT = 0.05
+_FIELD_SYNONYMS = {
+    **dict.fromkeys(("threshold", "min", "minimum", "max", "maximum", "value", "limit"), "bound"),
+    **dict.fromkeys(("percent", "share", "percentage"), "pct"),
+    **dict.fromkeys(("mode", "onfail", "severity"), "policy"),
+}
 _TOLERANCE = 1e-9  # a mean of thirds that is 0.9 must not fall below 0.9
 
 _POINT: tuple[Policy, ...] = ("hard_fail", "warning_only")
@@ -183,7 +189,8 @@ def _converted(raw: Json, kind: type[_Fields], where: str) -> _Fields:
     known = kind.__struct_fields__
     for field in raw:
         if field not in known:
-            raise UsageError(f"{where}.{field}: no such field{_did_you_mean(str(field), known)}")
+            keys = KeySet(known=known, synonyms=_FIELD_SYNONYMS)
+            raise UsageError(f"{where}.{field}: {keys.refusal(str(field), raw.keys())}")
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -227,8 +234,5 @@ def marker_policy(rule: GateRule) -> Policy:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    import difflib  # only a wrong name needs it
-
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known: {', '.join(names)}"
+    names = tuple(known)
+    return hint(name, names) or f"; known: {', '.join(names)}"

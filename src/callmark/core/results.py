@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from callmark.core.jsontext import Json
-from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor
+from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, ExtractorBy
 from callmark.core.scores import Scores
 from callmark.core.trace import Said, Stop, TraceEntry
 
@@ -63,6 +63,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str
     tool_trace: tuple[TraceEntry, ...]
     span_extractor: Extractor
+    span_extractor_by: ExtractorBy | None = None
     scores: Scores | None
     status: Literal["ok", "error"]
     stop: Stop

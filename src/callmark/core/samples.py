@@ -13,6 +13,10 @@ Kind = Literal["control", "negative_control", "clarify", "eligible", "unclassifi
 # Where the right answer makes no call, whatever the item lists.
 CALL_FREE: frozenset[Kind] = frozenset({"control", "clarify"})
 Extractor = Literal["marker", "claims"]
+# Who decided on the extractor; `default`: nobody asked for the marker.
+ExtractorBy = Literal[
+    "flag", "config", "header", "wrapper", "system_message", "teacher_text", "default"
+]
 CallMatch = Literal["exact", "unordered", "superset"]
 
 DEFAULT_SPAN_CAP = 3

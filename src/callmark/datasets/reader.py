@@ -25,10 +25,11 @@ from callmark.datasets.facts import Facts, Tally
 from callmark.datasets.located import located_items
 from callmark.datasets.schema import (
     BadHeader,
+    header_keys,
     header_of,
     is_header,
+    item_keys,
     item_problems,
-    slips_in_header,
 )
 from callmark.errors import BadInput, OutputFailed
 from callmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
@@ -156,6 +157,9 @@ class PartOfDataset(Dataset):
             self._check_unchanged(stream)
 
 
+_LISTED_KEYS = 20
+_KEPT_KEYS = 1000  # somebody may have used ids as keys
+_MOST_MORE = _KEPT_KEYS - _LISTED_KEYS
 _NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
 
 
@@ -181,8 +185,8 @@ def dataset_sha256(path: str | Path) -> str:
 class _FirstReading:
     def __init__(self, name: str, stream: BinaryIO, note: NoteItem | None) -> None:
         self.header: Header | None = None
-        self.slips: dict[str, str] = {}
         self.header_line = 1
+        self.kept: dict[str, int] = {}  # unknown keys, and the line of the first of each
         self.hasher = hashlib.sha256()
         self.tally = Tally()
         self.stamp = _stamp(stream)
@@ -233,18 +237,26 @@ class _FirstReading:
             self.hasher = hashlib.sha256()
             self.header = Header()
             self.header_line = line.number
+            keys = header_keys(item)
+            self._problems.add(line.number, keys.slips)
+            self._keep(keys.kept, line.number)
             self.header = header_of(item)
-            self.slips = slips_in_header(item)
             return
         problems = item_problems(item)
         if problems:
             self._problems.add(line.number, problems)
             return
+        self._keep(item_keys(item).kept, line.number)
         sample_id = sample_id_of(item)
         self._ids.add(sample_id, line.number, line.offset)
         if self._note is not None:
             self._note(sample_id, line.offset)
         self.tally.count(item, line.number)
+
+    def _keep(self, keys: Sequence[str], line: int) -> None:
+        for key in keys:
+            if len(self.kept) < _KEPT_KEYS:
+                self.kept.setdefault(key, line)
 
     def _clash(self, offset: int, earlier: int) -> str:
         self._stream.seek(offset)
@@ -326,9 +338,13 @@ def _stamp(stream: BinaryIO) -> tuple[int, int, int, int]:
 
 
 def _warnings_of(name: str, first: _FirstReading) -> tuple[str, ...]:
-    if first.header is None:
-        return (_NO_HEADER.format(name=name),)
-    return tuple(
-        f"{name}:{first.header_line}: __header__: the field {field!r} is unknown; is it {meant}?"
-        for field, meant in first.slips.items()
-    )
+    warnings = [_NO_HEADER.format(name=name)] if first.header is None else []
+    if first.kept:
+        listed = [f"{key} (line {line})" for key, line in first.kept.items()]
+        more = len(listed) - _LISTED_KEYS
+        rest = "" if more <= 0 else f" and {more} more" + ("" if more < _MOST_MORE else " or more")
+        warnings.append(
+            f"{name}: unknown keys, kept and otherwise without effect:"
+            f" {', '.join(listed[:_LISTED_KEYS])}{rest}; a key that starts with x_ is not listed"
+        )
+    return tuple(warnings)

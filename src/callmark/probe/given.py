@@ -11,7 +11,7 @@ from callmark.core.jsontext import Json, plain, well_formed
 from callmark.errors import BadInput
 from callmark.probe.fidelity import Nulls, fidelity
 from callmark.probe.spec import FidelitySpec, ToolUseCase
-from callmark.probe.spec_reading import Problems, Where, cases_of, check_tools
+from callmark.probe.spec_reading import Problems, Where, cases_of, check_tools, keys_of
 from callmark.store.problems import MAX_PROBLEMS, shown
 
 _TOO_LARGE = 2**1023
@@ -102,8 +102,7 @@ def _stats(given: Json, problems: Problems, where: Where) -> NullStats | None:
         return None
     for field, value in given.items():
         if field not in NullStats.__struct_fields__:
-            known = ", ".join(NullStats.__struct_fields__)
-            problems.add((*where, str(field)), f"unknown field; known: {known}")
+            problems.add((*where, str(field)), keys_of(NullStats).refusal(str(field)))
         elif value is not None and not _is_number(value) and not isinstance(value, bool):
             problems.add((*where, field), f"must be a number, not {shown(value)}")
     n: Json = given.get("n")

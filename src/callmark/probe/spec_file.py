@@ -26,6 +26,7 @@ from callmark.probe.spec_reading import (
     Where,
     cases_of,
     check_tools,
+    keys_of,
     suite_entry_of,
 )
 from callmark.store.jsonl import is_blank, lines_of, open_input, parse_line
@@ -120,8 +121,7 @@ def _spec_of(value: Json, problems: Problems) -> ProbeSpec | None:
         return None
     for field in value:
         if field not in ProbeSpec.__struct_fields__:
-            known = ", ".join(ProbeSpec.__struct_fields__)
-            problems.add((field,), f"unknown field; known: {known}")
+            problems.add((field,), keys_of(ProbeSpec).refusal(field, value.keys()))
     version = shown(value.get("version"))
     if version != VERSION:
         problems.add(("version",), f"must be {VERSION}, not {version}")
@@ -135,6 +135,9 @@ def _spec_of(value: Json, problems: Problems) -> ProbeSpec | None:
 
 def _models_of(value: Json, problems: Problems) -> Models | None:
     if not isinstance(value, dict) or value.keys() != {"base", "ft"}:
+        for field in value if isinstance(value, dict) else ():
+            if field not in Models.__struct_fields__:
+                problems.add(("models", field), keys_of(Models).refusal(field, value.keys()))
         problems.add(("models",), "must name two models, base and ft, and nothing else")
         return None
     base, tuned = (_model_of(value[view], problems, ("models", view)) for view in ("base", "ft"))

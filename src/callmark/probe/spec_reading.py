@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import TypeVar, get_type_hints
 
 import msgspec
 
+from callmark.calls.registry import spec_slips
 from callmark.calls.schema import SchemaError, compiled
 from callmark.core.jsontext import MAX_DEPTH, Json, well_formed
+from callmark.core.keys import KeySet
 from callmark.probe.spec import (
     KINDS,
+    Defaults,
     FidelitySpec,
+    Models,
+    ModelSpec,
     NullAdapterSpec,
+    ProbeSpec,
     SchemaMode,
     SuiteEntry,
     ToolUseCase,
 )
-from callmark.store.problems import MAX_PROBLEMS, field_path, listed, shown, typed_problem
+from callmark.store.problems import (
+    MAX_PROBLEMS,
+    field_path,
+    listed,
+    shown,
+    typed_problem,
+    word_problem,
+    words_of,
+)
 
 Where = tuple[str | int, ...]
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -34,6 +48,56 @@ class Problem(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         field = field_path(self.where)
         return f"{field}: {self.what}" if field else self.what
+
+
+_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(ToolUseCase.__struct_fields__, "a case"),
+    **dict.fromkeys(NullAdapterSpec.__struct_fields__, "the entry of kind null_adapter"),
+    **dict.fromkeys(FidelitySpec.__struct_fields__, "an entry of suite"),
+    **dict.fromkeys(ModelSpec.__struct_fields__, "models.base or models.ft"),
+    **dict.fromkeys(Defaults.__struct_fields__, "defaults"),
+    **dict.fromkeys(ProbeSpec.__struct_fields__, "the top level of the spec"),
+}
+# `base` is a view and the model of one; `kind` and `name` say nothing of where they belong.
+_ANYWHERE = ("base", "kind", "name", "version")
+_SYNONYMS: dict[type[msgspec.Struct], dict[str, str]] = {
+    ToolUseCase: {
+        **dict.fromkeys(("tool", "tools", "function", "spec", "schema"), "tool_spec"),
+        **dict.fromkeys(
+            ("expectedtool", "goldtool", "toolname", "gold", "expected", "name"), "gold_tool_name"
+        ),
+        **dict.fromkeys(("question", "input", "messages", "text", "query"), "prompt"),
+        **dict.fromkeys(("maxtokens",), "max_new_tokens"),
+    },
+    FidelitySpec: {
+        **dict.fromkeys(("tools", "allowed"), "allowed_tools"),
+        **dict.fromkeys(("samples", "items", "prompts"), "cases"),
+    },
+    NullAdapterSpec: {**dict.fromkeys(("k", "n", "count", "numruns", "nulls"), "runs")},
+    ModelSpec: {
+        **dict.fromkeys(("model", "path", "checkpoint", "name"), "base"),
+        **dict.fromkeys(("baseurl", "url", "apibase"), "endpoint"),
+        **dict.fromkeys(("lora", "peft"), "adapter"),
+        **dict.fromkeys(("type", "runner"), "kind"),
+    },
+    Models: dict.fromkeys(("tuned", "finetuned", "finetune", "adapter", "tunedmodel"), "ft"),
+    ProbeSpec: {**dict.fromkeys(("probes", "tests", "suites"), "suite"), "model": "models"},
+}
+
+
+@cache
+def keys_of(kind: type[msgspec.Struct]) -> KeySet:
+    """The fields of a record of a spec, and where those of the others belong."""
+    known = kind.__struct_fields__
+    return KeySet(
+        known=known,
+        synonyms=_SYNONYMS.get(kind, {}),
+        elsewhere={
+            field: place
+            for field, place in _ELSEWHERE.items()
+            if field not in known and field not in _ANYWHERE
+        },
+    )
 
 
 class Problems:
@@ -91,15 +155,11 @@ class Problems:
             return None
 
     def _check_field(self, field: str, given: Json, kind: type[Record], where: Where) -> None:
-        known = kind.__struct_fields__
-        if field not in known:
-            near = get_close_matches(field, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-            self.add((*where, field), f"unknown field; {hint}")
+        if field not in kind.__struct_fields__:
+            self.add((*where, field), keys_of(kind).refusal(field))
             return
-        options = _options_of(kind, field)
-        if options and given not in options:
-            self.add((*where, field), f"must be {listed(options)}, not {shown(given)}")
+        if problem := word_problem(words_of(get_type_hints(kind)[field]), given):
+            self.add((*where, field), problem)
 
     def _key(self, key: Json, where: Where) -> str:
         if isinstance(key, str):
@@ -118,7 +178,7 @@ def suite_entry_of(value: Json, problems: Problems, where: Where) -> SuiteEntry 
         problems.add((*where, "kind"), f"is missing: {listed([*KINDS])}")
         return None
     if not isinstance(kind, str) or kind not in KINDS:
-        problems.add((*where, "kind"), f"must be {listed([*KINDS])}, not {shown(kind)}")
+        problems.add((*where, "kind"), word_problem([*KINDS], kind))
         return None
     if KINDS[kind] is NullAdapterSpec:
         return problems.record(value, NullAdapterSpec, where)
@@ -158,6 +218,8 @@ def check_tools(
 
 
 def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where, str]]:
+    for slip in spec_slips(case.tool_spec):
+        yield (), slip
     parameters = case.function.get("parameters")
     if not isinstance(parameters, dict | None):
         yield ("parameters",), f"must be an object, not {shown(parameters)}"
@@ -178,13 +240,6 @@ def _minimal_problems(parameters: dict[str, Json]) -> Iterator[tuple[Where, str]
     names = [] if required is None else required
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         yield ("parameters", "required"), f"must be a list of names, not {shown(required)}"
-
-
-def _options_of(kind: type[msgspec.Struct], field: str) -> tuple[str, ...]:
-    """The words that a field may hold, where only certain words are allowed."""
-    hint = get_type_hints(kind)[field]
-    options = get_args(hint) if get_origin(hint) is Literal else ()
-    return tuple(option for option in options if isinstance(option, str))
 
 
 def _path(field: str) -> Where:

@@ -15,6 +15,7 @@ from callmark.core.jsontext import Json
 from callmark.core.metrics import Subset
 from callmark.core.report import Number, Report
 from callmark.core.results import ByteRange, Result
+from callmark.core.samples import Extractor, ExtractorBy
 from callmark.core.scores import Scores
 from callmark.core.summary import DEFAULT_SEED
 from callmark.core.trace import Said, TraceEntry
@@ -42,6 +43,8 @@ class PageResult(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[ByteRange, ...] | None
     reasoning: str
     tool_trace: tuple[TraceEntry, ...]
+    span_extractor: Extractor
+    span_extractor_by: ExtractorBy | None
     scores: Scores | None
     status: str
     stop: str

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from callmark.core.jsontext import Json, canonical_json
 from callmark.core.results import Result
+from callmark.core.samples import ExtractorBy
 from callmark.core.scores import CallDifferences, Scores, SpanScore
 from callmark.core.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Line, Style, Table, line
@@ -15,6 +16,15 @@ from callmark.reports.terminal import rounded
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
+EXTRACTOR_WHY: dict[ExtractorBy, str] = {
+    "flag": "an option says so",
+    "config": "the settings file says so",
+    "header": "the dataset's header says so",
+    "wrapper": "the prompt wrapper asks for Integration:",
+    "system_message": "a system message asks for Integration:",
+    "teacher_text": "teacher_text has Integration:",
+    "default": "nothing asks the model for Integration:",
+}
 STATUS_STYLE: dict[EntryStatus, Style] = {
     "ok": "good",
     "error": "warn",
@@ -179,14 +189,21 @@ def _evidence(result: Result) -> Iterator[Block]:
     scores = result.scores
     if scores is None or not scores.spans:
         yield line()
-        yield line("no span was found in the answer", "warn")
+        yield line(f"no span was found in the answer, {_read_with(result)}", "warn")
         return
     answer = result.model_output.encode("utf-8")
     rows = tuple(row for span in scores.spans for row in _span_rows(answer, span))
     yield line()
-    yield line("[+…+] counts as grounded, [-…-] does not", "quiet")
+    yield line(f"[+…+] counts as grounded, [-…-] does not; {_read_with(result)}", "quiet")
     columns = ("bytes", "in the answer", "is", "call", "path", "value", "strict")
     yield Table(columns, rows, elastic=frozenset({1, 4, 5}))
+
+
+def _read_with(result: Result) -> str:
+    why = (
+        "" if result.span_extractor_by is None else f" ({EXTRACTOR_WHY[result.span_extractor_by]})"
+    )
+    return f"read with {result.span_extractor}{why}"
 
 
 def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:

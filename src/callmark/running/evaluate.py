@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Literal
 
 import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig
 from callmark.core.chance import CrossScore
+from callmark.core.jsontext import Json
 from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
-from callmark.core.samples import MARKER, Extractor, Sample
+from callmark.core.samples import MARKER, Extractor, ExtractorBy, Sample
 from callmark.core.trace import Trace
 from callmark.play import Played
 from callmark.running.offers import REMEMBERED, Offer
@@ -20,19 +20,36 @@ from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
 
 
-def extractor_for(sample: Sample, setting: Extractor | Literal["auto"]) -> Extractor:
-    """`auto`: `marker` where the sample asks for it. The dataset decides, never the answer."""
-    if setting != "auto":
-        return setting
-    return "marker" if _asks_for_marker(sample) else "claims"
+class ExtractorChoice(msgspec.Struct, frozen=True):
+    """How spans are found, and who decided that. None: a line that does not say."""
+
+    extractor: Extractor
+    by: ExtractorBy | None
 
 
-def _asks_for_marker(sample: Sample) -> bool:
+def extractor_of(sample: Sample, run_asks: ExtractorBy | None) -> ExtractorChoice:
+    """What `auto` means for a sample: `marker` where somebody asks the model for it. What the user
+    says asks for nothing, and the answer is never looked at. `run_asks`: the wrapper around every
+    prompt does, or the system message of the run, which a sample with its own is not sent."""
     if MARKER in (sample.teacher_text or ""):
-        return True
-    if isinstance(sample.prompt, str):
-        return MARKER in sample.prompt
-    return any(MARKER in str(message.get("content") or "") for message in sample.prompt)
+        return ExtractorChoice("marker", "teacher_text")
+    system = (
+        []
+        if isinstance(sample.prompt, str)
+        else [message for message in sample.prompt if message.get("role") == "system"]
+    )
+    if any(MARKER in _text_of(message.get("content")) for message in system):
+        return ExtractorChoice("marker", "system_message")
+    if run_asks == "wrapper" or (run_asks is not None and not system):
+        return ExtractorChoice("marker", run_asks)
+    return ExtractorChoice("claims", "default")
+
+
+def _text_of(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "".join(str(part.get("text") or "") for part in parts)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -56,8 +73,8 @@ def cross_scorer(registry: Registry = _NO_TOOLS) -> CrossScore:
 class Evaluator:
     """Scores with the settings of one run, and counts the seconds that takes."""
 
-    def __init__(self, config: RunConfig, *, asks_for_marker: bool = False) -> None:
-        """`asks_for_marker`: the wrapper around every prompt does."""
+    def __init__(self, config: RunConfig, *, asks_for_marker: ExtractorBy | None = None) -> None:
+        """`asks_for_marker`: what is put around every prompt does."""
         self.seconds = 0.0
         self._asks_for_marker = asks_for_marker
         self.scoring = Scoring(
@@ -75,14 +92,14 @@ class Evaluator:
         offer: Offer,
         origin: Origin,
         *,
-        extractor: Extractor | None = None,
+        extractor: ExtractorChoice | None = None,
         scoring: Scoring | None = None,
     ) -> Result:
         """`extractor` and `scoring` None: the run's own settings and the sample decide."""
         sample, trace = played.sample, played.trace
-        extractor = extractor or self._extractor(sample)
+        choice = extractor or self._extractor(sample)
         scoring = scoring or self.scoring
-        settings = self._settings(offer.registry, extractor, offer.names, scoring)
+        settings = self._settings(offer.registry, choice.extractor, offer.names, scoring)
         started = time.perf_counter()
         scores = None if played.error is not None else score_trial(sample, trace, settings)
         self.seconds += time.perf_counter() - started
@@ -97,7 +114,8 @@ class Evaluator:
             turns=_ranges_of(trace),
             reasoning=trace.reasoning,
             tool_trace=trace.tool_trace,
-            span_extractor=extractor,
+            span_extractor=choice.extractor,
+            span_extractor_by=choice.by,
             scores=scores,
             status="ok" if played.error is None else "error",
             stop=trace.stop,
@@ -111,11 +129,11 @@ class Evaluator:
         )
         return redact_result(result) if self._config.redact_pii else result
 
-    def _extractor(self, sample: Sample) -> Extractor:
+    def _extractor(self, sample: Sample) -> ExtractorChoice:
         setting = self._config.span_extractor
-        if setting == "auto" and self._asks_for_marker:
-            return "marker"
-        return extractor_for(sample, setting)
+        if setting == "auto":
+            return extractor_of(sample, self._asks_for_marker)
+        return ExtractorChoice(setting, self._config.source_of("span_extractor"))
 
     def cross_score(self, registry: Registry) -> CrossScore:
         """What the summary needs for the level of chance."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from callmark.core.jsontext import Json
-from callmark.core.samples import MARKER, Sample
+from callmark.core.samples import MARKER, ExtractorBy, Sample
 from callmark.datasets.reader import Dataset
 from callmark.errors import BadInput, UsageError
 from callmark.play import opening_messages
@@ -25,9 +25,11 @@ class Prompts:
         self.system = DEFAULT_SYSTEM if system is None and wrapper is not None else system
         self.sha256 = None if wrapper is None else wrapper.sha256
         self.raw = wrapper is not None and wrapper.raw
-        self.asks_for_marker = MARKER in (system or "") or (
-            wrapper is not None and MARKER in wrapper.source
-        )
+        self.asks_for_marker: ExtractorBy | None = None
+        if wrapper is not None and MARKER in wrapper.source:
+            self.asks_for_marker = "wrapper"
+        elif MARKER in (system or ""):
+            self.asks_for_marker = "system_message"
         self.loses_prompt = wrapper is not None and "user" not in wrapper.variables
 
     def opening(self, sample: Sample, tools: Sequence[Json]) -> Messages:

@@ -21,7 +21,7 @@ from callmark.core.numbering import Numbering
 from callmark.core.protocols import Progress, Standing
 from callmark.core.report import Report, ReportHeader, Timing
 from callmark.core.results import Decoding, Fingerprints, Result, Scoring
-from callmark.core.samples import Extractor, Sample, expectation_of
+from callmark.core.samples import Sample, expectation_of
 from callmark.core.summary import Scope, Summariser
 from callmark.core.trace import Trace, TraceEntry
 from callmark.core.trial_keys import ConflictingResults
@@ -34,7 +34,7 @@ from callmark.runners.messages import split_prompt
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.running.conflicts import located, unasked
 from callmark.running.driving import drive_at_once
-from callmark.running.evaluate import Evaluator, Origin
+from callmark.running.evaluate import Evaluator, ExtractorChoice, Origin
 from callmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
 from callmark.running.offers import Offer, Offers, check_allowed, open_offers
 from callmark.running.run import RunOutcome, write_report
@@ -196,17 +196,18 @@ class _Scoring:
         extractor = self._extractor(line)
         return self.evaluator.result(played, offer, self._origin(line), extractor=extractor)
 
-    def _extractor(self, line: Recorded) -> Extractor | None:
+    def _extractor(self, line: Recorded) -> ExtractorChoice | None:
         """A line knows what its dataset and its wrapper had decided, unless somebody decides anew.
         A dataset alone cannot: it does not know the wrapper."""
-        if not isinstance(line, RecordedAnswer):
+        if not isinstance(line, RecordedAnswer) or line.span_extractor is None:
             return None
         marks = line.fingerprints
+        decided = ExtractorChoice(line.span_extractor, line.span_extractor_by)
         if marks and marks.prompt_wrapper_sha256 and self._config.span_extractor == "auto":
-            return line.span_extractor
+            return decided
         if self._dataset is not None or self._config.source_of("span_extractor") != "default":
             return None
-        return line.span_extractor
+        return decided
 
     def _scoring(self, line: RecordedAnswer) -> Scoring:
         """What the line was scored with, except where a dataset or an option decides anew."""

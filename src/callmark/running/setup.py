@@ -40,7 +40,7 @@ from callmark.running.offers import (
 )
 from callmark.running.prompts import Prompts, check_prompts, open_prompts
 from callmark.running.selection import Selection, everything, select
-from callmark.running.wiring import runner_options
+from callmark.running.wiring import refuse_unused, runner_options
 from callmark.store.files import check_writable
 
 
@@ -91,9 +91,11 @@ def prepared(
             check_writable(Path(written))
     with ExitStack() as stack:
         try:
+            unused = refuse_unused(config) if open_runner is None else []
             dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
             open_runner = open_runner or find_runner(config.runner)
             setup = _opened(config, dataset, stack, open_runner, asked, tools)
+            setup = msgspec.structs.replace(setup, warnings=(*unused, *setup.warnings))
         except UsageError as error:
             raise placed(config, error) from None
         yield setup

@@ -19,6 +19,39 @@ _SECRET_HEADERS = re.compile(r"authorization|cookie|token|secret|key", re.IGNORE
 _PASSWORD = re.compile(r"//[^/@]*:(?!\$\{)[^/@]+@")
 
 
+_SERVED = (
+    "base_url", "api_key", "headers", "extra_body", "max_connections", "request_timeout",
+    "sample_timeout", "max_retries", "model_revision",
+)  # fmt: skip
+_LOCAL = ("adapter", "dtype", "device", "batch_size")
+# What the built-in runners never look at. Decoding is recorded whoever answers, and is not here.
+_UNUSED = {
+    "openai_http": _LOCAL,
+    "hf_local": _SERVED,
+    "replay": (*_SERVED, *_LOCAL),
+}
+
+
+def refuse_unused(config: RunConfig) -> list[str]:
+    """Refuses settings that do nothing for the runner. Where a flag chose another runner than the
+    settings file is for, what the file says for its own is left aside with a warning."""
+    left: list[str] = []
+    for name in _UNUSED.get(config.runner, ()):
+        source = config.source_of(name)
+        if source == "default" or getattr(config, name) in (None, {}):
+            continue
+        if source == "config" and config.source_of("runner") == "flag":
+            left.append(f"{config.places.get(name, config.config_file)}: {name}")
+            continue
+        raise UsageError(
+            f"--{name.replace('_', '-')}: does nothing for the runner {config.runner}:"
+            f" leave it out, or choose --runner {'hf_local' if name in _LOCAL else 'openai_http'}"
+        )
+    if not left:
+        return []
+    return [f"left aside, because --runner {config.runner} does not use it: {', '.join(left)}"]
+
+
 def runner_options(
     config: RunConfig,
     offers: Offers,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import jsonschema_rs
 import msgspec
 
 from callmark.core.jsontext import Json, canonical_json
+from callmark.core.keys import hint
 from callmark.errors import BadInput
 
 MAX_PROBLEMS = 20
@@ -86,6 +88,23 @@ def listed(words: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
+def word_problem(options: Sequence[str], value: Json) -> str:
+    """What is wrong with a value where only certain words are right; "" if nothing."""
+    if not options or value in options:
+        return ""
+    meant = hint(value, options) if isinstance(value, str) else ""
+    return f"must be {listed(options)}, not {shown(value)}{meant}"
+
+
+def words_of(kind: Any) -> tuple[str, ...]:
+    """The words that a type allows, if it allows nothing else but null."""
+    if get_origin(kind) is Literal:
+        options = get_args(kind)
+        return options if all(isinstance(option, str) for option in options) else ()
+    parts = [part for part in get_args(kind) if part is not type(None)]
+    return words_of(parts[0]) if len(parts) == 1 and len(get_args(kind)) == 2 else ()
+
+
 def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
     field = field_path(error.instance_path)
     kind = error.kind.as_dict()
@@ -97,7 +116,7 @@ def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
             return _joined(field, f"must be {listed(wanted)}, not {shown(error.instance)}")
         case "enum":
             options = [str(option) for option in kind["options"] if option is not None]
-            return _joined(field, f"must be {listed(options)}, not {shown(error.instance)}")
+            return _joined(field, word_problem(options, error.instance))
         case "minLength" | "minItems":
             return _joined(field, "must not be empty")
         case "minimum":

@@ -15,8 +15,9 @@ import msgspec
 
 from callmark.core.identity import sample_id_of
 from callmark.core.jsontext import Json, NotJson, parse_json
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Scoring
-from callmark.core.samples import Extractor
+from callmark.core.keys import did_you_mean, meant_key
+from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
+from callmark.core.samples import Extractor, ExtractorBy
 from callmark.core.scores import PrivacyScore
 from callmark.core.trace import Said, Stop, TraceEntry, entry_of
 from callmark.errors import BadInput
@@ -39,6 +40,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     stop: Stop | None = None
     span_extractor: Extractor | None = None
+    span_extractor_by: ExtractorBy | None = None
     status: Literal["ok", "error"] = "ok"
     error: str | None = None
     index: int | None = None
@@ -69,12 +71,17 @@ _VERBATIM = (
     "prompt",
     "metadata",
     "span_extractor",
+    "span_extractor_by",
     "stop",
     "error",
     "item_sha256",
     "used_fixtures_sha256",
     "offered_tools_sha256",
 )
+
+
+_NEEDED = ("sample_id", "model_output", "tool_trace", "messages")
+_OURS = frozenset(Result.__struct_fields__)
 
 
 class _Kept(msgspec.Struct):
@@ -130,7 +137,8 @@ def recorded_of(line: Line) -> Recorded:
         return _answer(value, line.number)
     if "messages" in value:
         return messages_of(value, line.number)
-    raise BadLine(["model_output: is missing (a line holds model_output, or messages)"])
+    meant = next((f"; did you mean it by {key}?" for key in value if _meant(key)), "")
+    raise BadLine([f"model_output: is missing (a line holds model_output, or messages){meant}"])
 
 
 class RecordedIndex:
@@ -219,7 +227,8 @@ class RecordedIndex:
 
 
 def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
-    problems = schema_problems(_validator("recorded"), value)
+    slips = [f"{key}: {did_you_mean(meant)}" for key in value if (meant := _meant(key))]
+    problems = slips or schema_problems(_validator("recorded"), value)
     if problems:
         raise BadLine(problems)
     get = value.get
@@ -245,6 +254,12 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         privacy=None if origin.scores is None else origin.scores.privacy,
         **{name: value[name] for name in _VERBATIM if name in value},
     )
+
+
+def _meant(key: str) -> str | None:
+    """Other programs' lines hold what they like; what a call or an answer hangs on is not lost for
+    a letter."""
+    return meant_key(key, _NEEDED) if key not in _OURS else None
 
 
 def messages_of(value: dict[str, Json], number: int) -> RecordedMessages:

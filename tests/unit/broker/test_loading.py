@@ -68,9 +68,9 @@ def test_d5_a_folder_without_fixture_files_is_an_error(tmp_path):
         ({**GOOD, "match": ["any"]}, "all.jsonl:2: match: must be "),
         (
             {**GOOD, "sampel_id": "s"},
-            "all.jsonl:2: sampel_id: unknown field; did you mean sample_id",
+            "all.jsonl:2: sampel_id: unknown key; did you mean sample_id",
         ),
-        ({**GOOD, "xyzzy": "s"}, "all.jsonl:2: xyzzy: unknown field"),
+        ({**GOOD, "xyzzy": "s"}, "all.jsonl:2: xyzzy: unknown key"),
     ],
 )
 def test_d5_every_mistake_is_named_by_line_and_field(broker_of, entry, problem):

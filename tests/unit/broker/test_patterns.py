@@ -134,7 +134,7 @@ def test_two_targets_of_one_tolerance_are_two_patterns(broker_of):
         ({}, "match: is empty"),
         ({"a": {}}, "match.a: must be an object with exactly one of ignore, one_of, regex"),
         ({"a": True}, "match.a: must be an object"),
-        ({"a": {"like": "x"}}, "match.a: must be an object"),
+        ({"a": {"like": "x"}}, "match.a.like: unknown key; known: ignore, one_of, regex"),
         ({"a": {"ignore": True, "regex": "x"}}, "match.a: must be an object"),
         ({"a": {"ignore": False}}, "match.a.ignore: must be true"),
         ({"a": {"one_of": []}}, "match.a.one_of: must be a list"),

@@ -152,7 +152,10 @@ def test_errors_come_in_one_order():
         ([{"name": "f", "parameters": {"type": "dict"}}], "tool 1: f: parameters: /type: "),
         ([{"name": "f", "inputSchema": {}}], "has inputSchema but no parameters"),
         ([{"name": "f", "description": 3}], "f: description: expected text"),
-        ([{"name": "f", "x-callmark": {"ignored": []}}], "f: x-callmark: "),
+        (
+            [{"name": "f", "x-callmark": {"ignored": []}}],
+            "f: x-callmark.ignored: unknown key; did you mean ignore?",
+        ),
         ([{"name": "f", "x-callmark": {"ignore": "a"}}], "f: x-callmark: "),
         ([{"function": {"name": "f"}, "x-callmark": {}}], "belongs inside `function`"),
         ([CODE, {"name": "code.execute"}], "the alias 'code.execute' already belongs"),

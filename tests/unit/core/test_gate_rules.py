@@ -102,11 +102,11 @@ def test_count_based_without_a_share_takes_the_shipped_one():
         ),
         (
             {"integration_coverage": {"bond": 0.9}},
-            "config: gates.integration_coverage.bond: no such field; did you mean bound?",
+            "config: gates.integration_coverage.bond: unknown key; did you mean bound?",
         ),
         (
             {"integration_coverage": {"op": ">"}},
-            "config: gates.integration_coverage.op: no such field",
+            "config: gates.integration_coverage.op: unknown key",
         ),
         ({"integration_coverage": "0.9"}, "a number or an object is expected, not '0.9'"),
         ({"integration_coverage": True}, "a number or an object is expected, not True"),

@@ -102,7 +102,7 @@ def test_d52_a_header_further_down_is_refused(file):
 
 def test_wrong_header_field(file):
     assert problems_of(written(file, {"__header__": {"span_extractor": "magic"}}, ITEM)) == [
-        ":1: span_extractor: invalid enum value 'magic'"
+        ':1: span_extractor: must be marker, claims or auto, not "magic"'
     ]
     assert problems_of(written(file, {"__header__": {"strict_keys": "a"}}, ITEM)) == [
         ":1: strict_keys: must be a list, not a string"
@@ -435,12 +435,22 @@ def test_a_pipe_with_a_name_is_spooled_too(tmp_path):
         writer.join()
 
 
+def test_f1_what_stands_beside_a_header_object_belongs_into_it(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"__header__": {}, "span_extractor": "marker"}\n{"prompt": "a"}\n', "utf-8")
+    with pytest.raises(BadInput, match=r":1: span_extractor: .* belongs in the __header__ object"):
+        open_dataset(path)
+
+
 def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
     path = tmp_path / "d.jsonl"
     path.write_text('{"__header__": true, "integration_spancap": 9}\n{"prompt": "a"}\n', "utf-8")
+    with pytest.raises(BadInput, match=r":1: integration_spancap: .* mean integration_span_cap"):
+        open_dataset(path)
+    path.write_text('{"__header__": true, "made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
     with open_dataset(path) as dataset:
         [warning] = dataset.warnings
-    assert "d.jsonl:1: __header__: the field 'integration_spancap' is unknown; is it" in warning
-    path.write_text('{"__header__": true, "made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
+    assert "unknown keys, kept and otherwise without effect: made_by (line 1)" in warning
+    path.write_text('{"__header__": true, "x_made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
     with open_dataset(path) as dataset:
         assert dataset.warnings == ()

@@ -55,6 +55,15 @@ def test_d36_null_output_is_empty_text_and_nulls_are_absent(file):
     assert answer == RecordedAnswer(line=1, sample_id="7", trial=0, model_output="")
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("tool_traces", "tool_trace"), ("toolTrace", "tool_trace"), ("sampleid", "sample_id")],
+)
+def test_f1_what_an_answer_hangs_on_is_not_lost_for_a_letter(file, key, meant):
+    line = {"sample_id": "a", "model_output": "x", key: []}
+    assert problems_of(file(line)) == [f":1: {key}: unknown key; did you mean {meant}?"]
+
+
 def test_everything_optional_is_taken(file):
     (answer,) = read_recorded(
         file(

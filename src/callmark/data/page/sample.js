@@ -11,6 +11,12 @@ const ORIGINS = {
   "fixture:any": "from a fixture that fits any arguments", recorded: "recorded with the conversation",
 };
 
+const EXTRACTOR_WHY = {
+  flag: "an option says so", config: "the settings file says so", header: "the dataset's header says so",
+  wrapper: "the prompt wrapper asks for Integration:", system_message: "a system message asks for Integration:",
+  teacher_text: "teacher_text has Integration:", default: "nothing asks the model for Integration:",
+};
+
 function sampleView(sample, about) {
   const two = sample.sides.length > 1;
   return [
@@ -40,11 +46,16 @@ function conversationView(result) {
     result.scores ? scoresView(result.scores) : null,
     promptView(result.prompt, trees),
     turnsView(result, answer, trees),
-    result.scores ? [make("h4", {}, "Evidence"), legend(), answer.table(), problemsView(result.scores)] : null,
+    result.scores ? [make("h4", {}, "Evidence"), readWith(result), legend(), answer.table(), problemsView(result.scores)] : null,
     result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
     folded("What the dataset says", new JsonTree(result.metadata, "Metadata").element),
     lights.peek,
   ];
+}
+
+function readWith(result) {
+  const why = EXTRACTOR_WHY[result.span_extractor_by];
+  return make("p", { class: "quiet" }, `Read with ${result.span_extractor}${why ? ` (${why})` : ""}.`);
 }
 
 function folded(title, ...parts) {
