@@ -19,6 +19,7 @@ STATUS_STYLE: dict[EntryStatus, Style] = {
     "ok": "good",
     "error": "warn",
     "miss": "bad",
+    "wrong_call": "bad",
     "malformed": "bad",
     "tool_not_offered": "bad",
     "tool_not_allowed": "bad",

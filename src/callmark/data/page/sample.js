@@ -3,8 +3,12 @@
 const PROMPT = 6000;
 const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
-  ok: "good", error: "warn", miss: "bad", malformed: "bad", tool_not_offered: "bad",
+  ok: "good", error: "warn", miss: "bad", wrong_call: "bad", malformed: "bad", tool_not_offered: "bad",
   tool_not_allowed: "bad", invalid_arguments: "bad", unanswered: "quiet",
+};
+const NOT_FOUND = {
+  miss: "no fixture: a miss grounds nothing",
+  wrong_call: "no fixture, and not a call that was expected: the model's mistake",
 };
 const ORIGINS = {
   "fixture:exact": "from a fixture, exact match", "fixture:pattern": "from a fixture, by its pattern",
@@ -167,7 +171,7 @@ function ledgerView(entry, open) {
 
 function resultView(entry, at, trees) {
   const served = entry.status === "ok" || entry.status === "error";
-  const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (entry.status === "miss" ? "no fixture: a miss grounds nothing" : "nothing was served");
+  const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (NOT_FOUND[entry.status] ?? "nothing was served");
   const has = entry.result !== null && entry.result !== undefined;
   if (!served && !has) return make("p", { class: "quiet" }, origin);
   const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`);
