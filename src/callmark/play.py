@@ -14,7 +14,7 @@ import msgspec
 from callmark.calls.attempts import entry_for
 from callmark.calls.formats import FORMATS, Format
 from callmark.calls.ledger import read_turn
-from callmark.calls.matching import expected_call, fits, observed_call
+from callmark.calls.matching import expected_call, is_same_call, observed_call
 from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json, digest, sha256_hex, well_formed
 from callmark.core.mcp_result import is_mcp_result, text_of
@@ -306,7 +306,7 @@ class _Play:
         wanted = [expected_call(call, registry) for call in calls]
         known = frozenset(call.name for call in wanted) | (offered or frozenset())
         seen = observed_call(entry, registry, known)
-        return not any(fits(want, seen) for want in wanted) and all(
+        return not any(is_same_call(want, seen) for want in wanted) and all(
             session.has_answer(call.name, call.arguments) for call in calls
         )
 

@@ -259,3 +259,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Json]
     shard: Shard | None = None
     timing: Timing
+
+    @property
+    def warning_gates(self) -> frozenset[str]:
+        """The gates that only warn: a sample that falls short of one has not failed."""
+        return frozenset(one.name for one in self.gates if one.policy == "warning_only")

@@ -21,8 +21,9 @@ function sampleView(sample, about) {
     make("header", { class: "sample-head" },
       make("h2", {}, about.id),
       make("p", { class: "quiet" }, [`trial ${about.trial}`, ...about.kinds].join(" · ")),
-      about.fails.length + about.gained.length
+      about.fails.length + about.gained.length + about.warns.length
         ? make("ul", { class: "chips" }, about.fails.map((name) => chip(`${about.failsLabel} ${name}`, "bad")),
+          about.warns.map((name) => chip(`warned by ${name}`, "warn")),
           about.gained.map((name) => chip(`gained ${name}`, "good")))
         : null),
     make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
@@ -66,7 +67,7 @@ function scoresView(scores) {
     "control stayed clean": scores.controls_with_integration === null ? null : scores.controls_with_integration === 0,
     "asked back": scores.clarify_ok, locale: scores.locale_probe_ok, privacy: scores.privacy_ok,
   };
-  const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ["strict", scores.strict]].map(([name, part]) =>
+  const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ...(scores.strict_keys ? [["strict", scores.strict]] : [])].map(([name, part]) =>
     make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
       make("dd", { class: "quiet" }, `precision ${part.grounded} of ${scores.spans_counted}, recall ${part.found} of ${scores.facts_required} by ${scores.recall_kind}`)));
   if (scores.call_f1 !== null) {
