@@ -371,9 +371,7 @@ def _measure(part: Subset, definition: Definition, population: int) -> Measure:
     absent = None
     if metric.value is None and (definition.na_if_empty or part.lacks_keys(definition)):
         absent, population = metric.reason, 0
-    return Measure(
-        metric, max(metric.n, population), lambda: part.observe(definition), absent
-    )
+    return Measure(metric, max(metric.n, population), lambda: part.observe(definition), absent)
 
 
 def _of_kinds(over: Over) -> Belongs:

@@ -119,9 +119,7 @@ class _FacetBuilder:
         return Facet(key, label, names, sets, self.codes)
 
 
-def row_of(
-    result: Result, short: tuple[str, ...] = (), warnings: Collection[str] = ()
-) -> Row:
+def row_of(result: Result, short: tuple[str, ...] = (), warnings: Collection[str] = ()) -> Row:
     """`short`: the gates that the sample falls short of; `warnings`: those that only warn."""
     scores = result.scores
     eligible = scores is not None and scores.kind == "eligible"
