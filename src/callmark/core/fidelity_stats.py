@@ -93,25 +93,17 @@ def smallest_drop(n: int, base_valid: int, floor: float) -> float | None:
 
 
 def _is_sure(lost: int, gained: int, n: int, floor: float) -> bool:
-    """Tango's bound is a little too sure where cases are only lost, or none differs: at a true drop
-    of 5 points 52 cases without a difference would claim too much in 7 of 100 runs. There the exact
-    distribution is at hand: at most so many losses where each case is lost with the floor's rate."""
+    """Tango's bound is a little too sure where cases are only lost, or none differs: at a true
+    drop of 5 points, 52 cases would claim too much in 7 of 100 runs. There the exact distribution
+    is at hand: so few losses, if each case were lost at the floor's rate."""
     if gained or floor >= 0:
         return True
     if floor <= -1:
         return lost < n
     log_lost, log_kept, all_ways = math.log(-floor), math.log1p(floor), math.lgamma(n + 1)
-    terms = (
-        math.exp(
-            all_ways
-            - math.lgamma(k + 1)
-            - math.lgamma(n - k + 1)
-            + k * log_lost
-            + (n - k) * log_kept
-        )
-        for k in range(lost + 1)
-    )
-    return math.fsum(terms) <= ALPHA
+    ways = (all_ways - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(lost + 1))
+    logs = (way + k * log_lost + (n - k) * log_kept for k, way in enumerate(ways))
+    return math.fsum(map(math.exp, logs)) <= ALPHA
 
 
 class NullStats(msgspec.Struct, frozen=True, kw_only=True):
