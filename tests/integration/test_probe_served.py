@@ -51,7 +51,7 @@ def test_calls_as_fields_and_calls_as_text_are_the_same_calls(capsys):
     with Server(by_model(before=good, after=written), ["before", "after"]) as server:
         assert probe(server.url) == 0
     result = report()["results"][0]["result"]
-    assert (result["decision"], result["evidence"]["num_valid_ft"]) == ("no_regression", 12)
+    assert (result["decision"], result["evidence"]["num_valid_ft"]) == ("no_drop_seen", 24)
     assert result["evidence"]["hallucination_rate"] == 0  # names come back from the wire
     assert report()["nulls"]["unavailable"].startswith("the models are served")
     assert "no nulls: the models are served" in capsys.readouterr().out
