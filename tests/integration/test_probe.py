@@ -180,7 +180,8 @@ def test_an_adapter_of_zeros_is_an_error(probe, able, loads):
 
 
 def test_a_base_at_its_ceiling_leaves_nothing_for_nulls_to_show(probe, able):
-    result = result_of(probe.adapted(able, steered(able, a=OTHER), cases(4), "--nulls", 2))
+    adapter = steered(able, a=OTHER)
+    result = result_of(probe.adapted(able, adapter, cases(4), "--nulls", 2, code=5))
     assert "the base is at its ceiling: 100%, nulls 100%" in result["message"]
     assert not result["evidence"]["z_gate_applied"]
     assert result["evidence"]["null_rank"] == "2 nulls: p ≥ 3/3"
@@ -213,14 +214,14 @@ def test_b9_b30_nulls_that_lose_the_format_give_a_z_with_its_gate(probe, able):
 
 def test_b28_nulls_of_other_ranks_are_told_apart(probe, able):
     flags = ("--rank-multiplier", 0.5, "--rank-multiplier", 3, "--nulls", 2)
-    report = probe.adapted(able, steered(able, a=OTHER), cases(3), *flags)
+    report = probe.adapted(able, steered(able, a=OTHER), cases(3), *flags, code=5)
     (calibration,) = report["nulls"]["calibrations"]
     assert [rank["rank_multiplier"] for rank in calibration["ranks"]] == [1, 0.5, 3]
     assert all(len(rank["rates"]) == 2 for rank in calibration["ranks"])
 
 
 def test_switching_views_reloads_nothing(probe, able, loads):
-    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 4, "--no-cache")
+    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 4, "--no-cache", code=5)
     assert len(loads) == 1
 
 
@@ -233,7 +234,7 @@ def test_b23_base_first_then_tuned_each_once(probe, able, monkeypatch):
         return original(self, batch, limits)
 
     monkeypatch.setattr(hf_local.LocalRunner, "texts", counting)
-    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 2)
+    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 2, code=5)
     views = [None, "adapter", "null_0", "null_0"]
     assert switched == [(view, 10, {8}) for view in views]
 
@@ -338,7 +339,8 @@ def test_b15_a_spec_with_several_probes(probe, able):
     assert (second["name"], second["verdict"]) == ("second", "pass")
     assert report["seed"] == 3
     assert [one["probe"] for one in report["nulls"]["calibrations"]] == ["first", "second"]
-    assert "second\nINCONCLUSIVE" in probe.out
+    # Eight cases are enough to rule out a drop of 50 points, which is all this one asks.
+    assert "second\nNO REGRESSION" in probe.out
 
 
 def test_b16_b22_without_cases_the_probe_is_skipped_and_nulls_ask_the_sentinels(probe, able):
@@ -419,7 +421,7 @@ def test_a_case_that_does_not_fit_into_memory_is_infrastructure(probe, able, mon
 
 
 def test_quiet_prints_only_the_answer(probe, able):
-    probe.adapted(able, steered(able, a=OTHER), cases(2), "--quiet", "--nulls", 0)
+    probe.adapted(able, steered(able, a=OTHER), cases(2), "--quiet", "--nulls", 0, code=5)
     assert len(probe.out.splitlines()) == 1
     assert json.loads(probe.json.read_text())["nulls"] is None
 
@@ -543,7 +545,7 @@ def test_a_template_that_has_no_room_for_tools_is_refused(probe, models):
 
 def test_the_dataset_of_a_settings_file_is_not_probed_unasked(probe, able):
     (probe.folder / "callmark.yaml").write_text("in: nowhere.jsonl\ntemperature: 1.0\n")
-    report = probe.adapted(able, steered(able, a=OTHER), cases(2), "--nulls", 0)
+    report = probe.adapted(able, steered(able, a=OTHER), cases(2), "--nulls", 0, code=5)
     assert report["comparison"] is None
 
 

@@ -116,7 +116,7 @@ def counts_text(report: Report) -> Iterator[str]:
     wrong = report.misses.wrong_calls
     if wrong:
         tools = ", ".join(f"{tool} {count}" for tool, count in wrong.items())
-        yield f"{sum(wrong.values())} wrong calls (nobody expects them, no fixture): {tools}"
+        yield f"wrong calls, which no sample expects and no fixture answers: {tools}"
     grounding = report.grounding
     if grounding.spans:
         values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
