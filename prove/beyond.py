@@ -69,14 +69,13 @@ def _may_search(metadata: Line) -> bool:
 
 
 def _unserved(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
-    """Before the right calls one more, for which there is no fixture."""
+    """Before the right calls one more, for which there is no fixture: a wrong call, since the
+    expected ones have theirs, and none of the fixtures' misses."""
     unheard = {"name": _SEARCH, "arguments": {"q": "something that nobody asked for"}, "turn": 1}
     answer["tool_trace"].insert(0, unheard)
     expected = len(metadata["call_sequence"])
     return {
         "call_f1": 2 * expected / (2 * expected + 1),
-        "looked_up": (record.truth["looked_up"] or 0) + 1,
-        "unresolved": 1,
         "parity": None if record.truth["parity"] is None else 0,
     }
 
@@ -115,8 +114,8 @@ BEYOND = {
         ),
         Beyond(
             name="unserved_call",
-            gate="fixture_hit_rate",
-            effect=frozenset({"call_f1", "looked_up", "unresolved", "parity"}),
+            gate="multi_call_parity_rate",
+            effect=frozenset({"call_f1", "parity"}),
             applies=_may_search,
             plant=_unserved,
         ),

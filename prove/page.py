@@ -167,8 +167,8 @@ All kinds together, at most one in a sample:
 ## Gates
 
 Good answers pass every gate. With {alone} of one fault, the gate that is named for it fails, and
-the run ends with exit code 1. Gates that are shipped as `warning_only` are made binding for this
-table (`hard_fail`); as shipped they show the same as a warning. The values are those of all seeds.
+the run ends with exit code 1. Gates that are shipped as `warning_only` or `clear_fail` are made
+binding for this table (`hard_fail`); as shipped they warn at least. The values are of all seeds.
 
 | fault | its gate | as shipped | value at {alone} | seeds that failed |
 |---|---|---|---|---|

@@ -14,6 +14,7 @@ import msgspec
 from callmark.calls.attempts import entry_for
 from callmark.calls.formats import FORMATS, Format
 from callmark.calls.ledger import read_turn
+from callmark.calls.matching import expected_call, is_same_call, observed_call
 from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json, digest, sha256_hex, well_formed
 from callmark.core.mcp_result import is_mcp_result, text_of
@@ -27,7 +28,7 @@ from callmark.core.protocols import (
     Runner,
     ToolSource,
 )
-from callmark.core.samples import Sample
+from callmark.core.samples import CALL_FREE, Sample
 from callmark.core.trace import EntryStatus, Said, Stop, Trace, TraceEntry, answered
 
 ParseText = Literal["auto", "on", "off"]
@@ -287,12 +288,27 @@ class _Play:
             case Miss() as miss:
                 return msgspec.structs.replace(
                     entry,
-                    status="miss",
+                    status="wrong_call" if self._is_wrong(entry) else "miss",
                     result=_miss_record(miss),
                     key_normalized=miss.key_normalized,
                 )
             case other:
                 assert_never(other)
+
+    def _is_wrong(self, entry: TraceEntry) -> bool:
+        """Whether a call without a fixture is the model's mistake: the fixtures hold an answer to
+        every call that is expected, and this is none of those."""
+        session, expectation = self.session, self.input.sample.expectation
+        calls = () if expectation.kind in CALL_FREE else expectation.calls
+        if not calls or session is None:
+            return False
+        registry, offered = self.settings.registry, self.input.offered
+        wanted = [expected_call(call, registry) for call in calls]
+        known = frozenset(call.name for call in wanted) | (offered or frozenset())
+        seen = observed_call(entry, registry, known)
+        return not any(is_same_call(want, seen) for want in wanted) and all(
+            session.has_answer(call.name, call.arguments) for call in calls
+        )
 
     def _stop_after(self, reply: Reply, turn: int, *, called: bool) -> Stop | None:
         if reply.finish in STOP_OF:
@@ -328,7 +344,7 @@ class _Play:
         self._say(said)
 
     def _shown(self, entry: TraceEntry) -> str:
-        if entry.status in ("miss", "unanswered"):
+        if entry.status in ("miss", "wrong_call", "unanswered"):
             return self.settings.miss_reply
         if is_mcp_result(entry.result):
             return text_of(entry.result)

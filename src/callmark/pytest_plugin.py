@@ -56,7 +56,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     from callmark.pytest_runs import ruling_of
 
     run = _run_of(item)
-    ruling = ruling_of(_or_fail(run.report), callspec.params[PARAMETER])
+    ruling = ruling_of(_or_fail(run.report), callspec.params[PARAMETER], mark)
     match ruling.status:
         case "fail":
             pytest.fail(ruling.text, pytrace=False)

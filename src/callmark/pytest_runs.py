@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +34,7 @@ class Ruling(msgspec.Struct, frozen=True):
 
 def items_of(mark: pytest.Mark) -> list[str]:
     """One for each gate and one for the verdict; known without a run, and the same everywhere.
-    `gates` as a list of names: only those."""
+    `gates` as a list of names: only those, and the verdict on them."""
     known = [name for name in default_config()["gates"] if not GATES[name].of_dataset]
     given = mark.kwargs.get("gates", {})
     if not isinstance(given, list | tuple | dict):
@@ -44,31 +44,39 @@ def items_of(mark: pytest.Mark) -> list[str]:
             raise UsageError(f"gates: there is no gate {name!r}; there is: {', '.join(known)}")
     if isinstance(given, dict):
         return [*(f"{_GATE}{name}" for name in known), VERDICT]
-    return [f"{_GATE}{name}" for name in dict.fromkeys(given)]
+    return [*(f"{_GATE}{name}" for name in dict.fromkeys(given)), VERDICT]
 
 
-def ruling_of(report: Report, item: str) -> Ruling:
+def ruling_of(report: Report, item: str, mark: pytest.Mark) -> Ruling:
     """What one item says about a run. A run that is not whole has not passed anything."""
     if report.verdict in ("incomplete", "empty"):
         return Ruling("fail", f"the run is {report.verdict}: {report.verdict_reason}")
-    if item == VERDICT:
-        return _of_verdict(report)
-    name = item.removeprefix(_GATE)
     budget = report.timing.perf_budget
     outcomes = {gate.name: gate for gate in (*report.gates, *([budget] if budget else []))}
-    return _of_gate(outcomes[name], report)
+    if item != VERDICT:
+        return _of_gate(outcomes[item.removeprefix(_GATE)], report)
+    chosen = mark.kwargs.get("gates", {})
+    if isinstance(chosen, dict):
+        return _of_verdict(report)
+    return _of_chosen([outcomes[name] for name in dict.fromkeys(chosen)])
 
 
 def _of_verdict(report: Report) -> Ruling:
-    match report.verdict:
-        case "pass":
-            return Ruling("pass", report.verdict_reason)
-        case "inconclusive":
-            return Ruling("skip", f"inconclusive: {report.verdict_reason}")
-        case "fail" | "incomplete" | "empty":
-            return Ruling("fail", report.verdict_reason)
-        case _:
-            assert_never(report.verdict)
+    """Items that were skipped fail nothing: this one does, unless the run has passed."""
+    if report.verdict == "pass":
+        return Ruling("pass", report.verdict_reason)
+    return Ruling("fail", f"{report.verdict}: {report.verdict_reason}")
+
+
+def _of_chosen(gates: Sequence[GateOutcome]) -> Ruling:
+    """Whoever names gates is told only of these; but of one at least."""
+    failed = [gate.name for gate in gates if gate.status == "fail"]
+    judged = [gate.name for gate in gates if gate.status in ("pass", "warn")]
+    if failed:
+        return Ruling("fail", f"failed: {', '.join(failed)}")
+    if not judged:
+        return Ruling("fail", "inconclusive: none of the chosen gates could be judged")
+    return Ruling("pass", f"judged: {', '.join(judged)}")
 
 
 def _of_gate(gate: GateOutcome, report: Report) -> Ruling:

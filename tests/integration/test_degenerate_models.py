@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import callmark
+from callmark.running.rescore import score_file
 
 CITIES = [f"Town{chr(65 + i // 5)}{chr(97 + i % 5)}borough" for i in range(30)]
 
@@ -102,3 +103,63 @@ def test_a_good_model_passes(tmp_path, instruction):
 
     report = run(tmp_path, instruction, answer)
     assert report["verdict"] == "pass", [g for g in report["gates"] if g["status"] == "fail"]
+
+
+def right_text(index: int) -> str:
+    return f"It has {1000 + 37 * index} people, on the river R{index}var."
+
+
+def asks_for(query: str):
+    return {"name": "web.search", "arguments": {"q": query}}
+
+
+# The answers are right, as if the results had been guessed: only the calls are wrong.
+WRONG_CALLS = {
+    "the same call twenty times": lambda index: [call(index)] * 20,
+    "another call instead": lambda index: [asks_for(f"river of {CITIES[index]}")],
+    "a call of another sample": lambda index: [call((index + 1) % len(CITIES))],
+    "no call": lambda index: [],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_f25_wrong_missing_and_superfluous_calls_fail(tmp_path, name):
+    report = run(
+        tmp_path, "Answer briefly.", lambda at, item: (right_text(at), WRONG_CALLS[name](at))
+    )
+    gates = {gate["name"]: gate for gate in report["gates"]}
+    assert report["verdict"] == "fail"
+    assert gates["call_f1_macro"]["status"] == "fail"
+    assert gates["fixture_hit_rate"]["status"] in ("pass", "n/a")
+    assert report["counts"]["unresolved"] == 0
+
+
+def test_f25_a_run_and_its_scoring_again_count_the_same_wrong_calls(tmp_path):
+    def answer(index, item):
+        calls = [call(index)] if index % 3 else [asks_for("anything else")]
+        return right_text(index), calls
+
+    report = run(tmp_path, "Answer briefly.", answer)
+    scored = score_file(tmp_path / "out.jsonl").report
+    assert report["misses"]["wrong_calls"] == scored.misses.wrong_calls == {"web.search": 10}
+    assert report["metrics"]["fixture_hit_rate"]["value"] == 1.0
+    assert scored.metrics["fixture_hit_rate"].value == 1.0
+    assert scored.metrics["call_f1_macro"].value == report["metrics"]["call_f1_macro"]["value"]
+    assert (report["misses"]["count"], scored.misses.count) == (0, 0)
+
+
+def test_f3_answers_of_which_nothing_is_expected_never_pass(tmp_path):
+    """Recorded conversations: some values are supported, some are not, and no one expects any."""
+    rows = [
+        {
+            "sample_id": f"log-{index}",
+            "model_output": right_text(index if index % 2 else index + 1),
+            "tool_trace": [
+                {**call(index), "result": {"people": 1000 + 37 * index, "river": f"R{index}var"}}
+            ],
+        }
+        for index in range(30)
+    ]
+    outcome = score_file(write_lines(tmp_path / "logs.jsonl", rows))
+    assert outcome.report.grounding.values["unsupported"] > 0
+    assert (outcome.report.verdict, outcome.exit_code) == ("inconclusive", 5)

@@ -120,14 +120,14 @@ def result_of(report):
     return one["result"]
 
 
-def test_b2_b7_an_adapter_that_keeps_every_call_is_no_regression(probe, able):
-    report = probe.adapted(able, steered(able, a=OTHER), cases(6, 6))
+def test_b2_b7_an_adapter_that_keeps_every_call_shows_no_drop(probe, able):
+    report = probe.adapted(able, steered(able, a=OTHER), cases(12, 12))
     result = result_of(report)
-    assert (result["verdict"], result["decision"]) == ("pass", "no_regression")
+    assert (result["verdict"], result["decision"]) == ("pass", "no_drop_seen")
     assert result["evidence"]["validity_delta"] == 0
     assert result["evidence"]["mean_arg_disagreement"] == 0.5  # informational: it still passes
     assert report["exit_code"] == 0
-    assert probe.answer.startswith("NO REGRESSION  valid calls: 12 of 12 before the fine-tune, 12")
+    assert probe.answer.startswith("NO DROP SEEN  valid calls: 24 of 24 before the fine-tune, 24")
 
 
 def test_b55_broken_arguments_are_a_regression(probe, able):
@@ -144,7 +144,7 @@ def test_b55_broken_arguments_are_a_regression(probe, able):
 def test_b6_tools_that_are_invented_fail_though_every_call_is_valid(probe, able):
     report = probe.adapted(able, steered(able, b=WRONG), cases(9, 3), code=1)
     result = result_of(report)
-    assert (result["decision"], result["hallucination_ok"]) == ("no_regression", False)
+    assert (result["decision"], result["hallucination_ok"]) == ("inconclusive", False)
     assert result["evidence"]["num_hallucinated"] == 3
     assert probe.answer.startswith("INVENTED TOOLS")
     assert "calls web.find, expected web.search" in probe.out
@@ -180,7 +180,8 @@ def test_an_adapter_of_zeros_is_an_error(probe, able, loads):
 
 
 def test_a_base_at_its_ceiling_leaves_nothing_for_nulls_to_show(probe, able):
-    result = result_of(probe.adapted(able, steered(able, a=OTHER), cases(4), "--nulls", 2))
+    adapter = steered(able, a=OTHER)
+    result = result_of(probe.adapted(able, adapter, cases(4), "--nulls", 2, code=5))
     assert "the base is at its ceiling: 100%, nulls 100%" in result["message"]
     assert not result["evidence"]["z_gate_applied"]
     assert result["evidence"]["null_rank"] == "2 nulls: p ≥ 3/3"
@@ -197,30 +198,30 @@ def test_b9_b30_nulls_that_lose_the_format_give_a_z_with_its_gate(probe, able):
     """Drawn as large as this they drown the model. The point rule then wants a distance that so
     few nulls cannot show; the decision does not."""
     flags = ("--null-method", "init_scale", "--init-scale", 9, "--nulls", 3)
-    report = probe.adapted(able, steered(able, a=OTHER), cases(4, 4), *flags)
+    report = probe.adapted(able, steered(able, a=OTHER), cases(10, 10), *flags)
     assert report["nulls"]["init_scale"] == 9
     (calibration,) = report["nulls"]["calibrations"]
     (rank,) = calibration["ranks"]
-    mean, std = statistics.mean(rank["rates"]), statistics.stdev(rank["rates"])
+    mean, std = statistics.mean(rank["rates"]), statistics.pstdev(rank["rates"])
     assert mean < 0.9
     result = result_of(report)
     assert result["z_score"] == pytest.approx((1 - mean) / std)
     assert result["evidence"]["z_gate_applied"]
     assert (result["z_score"] >= 3) == (result["verdict"] == "pass")
-    assert result["decision"] == "no_regression"
+    assert result["decision"] == "no_drop_seen"
     assert "init_scale nulls at 1 × the rank" in probe.out
 
 
 def test_b28_nulls_of_other_ranks_are_told_apart(probe, able):
     flags = ("--rank-multiplier", 0.5, "--rank-multiplier", 3, "--nulls", 2)
-    report = probe.adapted(able, steered(able, a=OTHER), cases(3), *flags)
+    report = probe.adapted(able, steered(able, a=OTHER), cases(3), *flags, code=5)
     (calibration,) = report["nulls"]["calibrations"]
     assert [rank["rank_multiplier"] for rank in calibration["ranks"]] == [1, 0.5, 3]
     assert all(len(rank["rates"]) == 2 for rank in calibration["ranks"])
 
 
 def test_switching_views_reloads_nothing(probe, able, loads):
-    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 4, "--no-cache")
+    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 4, "--no-cache", code=5)
     assert len(loads) == 1
 
 
@@ -233,7 +234,7 @@ def test_b23_base_first_then_tuned_each_once(probe, able, monkeypatch):
         return original(self, batch, limits)
 
     monkeypatch.setattr(hf_local.LocalRunner, "texts", counting)
-    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 2)
+    probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 2, code=5)
     views = [None, "adapter", "null_0", "null_0"]
     assert switched == [(view, 10, {8}) for view in views]
 
@@ -338,6 +339,7 @@ def test_b15_a_spec_with_several_probes(probe, able):
     assert (second["name"], second["verdict"]) == ("second", "pass")
     assert report["seed"] == 3
     assert [one["probe"] for one in report["nulls"]["calibrations"]] == ["first", "second"]
+    # Eight cases are enough to rule out a drop of 50 points, which is all this one asks.
     assert "second\nNO REGRESSION" in probe.out
 
 
@@ -419,7 +421,7 @@ def test_a_case_that_does_not_fit_into_memory_is_infrastructure(probe, able, mon
 
 
 def test_quiet_prints_only_the_answer(probe, able):
-    probe.adapted(able, steered(able, a=OTHER), cases(2), "--quiet", "--nulls", 0)
+    probe.adapted(able, steered(able, a=OTHER), cases(2), "--quiet", "--nulls", 0, code=5)
     assert len(probe.out.splitlines()) == 1
     assert json.loads(probe.json.read_text())["nulls"] is None
 
@@ -528,9 +530,9 @@ def test_a_template_that_drops_the_tools_gets_them_in_a_block_of_text(probe, mod
     """The template takes `tools` and writes nothing of it: without the check of the prompt both
     views would be asked for a tool that they cannot know."""
     deaf = probed_model(models / "deaf", GOOD, GOOD, WITHOUT_TOOLS)
-    report = probe.adapted(deaf, steered(deaf, a=OTHER), cases(4), "--nulls", 0)
+    report = probe.adapted(deaf, steered(deaf, a=OTHER), cases(20), "--nulls", 0)
     assert report["views"]["runner"]["tools_block"] == "fallback"
-    assert result_of(report)["decision"] == "no_regression"
+    assert result_of(report)["decision"] == "no_drop_seen"
 
 
 def test_a_template_that_has_no_room_for_tools_is_refused(probe, models):
@@ -543,7 +545,7 @@ def test_a_template_that_has_no_room_for_tools_is_refused(probe, models):
 
 def test_the_dataset_of_a_settings_file_is_not_probed_unasked(probe, able):
     (probe.folder / "callmark.yaml").write_text("in: nowhere.jsonl\ntemperature: 1.0\n")
-    report = probe.adapted(able, steered(able, a=OTHER), cases(2), "--nulls", 0)
+    report = probe.adapted(able, steered(able, a=OTHER), cases(2), "--nulls", 0, code=5)
     assert report["comparison"] is None
 
 

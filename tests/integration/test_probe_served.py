@@ -36,7 +36,7 @@ def broken(request):
     return completion(None, [("web_search", '{"q": "rope"')])
 
 
-def probe(url, *more, size=12):
+def probe(url, *more, size=24):
     cases = [case(number, "", max_new_tokens=8 if number % 2 else 16) for number in range(size)]
     file = write_cases(Path("cases.jsonl"), cases)
     words = ["probe", "--base", "before", "--tuned", "after", "--base-url", url, "--cases", file]
@@ -51,7 +51,7 @@ def test_calls_as_fields_and_calls_as_text_are_the_same_calls(capsys):
     with Server(by_model(before=good, after=written), ["before", "after"]) as server:
         assert probe(server.url) == 0
     result = report()["results"][0]["result"]
-    assert (result["decision"], result["evidence"]["num_valid_ft"]) == ("no_regression", 12)
+    assert (result["decision"], result["evidence"]["num_valid_ft"]) == ("no_drop_seen", 24)
     assert result["evidence"]["hallucination_rate"] == 0  # names come back from the wire
     assert report()["nulls"]["unavailable"].startswith("the models are served")
     assert "no nulls: the models are served" in capsys.readouterr().out
@@ -61,12 +61,12 @@ def test_b1_each_view_is_asked_each_case_once_greedily_with_its_own_bound():
     with Server(by_model(before=good, after=good), ["before", "after"]) as server:
         assert probe(server.url) == 0
         bodies = [request.body for request in server.requests]
-    assert len(bodies) == 24
+    assert len(bodies) == 48
     assert {body["temperature"] for body in bodies} == {0.0}
     for model in ("before", "after"):
         own = [body for body in bodies if body["model"] == model]
         prompts = {body["messages"][0]["content"]: body["max_tokens"] for body in own}
-        assert len(prompts) == len(own) == 12
+        assert len(prompts) == len(own) == 24
         assert all(
             bound == (8 if int(text.split()[1]) % 2 else 16) for text, bound in prompts.items()
         )
@@ -88,7 +88,7 @@ def test_arguments_that_are_no_json_stay_invalid(capsys):
 def test_two_endpoints():
     with Server(by_model(before=good)) as one, Server(by_model(after=broken)) as other:
         assert probe(one.url, "--tuned-url", other.url) == 1
-        assert (len(one.requests), len(other.requests)) == (12, 12)
+        assert (len(one.requests), len(other.requests)) == (24, 24)
 
 
 def test_a_server_that_fails_is_infrastructure_not_the_model(capsys):

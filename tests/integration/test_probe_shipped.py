@@ -26,16 +26,38 @@ def probe(tmp_path, monkeypatch, capfd):
     return call
 
 
-def test_the_good_one_is_no_regression_with_equal_bytes_on_repeat(probe):
+def test_f21_the_good_one_shows_no_drop_with_equal_bytes_on_repeat(probe):
     cases = ["--cases", TINY / "cases.jsonl"]
     code, report, shown = probe(TINY / "adapters" / "keeps", *cases)
     assert code == 0
-    assert shown.startswith("NO REGRESSION")
+    assert shown.startswith("NO DROP SEEN")
+    assert "a drop of up to 10.1% is not ruled out" in shown
     assert report["results"][0]["result"]["evidence"]["num_cases"] == 24
     assert len(report["nulls"]["calibrations"][0]["ranks"][0]["rates"]) == 5
     _, again, _ = probe(TINY / "adapters" / "keeps", *cases, "--no-cache")
     assert again.pop("timing")["nulls_from_cache"] == report.pop("timing")["nulls_from_cache"] == 0
     assert json.dumps(again) == json.dumps(report)
+
+
+def test_f21_three_cases_are_inconclusive_and_power_can_be_asked_for(probe, tmp_path):
+    few = tmp_path / "few.jsonl"
+    lines = (TINY / "cases.jsonl").read_text("utf-8").splitlines(keepends=True)
+    few.write_text("".join(lines[:3]), "utf-8")
+    code, report, shown = probe(TINY / "adapters" / "keeps", "--cases", few, "--nulls", 0)
+    assert (code, report["exit_code"]) == (5, 5)
+    assert shown.startswith("INCONCLUSIVE")
+    assert "fewer than 20 cases cannot say that nothing was lost" in shown
+    all_cases = ["--cases", TINY / "cases.jsonl", "--nulls", 0, "--require-power"]
+    code, report, _ = probe(TINY / "adapters" / "keeps", *all_cases)
+    assert (code, report["exit_code"]) == (5, 5)
+
+
+@pytest.mark.parametrize("flag", ["--adapter", "--base"])
+def test_f20_two_models_in_one_place_are_an_error(flag, capsys):
+    words = ["--base", TINY / "model", "--adapter", TINY / "adapters" / "damages"]
+    words += [flag, TINY / "adapters" / "keeps", "--cases", TINY / "cases.jsonl"]
+    assert main(["probe", *map(str, words)]) == 2
+    assert f"{flag}: given more than once" in capsys.readouterr().err
 
 
 def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):

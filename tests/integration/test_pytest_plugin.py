@@ -107,8 +107,31 @@ def test_gates_pass_are_skipped_or_fail_each_for_itself(folder: Path, pytester: 
 def test_open_gates_are_skipped_with_their_reason(folder: Path, pytester: pytest.Pytester):
     pytester.makepyfile(SUITE.format(more=", limit=4"))
     found = outcomes(pytester)
+    assert found.pop("test_model[verdict]") == "FAILED"
     assert not {"PASSED", "FAILED"} & set(map(str, found.values()))
     assert "inconclusive: integration_coverage is 1.000" in found["text"]
+
+
+def test_f16_fourteen_empty_answers_fail(folder: Path, pytester: pytest.Pytester):
+    pytester.makepyfile(SUITE.format(more=", limit=14"))
+    answers = folder / "answers.jsonl"
+    lines = map(json.loads, answers.read_text().splitlines())
+    silent = [{"sample_id": line["sample_id"], "model_output": ""} for line in lines]
+    answers.write_text("".join(json.dumps(line) + "\n" for line in silent))
+    result = pytester.runpytest_inprocess("-rA")
+    assert result.ret == 1
+    counts = result.parseoutcomes()
+    assert (counts["failed"], counts.get("passed", 0)) == (1, 0)
+    assert counts["skipped"] > 20
+    assert "inconclusive: " in result.stdout.str()
+
+
+def test_f16_chosen_gates_that_nothing_could_judge_fail(folder: Path, pytester: pytest.Pytester):
+    pytester.makepyfile(SUITE.format(more=", limit=4, gates=['call_f1_macro']"))
+    found = outcomes(pytester)
+    assert found["skipped"] == 1
+    assert found["test_model[verdict]"] == "FAILED"
+    assert "none of the chosen gates could be judged" in found["text"]
 
 
 def test_a_gate_that_only_warns_warns(folder: Path, pytester: pytest.Pytester):
@@ -129,6 +152,7 @@ def test_chosen_gates_and_other_bounds(folder: Path, pytester: pytest.Pytester):
     assert {name for name in found if "::" not in name and "[" in name and name != "text"} == {
         "test_model[gate:privacy_ok_rate]",
         "test_model[gate:call_f1_macro]",
+        "test_model[verdict]",
     }
 
 

@@ -110,7 +110,10 @@ def test_the_probe_decides_by_drop_and_test(pairs, floor):
         assert change.delta < floor
         assert change.p <= 0.05
     if change.decision == "no_regression":
+        assert change.delta >= change.lower_bound > floor
+    if change.decision == "no_drop_seen":
         assert change.delta >= floor - SAME
+        assert change.n >= 20
     # Which case stands where has no say.
     again = validity_change(base[::-1], tuned[::-1], floor)
     assert again == change
@@ -119,7 +122,7 @@ def test_the_probe_decides_by_drop_and_test(pairs, floor):
 @given(flags)
 def test_losing_one_more_case_never_helps(pairs):
     base, tuned = [before for before, _ in pairs], [now for _, now in pairs]
-    order = {"no_regression": 0, "inconclusive": 1, "regression": 2}
+    order = {"no_regression": 0, "no_drop_seen": 1, "inconclusive": 2, "regression": 3}
     before = validity_change(base, tuned, -0.05)
     if True in tuned:
         worse = list(tuned)

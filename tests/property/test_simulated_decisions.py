@@ -8,11 +8,13 @@ from prove.decisions import (
     BEGIN,
     CLUSTER,
     END,
+    FLOOR,
     MARGIN,
     ONE_QUESTION,
     PAGE,
     RATES,
     ROWS,
+    SKEWED,
     SUBJECTS,
     TABLES,
     TRIALS,
@@ -23,11 +25,13 @@ from prove.decisions import (
     page,
     row,
 )
+from scipy.stats import binom
 
+from callmark.core.fidelity_stats import validity_change
 from callmark.core.paired import Pairs
 
 FEW = 200
-SAME, LOWER, AT_MARGIN = TABLES
+SAME, LOWER, AT_MARGIN, AT_FLOOR = TABLES
 ALONE = ONE_QUESTION[:4]
 CLUSTERS = ALONE[2]
 IN_A_FAMILY = tuple(SUBJECTS)[5:]
@@ -52,6 +56,25 @@ def test_fifteen_points_lower_are_found(subject, rate):
     assert cell(LOWER, subject, 200, rate, FEW) >= wanted - noise(wanted, FEW)
 
 
+@pytest.mark.parametrize("subject", AT_FLOOR.subjects)
+@pytest.mark.parametrize(("rate", "n"), [(0.5, 24), (0.98, 60), (1.0, 60), (1.0, 150)])
+def test_f21_a_drop_of_exactly_the_floor_is_seldom_called_no_regression(subject, rate, n):
+    assert cell(AT_FLOOR, subject, n, rate, FEW) <= 0.05 + noise(0.05, FEW)
+
+
+@pytest.mark.parametrize("n", [20, 40, 52, 55, 58, 59, 60, 100, 150, 300])
+def test_f21_where_calls_are_only_lost_five_of_a_hundred_is_exact(n):
+    """Not simulated: the chance of every number of losses at which the probe is sure."""
+    sure = [
+        lost
+        for lost in range(n)
+        if validity_change([1] * n, [0] * lost + [1] * (n - lost), FLOOR).decision
+        == "no_regression"
+    ]
+    assert sure == list(range(len(sure)))
+    assert sum(binom.pmf(lost, n, -FLOOR) for lost in sure) <= 0.05
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "subject", "n"), ROWS)
 def test_two_thousand_trials_keep_the_bars_and_are_the_tables_of_the_docs(table, subject, n):
@@ -64,7 +87,7 @@ def check(table: Table, subject: str, shares: dict[float, float]) -> None:
     for rate, share in shares.items():
         if table is SAME:
             assert share <= 0.05, rate
-        elif table is AT_MARGIN:
+        elif table in (AT_MARGIN, AT_FLOOR):
             # No test of a claim that is just not true: a bound, right in 95 of a hundred.
             assert share <= 0.05 + noise(0.05, TRIALS), rate
         elif subject in IN_A_FAMILY:
@@ -78,7 +101,8 @@ def check(table: Table, subject: str, shares: dict[float, float]) -> None:
 
 def test_the_docs_hold_the_tables_and_nothing_else_between_their_marks():
     held = PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip().splitlines()
-    lines = [line for line in held if line.startswith(tuple(f"| {name}, n" for name in SUBJECTS))]
+    names = (*SUBJECTS, *SKEWED)
+    lines = [line for line in held if line.startswith(tuple(f"| {name}, n" for name in names))]
     assert held == "\n".join(page(lines)).strip().splitlines()
     assert len(lines) == len(ROWS)
 

@@ -305,6 +305,54 @@ def test_thinking_is_cut_out_in_every_mode(broker):
         assert played.trace.reasoning == "before\nhm"
 
 
+TOWER = {"name": "web.search", "arguments": {"q": "tallest tower"}}
+NAMELESS = {"name": "read_file"}  # any arguments
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "status"),
+    [
+        ([TOWER], ("web.search", {"q": "other"}), "wrong_call"),
+        ([TOWER], ("read_file", {"path": "b"}), "wrong_call"),
+        ([TOWER, NAMELESS], ("web_search", {"q": "other"}), "wrong_call"),
+        # No call is expected: the fixtures had to know what the model might ask.
+        ([], ("web.search", {"q": "other"}), "miss"),
+        # It is the expected call, in another way of writing it that is accepted.
+        ([TOWER | {"accept": {"/q": ["high tower"]}}], ("web.search", {"q": "high tower"}), "miss"),
+        ([TOWER | {"optional": ["top_k"]}], ("web.search", {"q": "tallest tower", "top_k": 9}), "miss"),
+        ([NAMELESS], ("read_file", {"path": "b"}), "miss"),
+        # An expected call has no fixture itself: the folder is not whole.
+        ([TOWER, {"name": "web.search", "arguments": {"q": "absent"}}], ("web.search", {"q": "other"}), "miss"),
+        ([{"name": "file.write"}], ("web.search", {"q": "other"}), "miss"),
+    ],
+)  # fmt: skip
+def test_f25_a_call_that_nobody_expects_is_the_models_where_the_fixtures_are_whole(
+    broker, expected, made, status
+):
+    asked = sample(call_sequence=expected) if expected else sample()
+    replies = [Reply(text="", calls=(call(*made),)), Reply(text="x")]
+    played, runner = play_one(broker, replies, asked, miss_reply="nothing here")
+    [entry] = played.trace.tool_trace
+    assert (entry.status, entry.served_by) == (status, None)
+    assert entry.result["error"] == "fixture_miss"
+    assert runner.batches[1][0][2][-1]["content"] == "nothing here"
+
+
+def test_f25_a_fixture_of_another_sample_does_not_make_the_folder_whole(tmp_path):
+    own = {"name": "web.search", "key": {"q": "mine"}, "sample_id": "s1", "result": {"hits": []}}
+    (tmp_path / "all.jsonl").write_text(json.dumps(own) + "\n", "utf-8")
+    scoped = ToolBroker(tmp_path, REGISTRY)
+    for arguments in ({"q": "mine"}, None):
+        for sample_id, status in (("s1", "wrong_call"), ("s2", "miss")):
+            expected = {"name": "web.search"} | (
+                {} if arguments is None else {"arguments": arguments}
+            )
+            asked = sample(sample_id, call_sequence=[expected])
+            replies = [Reply(text="", calls=(call("read_file", {"path": "b"}),)), Reply(text="x")]
+            played, _ = play_one(scoped, replies, asked)
+            assert played.trace.tool_trace[0].status == status
+
+
 def test_recorded_answers_win_over_fixtures(broker):
     recorded = TraceEntry(
         name="web_search",

@@ -8,10 +8,11 @@ from pathlib import Path
 from callmark.broker.fixtures import load_folder
 from callmark.broker.index import FixtureIndex
 from callmark.broker.nearest import NO_NAME, Neighbours
-from callmark.calls.normalise import NormalisedCall, normalise
+from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
 from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json, parse_json
 from callmark.core.protocols import Hit, Miss
+from callmark.errors import BadInput
 from callmark.store.jsonl import LINE_DEPTH
 
 
@@ -92,6 +93,10 @@ class ToolBroker:
         in_registry = self.registry is not None and self.registry.spec(name) is not None
         return in_registry or name in self._names
 
+    def tool_of(self, name: str) -> str:
+        """The tool's own name, whatever the spelling."""
+        return canonical_name(name, registry=self.registry, known_names=self._names)
+
     def normalised(self, name: str, arguments: Json) -> NormalisedCall | None:
         """None: no tool name or no arguments object, which no fixture can have."""
         return normalise(name, arguments, registry=self.registry, known_names=self._names)
@@ -123,6 +128,17 @@ class BrokerSession:
         self._used.add(fixture.digest)
         self._tally.hits[fixture.name] = self._tally.hits.get(fixture.name, 0) + 1
         return Hit(parse_json(fixture.result), found.served_by, fixture.digest.hex())
+
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        """Whether a fixture that this trial may see answers the call. Nothing is counted."""
+        broker = self._broker
+        if arguments is None:
+            return broker.index.has_tool(broker.tool_of(name), self._sample_id)
+        call = broker.normalised(name, arguments)
+        try:
+            return call is not None and broker.index.find(call, self._sample_id) is not None
+        except BadInput:  # two patterns fit equally: which answer is right, nobody can say
+            return False
 
     def _miss(self, name: str, arguments: Json, call: NormalisedCall | None) -> Miss:
         """With the tool's own name and the key, as a fixture line would have them."""

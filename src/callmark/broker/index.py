@@ -63,6 +63,7 @@ class FixtureIndex:
         self._any: dict[tuple[str | None, str], Steps] = {}
         self._patterns: dict[tuple[str | None, str], _Patterns] = {}
         self.by_tool: dict[str, list[Fixture]] = {}
+        self._scopes: set[tuple[str | None, str]] = set()
         problems: list[str] = []
         for fixture in fixtures:
             problem = self._add(fixture)
@@ -77,6 +78,10 @@ class FixtureIndex:
         if sample_id is not None and (found := self._find_in(sample_id, call)) is not None:
             return found
         return self._find_in(None, call)
+
+    def has_tool(self, tool: str, sample_id: str | None) -> bool:
+        """Whether any fixture of this tool is there for the sample."""
+        return (None, tool) in self._scopes or (sample_id, tool) in self._scopes
 
     def groups(self) -> Iterator[Steps]:
         """All sequences, single answers included."""
@@ -99,6 +104,7 @@ class FixtureIndex:
 
     def _add(self, fixture: Fixture) -> str | None:
         scope = (fixture.sample_id, fixture.name)
+        self._scopes.add(scope)
         match fixture.match:
             case "exact":
                 key = (*scope, fixture.key_json)

@@ -79,7 +79,7 @@ def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str])
 def match_calls(wanted: Sequence[Expected], seen: Sequence[Observed]) -> dict[int, int]:
     """A largest one-to-one matching: index of the expected call → index of the observed one. Each
     in order takes the first free one; where that blocks another, calls are exchanged."""
-    fits = [[at for at, call in enumerate(seen) if _fits(want, call)] for want in wanted]
+    fits = [[at for at, call in enumerate(seen) if is_same_call(want, call)] for want in wanted]
     owner: dict[int, int] = {}
     for want in range(len(wanted)):
         free = next((at for at in fits[want] if at not in owner), None)
@@ -124,7 +124,8 @@ def _exchange(at: int, start: int, came_from: dict[int, int], owner: dict[int, i
         at = given_up
 
 
-def _fits(want: Expected, call: Observed) -> bool:
+def is_same_call(want: Expected, call: Observed) -> bool:
+    """Whether the call is the expected one, in one of the ways in which it may be written."""
     if call.key is None or want.name != call.name:
         return False
     if want.key is None or want.key_json == call.key_json:

@@ -46,12 +46,33 @@ from callmark.store.problems import typed_problem
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 OUT_DIR = Path("probe-run")
+
+
+class Once(argparse.Action):
+    """An option that may stand there once: of two models the last must not win unseen."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if hasattr(namespace, self.dest):
+            flag = self.option_strings[0]
+            raise UsageError(f"{flag}: given more than once: probe one model at a time")
+        setattr(namespace, self.dest, values)
+
+
 MODELS: Group = {
-    "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a name that is served"},
-    "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
-    "--tuned": {"metavar": "M", "help": "the fine-tune: a checkpoint, or a name that is served"},
-    "--base-url": {"metavar": "URL", "help": "the models are served, at this endpoint"},
-    "--tuned-url": {"metavar": "URL", "help": "where --tuned is served, if not at --base-url"},
+    flag: {"action": Once, **rest}
+    for flag, rest in {
+        "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a served name"},
+        "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
+        "--tuned": {"metavar": "M", "help": "the fine-tune: a checkpoint, or a served name"},
+        "--base-url": {"metavar": "URL", "help": "the models are served, at this endpoint"},
+        "--tuned-url": {"metavar": "URL", "help": "where --tuned is served, if not at --base-url"},
+    }.items()
 }
 ASKED: Group = {
     "--cases": {"metavar": "FILE", "type": Path, "help": "prompt, tool_spec, gold_tool_name each"},
@@ -114,8 +135,8 @@ def build_parser() -> CommandParser:
         cases, greedily; calls are read, checked against the tool's schema and compared. Random
         adapters of the same shape show what noise would do. With --dataset both models also go
         through the whole pipeline, and every metric is compared sample by sample. Exit code: 0 no
-        regression, 1 regression (or invented tools, no call in either view, an adapter that is
-        not applied), 5 inconclusive.
+        regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
+        in either view, an adapter that is not applied); 5 inconclusive.
         """,
         """
         callmark probe spec.yaml --json probe.json
@@ -137,6 +158,11 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--no-cache", action="store_true", help="ask nulls again that were asked before"
     )
+    parser.add_argument(
+        "--require-power",
+        action="store_true",
+        help="exit 5 unless a drop beyond the floor is ruled out: no drop seen is not enough",
+    )
     parser.add_argument("--quiet", action="store_true", help="print only the answer")
     return parser
 
@@ -147,7 +173,14 @@ def main(arguments: list[str]) -> int:
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
-    report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
+    report = probed(
+        spec,
+        config,
+        options.out_dir,
+        cache,
+        quiet=options.quiet,
+        require_power=options.require_power,
+    )
 
     def write_page(stream: BinaryIO) -> None:
         write_probe_page(stream, report, _both_sides(report, config, options.out_dir))
@@ -166,7 +199,13 @@ def main(arguments: list[str]) -> int:
 
 
 def probed(
-    spec: ProbeSpec, config: RunConfig, out_dir: Path, cache: NullCache, *, quiet: bool
+    spec: ProbeSpec,
+    config: RunConfig,
+    out_dir: Path,
+    cache: NullCache,
+    *,
+    quiet: bool,
+    require_power: bool = False,
 ) -> ProbeReport:
     fidelity = [one for one in spec.suite if isinstance(one, FidelitySpec)]
     nulls = next((one for one in spec.suite if isinstance(one, NullAdapterSpec)), None)
@@ -175,6 +214,7 @@ def probed(
         seed=spec.defaults.seed,
         probes=tuple(map(probe_of, fidelity)),
         nulls=nulls,
+        require_power=require_power,
     )
     asking = None if quiet or not sys.stderr.isatty() else _say
     if config.dataset is not None:

@@ -72,7 +72,8 @@ def _next_steps(report: Report, places: Places) -> Iterator[str]:
     if report.misses.count:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
-    for failing in report.failing.values():
+    warnings = report.warning_gates
+    for _, failing in sorted(report.failing.items(), key=lambda one: one[0] in warnings):
         if failing.sample_ids:
             yield f"callmark show {places.results} {failing.sample_ids[0]}"
             return

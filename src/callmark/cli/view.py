@@ -108,7 +108,8 @@ def doing_of(config: RunConfig, settings: Path | None) -> Doing:
         more += [] if settings is None else ["--config", str(settings)]
         return [*CALLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
 
-    bounds = {rule.name: rule.bound for rule in rules_of(config)}
+    binding = (rule for rule in rules_of(config) if rule.policy != "warning_only")
+    bounds = {rule.name: rule.bound for rule in binding}
     return Doing(read_report, judged, compare, bounds)
 
 

@@ -32,8 +32,9 @@ def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing
 
 def failing_rows(whole: Subset, bounds: Mapping[str, Number]) -> Iterator[tuple[str, array[int]]]:
     """Each gate or metric with the rows of all samples that fall short of it."""
+    definitions = {definition.name: definition for definition in DEFINITIONS}
     for name, (over, key) in _BELOW_BOUND.items():
-        if name in bounds:
+        if name in bounds and not whole.lacks_keys(definitions[name]):
             yield name, _short(whole, over, key, _below(bounds[name]))
     for definition in DEFINITIONS:
         if definition.made == "rate":
@@ -49,6 +50,8 @@ def failing_rows(whole: Subset, bounds: Mapping[str, Number]) -> Iterator[tuple[
         yield "teacher_heavy_f1_lax", _short(heavy, "eligible", "f1_lax", is_short)
     for language in GATED_LANGUAGES:
         probes = whole.probes(language)
+        if probes.lacks_keys(definitions["integration_delta_lax_minus_strict"]):
+            continue
         yield f"locale_delta_{language}", _less(probes, "eligible", "f1_strict", "f1_lax")
 
 

@@ -59,6 +59,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     num_gained: int
     p_value: float
     smallest_drop: float | None
+    validity_delta_lower_95: float
     null_mean: float | None
     null_std: float | None
     num_nulls: int | None
@@ -87,9 +88,9 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def exit_code(result: FidelityResult) -> int:
-    """0: no regression was found; 1: one was, or tools are invented, or nothing could be
-    measured; 5: it cannot be told."""
+def exit_code(result: FidelityResult, *, require_power: bool = False) -> int:
+    """0: no regression, or no drop was seen; 1: a regression, or tools are invented, or nothing
+    could be measured; 5: it cannot be told. `require_power`: no drop seen is not enough."""
     evidence = result.evidence
     if result.verdict == "error" or result.decision == "regression":
         return 1
@@ -97,4 +98,5 @@ def exit_code(result: FidelityResult) -> int:
         return 1
     if result.hallucination_ok is False:
         return 1
-    return 0 if result.decision == "no_regression" and result.hallucination_ok else 5
+    enough = ("no_regression",) if require_power else ("no_regression", "no_drop_seen")
+    return 0 if result.decision in enough and result.hallucination_ok else 5

@@ -24,13 +24,13 @@ _FIELD_SYNONYMS = {
 _TOLERANCE = 1e-9  # a mean of thirds that is 0.9 must not fall below 0.9
 
 _POINT: tuple[Policy, ...] = ("hard_fail", "warning_only")
-_POOLED: tuple[Policy, ...] = ("hard_fail", "confident", "warning_only")
+_POOLED: tuple[Policy, ...] = ("hard_fail", "clear_fail", "confident", "warning_only")
 _PER_SAMPLE: tuple[Policy, ...] = get_args(Policy)
 
 
 class GateKind(msgspec.Struct, frozen=True):
     """What does not change from run to run. `quality`: says nothing where fixtures are missing.
-    `proof`: a model that answers with nothing, or always with the same text, cannot pass it.
+    `proof`: it judges the model's calls or statements; a run passes only if one of these does.
     `of_dataset`: about the dataset itself; judged when one is verified, never in a run."""
 
     better: Literal["higher", "lower"]
@@ -44,18 +44,18 @@ class GateKind(msgspec.Struct, frozen=True):
 
 GATES: dict[str, GateKind] = {
     "integration_f1_macro_lax": GateKind("higher", _PER_SAMPLE, proof=True),
-    "integration_f1_macro_strict": GateKind("higher", _PER_SAMPLE, proof=True),
+    "integration_f1_macro_strict": GateKind("higher", _PER_SAMPLE),
     "integration_coverage": GateKind("higher", _PER_SAMPLE),
     "grounded_coverage": GateKind("higher", _PER_SAMPLE),
     "unsupported_value_rate": GateKind("lower", _POOLED),
-    "grounding_lift": GateKind("higher", _POINT, proof=True, compared="ci_95_low"),
+    "grounding_lift": GateKind("higher", _POINT, compared="ci_95_low"),
     "multi_call_parity_rate": GateKind("higher", _PER_SAMPLE, proof=True),
     "call_f1_macro": GateKind("higher", _PER_SAMPLE, proof=True),
     "json_args_valid_rate": GateKind("higher", _PER_SAMPLE),
     "controls_with_integration": GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
     "negative_control_ok_rate": GateKind("higher", _PER_SAMPLE),
     "clarify_ok_rate": GateKind("higher", _PER_SAMPLE),
-    "error_recovery_rate": GateKind("higher", _PER_SAMPLE, proof=True),
+    "error_recovery_rate": GateKind("higher", _PER_SAMPLE),
     "privacy_ok_rate": GateKind("higher", _POINT, quality=False),
     FIXTURES: GateKind("higher", _POOLED, quality=False),
     "locale_delta_es": GateKind("lower", _POOLED),
@@ -63,7 +63,7 @@ GATES: dict[str, GateKind] = {
     "locale_delta_fr": GateKind("lower", _POOLED),
     "locale_probe_ok_rate": GateKind("higher", _PER_SAMPLE),
     "teacher_heavy_spans_over_cap": GateKind("lower", _POINT, largest_bound=math.inf),
-    "teacher_heavy_f1_lax": GateKind("higher", _PER_SAMPLE, proof=True),
+    "teacher_heavy_f1_lax": GateKind("higher", _PER_SAMPLE),
     PERF_BUDGET: GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
     "dataset_teacher_texts": GateKind("higher", _POINT, quality=False, of_dataset=True),
     "dataset_cells": GateKind(
@@ -75,9 +75,10 @@ GATES: dict[str, GateKind] = {
 }
 # From the one that forgives nothing to the one that forgives all.
 _STRICTNESS: dict[Policy, int] = {
-    "hard_fail": 3,
-    "count_based_misses": 2,
-    "confident": 1,
+    "hard_fail": 4,
+    "count_based_misses": 3,
+    "confident": 2,
+    "clear_fail": 1,
     "warning_only": 0,
 }
 

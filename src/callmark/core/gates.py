@@ -30,6 +30,7 @@ __all__ = [
     "verdict_of",
 ]
 
+NO_SUCH_SAMPLE = "the dataset has no such sample"
 # A shard sees only some samples: what the others cannot mend may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
@@ -121,13 +122,14 @@ def _open_ruling(
     if context.partial:
         return _Ruling(status="inconclusive", reason="partial run: not all samples were chosen")
     if measure.population == 0:
-        return _Ruling(status="n/a", reason="the dataset has no such sample")
+        return _Ruling(status="n/a", reason=measure.absent or NO_SUCH_SAMPLE)
     if fixtures_fail and GATES[rule.name].quality:
         return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
     if metric.value is None:
         return _Ruling(status="inconclusive", reason=metric.reason or "no value")
     if metric.n < context.min_eligible and not rule.any_n:
-        reason = f"{metric.n} samples behind it, {context.min_eligible} are needed"
+        few = f"{metric.n} samples behind it, {context.min_eligible} are needed"
+        reason = f"{few} (min_eligible_for_gates)"
         return _Ruling(status="inconclusive", reason=reason)
     if value is None:
         return _Ruling(status="inconclusive", reason="no interval could be computed")
@@ -141,6 +143,8 @@ def _ruling(rule: GateRule, value: Number, measure: Measure, context: JudgeConte
             return _Ruling(status="pass" if holds else "fail")
         case "count_based_misses":
             return _by_misses(rule, measure.observe().columns[0], holds=holds)
+        case "clear_fail":
+            return _by_clearness(rule, measure, context.seed, holds=holds)
         case "confident":
             return _by_confidence(rule, measure, context.seed)
         case _:
@@ -160,17 +164,30 @@ def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruli
     )
 
 
-def _by_confidence(rule: GateRule, measure: Measure, seed: int) -> _Ruling:
-    observed = measure.observe()
-    sides = bounds_one_sided(observed, seed)
+def _by_clearness(rule: GateRule, measure: Measure, seed: int, *, holds: bool) -> _Ruling:
+    """A shortfall that chance explains is a warning: only a clear one fails."""
+    sides = _worst_and_best(rule, measure, seed)
     if sides is None:
-        return _Ruling(status="inconclusive", reason="no one-sided bound could be computed")
-    worst, best = sides if GATES[rule.name].better == "higher" else sides[::-1]
+        return _NO_BOUND
+    if not is_satisfied(rule, sides[1]):
+        return _Ruling(status="fail")
+    if holds:
+        return _Ruling(status="pass")
+    return _Ruling(
+        status="warn", reason="the value is beyond the bound, its one-sided 95 % bound is not"
+    )
+
+
+def _by_confidence(rule: GateRule, measure: Measure, seed: int) -> _Ruling:
+    sides = _worst_and_best(rule, measure, seed)
+    if sides is None:
+        return _NO_BOUND
+    worst, best = sides
     if is_satisfied(rule, worst):
         return _Ruling(status="pass")
     if not is_satisfied(rule, best):
         return _Ruling(status="fail")
-    needed = deciding_n(observed, rule.bound, seed)
+    needed = deciding_n(measure.observe(), rule.bound, seed)
     many = "no number of samples" if needed is None else f"about {needed} samples"
     return _Ruling(
         status="inconclusive",
@@ -179,24 +196,35 @@ def _by_confidence(rule: GateRule, measure: Measure, seed: int) -> _Ruling:
     )
 
 
+_NO_BOUND = _Ruling(status="inconclusive", reason="no one-sided bound could be computed")
+
+
+def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float, float] | None:
+    """The one-sided 95 % bounds, the one that is worse for the model first."""
+    sides = bounds_one_sided(measure.observe(), seed)
+    if sides is None or GATES[rule.name].better == "higher":
+        return sides
+    return sides[1], sides[0]
+
+
 class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
-    """`has_eligible`: the dataset has samples that expect a call. `same_answer`: two or more
-    samples, and every answer is the same text (which may be nothing)."""
+    """`same_answer`: two or more samples, and every answer is the same text (which may be
+    nothing)."""
 
     samples: int
     complete: bool
     is_shard: bool = False
-    has_eligible: bool = True
     same_answer: bool = False
 
 
 def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tuple[Verdict, str]:
-    """The verdict and why. A model that says nothing, or always the same, never passes: controls
-    and privacy alone cannot tell it from a good one."""
+    """The verdict and why. It is a pass only if a gate on the model's calls or statements passed:
+    controls and privacy alone cannot tell a model that says nothing from a good one."""
+    outcomes = tuple(outcomes)
     binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
     failed = [outcome.name for outcome in binding if outcome.status == "fail"]
     passed = [outcome.name for outcome in binding if outcome.status == "pass"]
-    proved = [name for name in passed if GATES[name].proof]
+    proofs = [outcome for outcome in outcomes if GATES[outcome.name].proof]
     if not context.complete:
         return "incomplete", "trials are missing or ended in an error"
     if context.samples == 0:
@@ -205,13 +233,24 @@ def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tupl
         return "fail", f"failed: {', '.join(failed)}"
     if context.is_shard:
         return "inconclusive", "a shard: judged after merge"
-    if not passed:
-        return "inconclusive", "no gate could be judged"
-    if context.has_eligible and not proved:
-        return "inconclusive", "no gate on the samples that expect a call could be judged"
+    if not any(outcome.status == "pass" and outcome.n > 0 for outcome in proofs):
+        return "inconclusive", _why_unproved(proofs)
     if context.same_answer:
         return "inconclusive", "every answer is the same text"
     return "pass", f"passed: {', '.join(passed)}"
+
+
+def _why_unproved(proofs: Sequence[GateOutcome]) -> str:
+    """Why nothing says that the model's calls or statements are right."""
+    if not proofs:
+        return "no gate on the model's calls or statements is in force"
+    if all(outcome.status == "n/a" for outcome in proofs):
+        return "nothing to judge the model by: no sample expects a call"
+    warned = [outcome.name for outcome in proofs if outcome.status == "warn"]
+    if warned:
+        return f"no gate on the model's calls or statements passed: {', '.join(warned)} warned"
+    reasons = dict.fromkeys(one.reason or "" for one in proofs if one.status == "inconclusive")
+    return f"no gate on the model's calls or statements could be judged: {'; '.join(reasons)}"
 
 
 def gates_ok_of(verdict: Verdict) -> bool | None:

@@ -61,6 +61,7 @@ class Listing:
     def __init__(self) -> None:
         self._misses: Firsts[MissedCall] = Firsts(MISSES_CAP)
         self._missed_by_tool: Counter[str] = Counter()
+        self._wrong_by_tool: Counter[str] = Counter()
         self._errors: Firsts[ErrorTrial] = Firsts(ERRORS_CAP)
         self._error_count = 0
         self._stops: Counter[str] = Counter()
@@ -81,6 +82,10 @@ class Listing:
             return
         if scores.unresolved:
             self._add_misses(result)
+        if scores.calls.wrong_calls:
+            self._wrong_by_tool.update(
+                call.name or "" for call in result.tool_trace if call.status == "wrong_call"
+            )
         if scores.privacy.findings or scores.privacy.invented_urls:
             self._add_findings(scores)
         self._spans["counted"] += scores.spans_counted
@@ -104,6 +109,7 @@ class Listing:
     def _counters(self) -> dict[str, Counter[str]]:
         return {
             "missed_by_tool": self._missed_by_tool,
+            "wrong_by_tool": self._wrong_by_tool,
             "stops": self._stops,
             "kinds": self._kinds,
             "severities": self._severities,
@@ -114,7 +120,8 @@ class Listing:
 
     def misses(self) -> Misses:
         by_tool = dict(sorted(self._missed_by_tool.items()))
-        return Misses(sum(by_tool.values()), by_tool, self._misses.listed())
+        wrong = dict(sorted(self._wrong_by_tool.items()))
+        return Misses(sum(by_tool.values()), by_tool, self._misses.listed(), wrong)
 
     def errors(self) -> Errors:
         return Errors(self._error_count, self._errors.listed())

@@ -25,16 +25,24 @@ TEACHER_HEAVY = "teacher_heavy"
 
 class Definition(msgspec.Struct, frozen=True):
     """`count` is a plain sum, `difference` the mean of one column minus another. Samples to which
-    the first column does not apply are left out; pooled ones without a denominator, too."""
+    the first column does not apply are left out; pooled ones without a denominator, too.
+    `na_if_empty`: where nothing stands behind it, there was nothing to be judged."""
 
     name: str
     over: Over
     made: Made
     columns: tuple[str, ...]
     nothing: str  # why there is no value, where there is none
+    na_if_empty: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether it asks for keyed leaves: without a strict key there are none to be found."""
+        return any(column.endswith("_strict") for column in self.columns)
 
 
 _NO_ELIGIBLE = "no eligible sample has a score"
+NO_STRICT_KEY = "no strict key is set, and none occurs in a result"
 
 DEFINITIONS: tuple[Definition, ...] = (
     Definition("integration_f1_macro_lax", "eligible", "mean", ("f1_lax",), _NO_ELIGIBLE),
@@ -140,6 +148,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "pooled",
         ("hits", "looked_up"),
         "no well-formed call was looked up in the fixtures",
+        na_if_empty=True,
     ),
     Definition(
         "locale_probe_ok_rate", "all", "rate", ("locale_ok",), "no locale probe has a score"
@@ -194,11 +203,13 @@ _KINDS_OVER: dict[Over, tuple[Kind, ...]] = {
 
 class Measure(msgspec.Struct, frozen=True):
     """A metric, how many samples of the dataset it is about, and how to get at the numbers that
-    it was computed from (not kept: of a million samples they would fill the memory)."""
+    it was computed from (not kept: of a million samples they would fill the memory). `absent`:
+    why it is about none, where that is not the dataset's doing."""
 
     metric: Metric
     population: int
     observe: Callable[[], Observed]
+    absent: str | None = None
 
 
 class Subset:
@@ -233,16 +244,26 @@ class Subset:
 
     def metric(self, definition: Definition) -> Metric:
         observed = self.observe(definition)
+        nothing = NO_STRICT_KEY if self.lacks_keys(definition) else definition.nothing
         if definition.made == "count":
-            return _counted(observed, definition.nothing)
-        return metric_of(observed, definition.nothing, self.seed)
+            return _counted(observed, nothing)
+        return metric_of(observed, nothing, self.seed)
+
+    def lacks_keys(self, definition: Definition) -> bool:
+        """Whether it is a strict metric, and of these samples none has a strict key: the samples
+        together decide, not one answer, or silence would leave the denominator."""
+        if not definition.strict:
+            return False
+        eligible = self.over(definition.over)
+        return bool(eligible) and not any(self.samples.column("keyed").at(eligible))
 
     def observe(self, definition: Definition) -> Observed:
         column, made = self.samples.column, definition.made
         key, nothing = column(definition.columns[0]), NOT_APPLICABLE
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
-        kept = key.where(lambda number: number != nothing, self.over(definition.over))
+        over = () if self.lacks_keys(definition) else self.over(definition.over)
+        kept = key.where(lambda number: number != nothing, over)
         columns = self.samples.columns(definition.columns, kept)
         if made == "difference":
             columns = (columns[0].minus(columns[1]),)
@@ -327,7 +348,7 @@ def blocks(subset: Subset) -> tuple[dict[str, Block], dict[str, Block]]:
 def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
     """Lax and strict macro F1 of the eligible samples that expect each tool."""
     samples = subset.samples
-    lax, strict = samples.column("f1_lax"), samples.column("f1_strict")
+    lax, strict, keyed = (samples.column(name) for name in ("f1_lax", "f1_strict", "keyed"))
     rows: dict[str, array[int]] = {}
     eligible = subset.over("eligible")
     for at, place in zip(eligible, samples.place.at(eligible), strict=True):
@@ -337,6 +358,9 @@ def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
     for tool, chosen in sorted(rows.items()):
         n = len(chosen)
         mean_lax = math.fsum(lax.at(chosen)) / n
+        if not any(keyed.at(chosen)):
+            deltas[tool] = ToolDelta(mean_lax, None, None, n)
+            continue
         mean_strict = math.fsum(strict.at(chosen)) / n
         deltas[tool] = ToolDelta(mean_lax, mean_strict, mean_lax - mean_strict, n)
     return deltas
@@ -344,7 +368,10 @@ def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
 
 def _measure(part: Subset, definition: Definition, population: int) -> Measure:
     metric = part.metric(definition)
-    return Measure(metric, max(metric.n, population), lambda: part.observe(definition))
+    absent = None
+    if metric.value is None and (definition.na_if_empty or part.lacks_keys(definition)):
+        absent, population = metric.reason, 0
+    return Measure(metric, max(metric.n, population), lambda: part.observe(definition), absent)
 
 
 def _of_kinds(over: Over) -> Belongs:

@@ -65,9 +65,14 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     timing: dict[str, Json] = {}
 
 
-def exit_code_of(results: Iterable[FidelityResult], comparison: Comparison | None) -> int:
+def exit_code_of(
+    results: Iterable[FidelityResult],
+    comparison: Comparison | None,
+    *,
+    require_power: bool = False,
+) -> int:
     """The gravest of all: 1, then 5, then 0. A probe that was skipped has decided nothing."""
-    codes = {exit_code(result) for result in results}
+    codes = {exit_code(result, require_power=require_power) for result in results}
     if comparison is not None:
         codes.add(exit_code_of_comparison(comparison))
     return next((code for code in (1, 5) if code in codes), 0 if codes else 5)

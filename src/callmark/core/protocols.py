@@ -124,6 +124,11 @@ class ToolSession(Protocol):
 
     def answer(self, name: str, arguments: Json) -> Hit | Miss: ...
 
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        """Whether a call has an answer here, without making it. `arguments` None: any call of
+        this tool. False where that cannot be told."""
+        ...
+
 
 class ToolSource(Protocol):
     def session(self, sample_id: str | None = None) -> ToolSession: ...

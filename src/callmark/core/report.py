@@ -19,7 +19,7 @@ FAILING_CAP = 1000  # sample ids listed per gate; the count beside them is compl
 MISSES_CAP = 100
 ERRORS_CAP = 100
 
-Policy = Literal["hard_fail", "count_based_misses", "confident", "warning_only"]
+Policy = Literal["hard_fail", "count_based_misses", "clear_fail", "confident", "warning_only"]
 Op = Literal[">=", "<=", ">", "="]
 Source = Literal["default", "header", "config", "flag"]
 Status = Literal["pass", "fail", "warn", "inconclusive", "n/a"]
@@ -135,9 +135,11 @@ class Failing(msgspec.Struct, frozen=True):
 
 
 class ToolDelta(msgspec.Struct, frozen=True):
+    """`strict` None: no strict key is set for these samples, and none occurs in their results."""
+
     lax: float
-    strict: float
-    delta_lax_minus_strict: float
+    strict: float | None
+    delta_lax_minus_strict: float | None
     sample_count: int
 
 
@@ -168,11 +170,13 @@ class MissedCall(msgspec.Struct, frozen=True):
 
 
 class Misses(msgspec.Struct, frozen=True):
-    """Calls without a fixture: all counted by tool, the first `MISSES_CAP` listed."""
+    """Calls without a fixture: all counted by tool, the first `MISSES_CAP` listed. `wrong_calls`,
+    by tool, are none of them: no fixture either, but every call that was expected has one."""
 
     count: int
     by_tool: dict[str, int]
     first: tuple[MissedCall, ...]
+    wrong_calls: dict[str, int] = {}
 
 
 class ErrorTrial(msgspec.Struct, frozen=True):
@@ -255,3 +259,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Json]
     shard: Shard | None = None
     timing: Timing
+
+    @property
+    def warning_gates(self) -> frozenset[str]:
+        """The gates that only warn: a sample that falls short of one has not failed."""
+        return frozenset(one.name for one in self.gates if one.policy == "warning_only")

@@ -79,6 +79,7 @@ class CallScore(msgspec.Struct, frozen=True, kw_only=True):
     looked_up: int  # parsed, offered, within the schema: what the fixtures had to answer
     hits: int
     misses: int
+    wrong_calls: int = 0  # no fixture, and no call that was expected; every expected one has one
     differences: CallDifferences
     errors: tuple[str, ...] = ()  # `call 1: /top_k: …`, with the index into `tool_trace`
 
@@ -125,5 +126,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     clarify_ok: bool | None
     locale_probe_ok: bool | None
     unresolved: bool  # a call of this trial was a miss
+    # A strict key is set (header, tool, item) or occurs in a result; else `strict` says nothing.
+    strict_keys: bool = True
     privacy_ok: bool
     privacy: PrivacyScore

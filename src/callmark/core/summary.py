@@ -227,7 +227,6 @@ class Summariser:
                 samples=counts.samples,
                 complete=complete,
                 is_shard=context.is_shard,
-                has_eligible=measures["integration_f1_macro_lax"].population > 0,
                 same_answer=len(whole.samples) > 1 and not self._answers_differ,
             ),
         )

@@ -12,6 +12,7 @@ EntryStatus = Literal[
     "ok",  # served, and the result is no error
     "error",  # served, and the result reports an error
     "miss",  # well formed, but there is no fixture for it
+    "wrong_call",  # the same, and it is none of the expected calls, which all have fixtures
     "malformed",  # could not be parsed strictly; `reason` says why
     "tool_not_offered",
     "tool_not_allowed",

@@ -56,6 +56,7 @@ _COLUMNS: dict[str, tuple[str, Reduce]] = {
     "locale_ok": ("b", "mean"),
     "privacy_ok": ("b", "mean"),
     "unresolved": ("b", "any"),
+    "keyed": ("b", "any"),
     "presence": ("b", "first"),
     "marker": ("b", "first"),
     "kind": ("b", "first"),
@@ -293,6 +294,7 @@ def _numbers_of(scores: Scores) -> tuple[int | float, ...]:
         _flag(scores.locale_probe_ok),
         scores.privacy_ok,
         scores.unresolved,
+        scores.strict_keys,
         scores.recall_kind == "presence",
         scores.span_extractor == "marker",
     )

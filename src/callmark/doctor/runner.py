@@ -126,6 +126,9 @@ class _FixedResult:
     def answer(self, name: str, arguments: Json) -> Hit:
         return Hit(RESULT, "doctor", "")
 
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        return True
+
 
 class _Session:
     """An opened runner, and what it was asked already."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -19,6 +20,7 @@ from callmark.core.fidelity_records import (
     exit_code,
 )
 from callmark.core.fidelity_stats import (
+    MIN_CASES,
     NULLS_BELOW_BASE,
     NullStats,
     ValidityChange,
@@ -180,7 +182,8 @@ def _evidence(
         num_arg_pairs_compared=len(disagreements),
         num_hallucinated=sum(invented),
         z_by_rank=z_by_rank(rate, nulls.by_rank),
-        raw_ci_95=None if interval is None else (interval.low, interval.high),
+        # One case leaves nothing to draw from: the seed's interval is the value itself.
+        raw_ci_95=(rate, rate) if interval is None else (interval.low, interval.high),
         weight=spec.weight,
         num_valid_base=change.base_valid,
         num_valid_ft=change.tuned_valid,
@@ -188,6 +191,7 @@ def _evidence(
         num_gained=change.gained,
         p_value=change.p,
         smallest_drop=change.smallest_drop,
+        validity_delta_lower_95=change.lower_bound,
         null_mean=None if known is None else _finite(known.mean),
         null_std=None if known is None else _finite(known.std),
         num_nulls=None if known is None else known.n,
@@ -234,9 +238,22 @@ def _nulls_keep(evidence: Evidence) -> str | None:
 
 def _decision_reason(change: ValidityChange) -> str:
     counts = f"{change.lost} of {change.n} cases lost, {change.gained} gained, p = {change.p:.3g}"
+    shown = f"{change.n} cases could have shown a drop of {change.smallest_drop or 0:.0%}"
     if change.smallest_drop is None:
-        return f"{counts}; with {change.base_valid} valid calls before, no drop could be shown"
-    return f"{counts}; {change.n} cases could have shown a drop of {change.smallest_drop:.0%}"
+        shown = f"with {change.base_valid} valid calls before, no drop could be shown"
+    worst = f"{max(0.0, -change.lower_bound):.1%}"
+    match change.decision:
+        case "no_regression":
+            bound = f"; a drop of more than {worst} is ruled out (one-sided 95 %)"
+        case "no_drop_seen":
+            bound = f"; a drop of up to {worst} is not ruled out (one-sided 95 %)"
+        case "inconclusive" if change.n < MIN_CASES:
+            bound = f"; fewer than {MIN_CASES} cases cannot say that nothing was lost"
+        case "inconclusive" | "regression":
+            bound = ""
+        case _:
+            assert_never(change.decision)
+    return f"{counts}; {shown}{bound}"
 
 
 def _paired(

@@ -29,12 +29,14 @@ Asking = Callable[[str, int], None]
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is asked of one pair of models. `nulls` None: no calibration."""
+    """Everything that is asked of one pair of models. `nulls` None: no calibration.
+    `require_power`: that no drop was seen is not enough."""
 
     models: Models
     seed: int
     probes: tuple[Probe, ...]
     nulls: NullAdapterSpec | None = None
+    require_power: bool = False
 
 
 class ProbeRun:
@@ -73,7 +75,11 @@ class ProbeRun:
             nulls=self._null_result(),
             comparison=comparison,
             warnings=self._views.warnings(),
-            exit_code=exit_code_of([one.result for one in results], comparison),
+            exit_code=exit_code_of(
+                [one.result for one in results],
+                comparison,
+                require_power=self._suite.require_power,
+            ),
             timing={
                 "probe_sec": asked - self._started,
                 "pipeline_sec": time.perf_counter() - asked,

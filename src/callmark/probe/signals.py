@@ -8,6 +8,7 @@ from typing import assert_never
 
 from callmark.calls.attempts import MalformedCall, ToolCall
 from callmark.calls.ledger import read_turn
+from callmark.calls.scan import Scanner
 from callmark.calls.schema import compiled, schema_errors
 from callmark.core.fidelity_records import Answer, Call
 from callmark.core.jsontext import Json, canonical_json
@@ -28,23 +29,56 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> Answer:
-    """Every call in the text is tried, in whatever format it is written."""
+    """Every call in the text is tried: in whatever format it is written, or with `minimal` as a
+    JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
     check = _check_of(case, mode)
     unfit: Answer | None = None
-    for attempt in read_turn(text, offered=None, formats=installed_formats()).attempts:
-        match attempt:
-            case ToolCall(name=name, arguments=arguments):
-                errors = check(arguments)
-                if not errors:
-                    return Answer(True, Call(name, arguments))
-                answer = Answer(False, Call(name, arguments), errors[0])
-            case MalformedCall(reason=reason):
-                answer = Answer(False, None, reason)
-            case _:
-                assert_never(attempt)
+    for found in _minimal_calls(text) if mode == "minimal" else _calls(text):
+        answer = Answer(False, None, found) if isinstance(found, str) else _fit(found, check)
+        if answer.valid:
+            return answer
         if unfit is None or (unfit.call is None and answer.call is not None):
             unfit = answer
     return unfit or Answer(False, None, "there is no call in the text")
+
+
+def _fit(call: Call, check: Check) -> Answer:
+    errors = check(call.arguments)
+    return Answer(False, call, errors[0]) if errors else Answer(True, call)
+
+
+def _calls(text: str) -> Iterator[Call | str]:
+    """The calls of every known format; of one that cannot be read, why."""
+    for attempt in read_turn(text, offered=None, formats=installed_formats()).attempts:
+        match attempt:
+            case ToolCall(name=name, arguments=arguments):
+                yield Call(name, arguments)
+            case MalformedCall(reason=reason):
+                yield reason
+            case _:
+                assert_never(attempt)
+
+
+def _minimal_calls(text: str) -> Iterator[Call | str]:
+    """The outermost JSON objects of what the model said, thoughts left out."""
+    scanner = Scanner(read_turn(text, offered=None, formats=()).text)
+    position, is_broken = scanner.find("{", 0), False
+    while position >= 0:
+        element = scanner.value_at(position)
+        if element is None:
+            if not is_broken:  # once: a long text of braces must not be read for each of them
+                yield scanner.reason_at(position, len(scanner.text))
+            is_broken, end = True, position + 1
+        else:
+            end = element.end
+            match element.value:
+                case {"name": str(name), "arguments": dict(arguments)}:
+                    yield Call(name, arguments)
+                case {"name": str()}:
+                    yield "the call has no object of arguments"
+                case _:
+                    yield "the JSON object names no tool"
+        position = scanner.find("{", end)
 
 
 def is_invented(name: str, case: ToolUseCase, allowed: tuple[str, ...] | None) -> bool:

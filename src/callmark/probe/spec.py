@@ -37,8 +37,9 @@ class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class FidelitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`kind: tool_use_fidelity`. `allowed_tools` None: each call must name its case's own tool;
-    a list (also an empty one) is the whole surface. `schema`: `full` is JSON Schema, `minimal`
-    required keys and plain type tags. `ordered_lists`: lists with another order disagree."""
+    a list (also an empty one) is the whole surface. `schema`: `full` is JSON Schema and any call
+    format, `minimal` required keys and plain type tags of a JSON object with a name and an object
+    of `arguments`. `ordered_lists`: lists with another order disagree."""
 
     kind: Literal["tool_use_fidelity"] = "tool_use_fidelity"
     name: _Name = "tool_use_fidelity"

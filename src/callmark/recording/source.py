@@ -56,6 +56,9 @@ class LiveSession:
     def __init__(self, session: RecordingSession) -> None:
         self._session = session
 
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        return False  # only asking a live tool could tell
+
     def answer(self, name: str, arguments: Json) -> Hit | Miss:
         if not isinstance(arguments, dict):
             return Miss(name, arguments, None)

@@ -55,10 +55,10 @@ def failed_trials(finished: Finished) -> FailedTrials:
     says about the samples behind each shortfall."""
     if finished.results is None:
         return _of_report(finished.report)
-    count = 0
+    count, warnings = 0, finished.report.warning_gates
     first: list[FailedTrial] = []
     for result in read_results(finished.results):
-        reasons = why_failed(result)
+        reasons = why_failed(result, warnings)
         if not reasons:
             continue
         count += 1
@@ -70,7 +70,10 @@ def failed_trials(finished: Finished) -> FailedTrials:
 
 def _of_report(report: Report) -> FailedTrials:
     short: dict[str, list[str]] = {}
+    binding = {outcome.name for outcome in report.gates} - report.warning_gates
     for name, failing in report.failing.items():
+        if name not in binding:
+            continue
         for sample_id in failing.sample_ids:
             short.setdefault(sample_id, []).append(name)
     found = [

@@ -94,17 +94,17 @@ def write_run_page(
     survey = Survey(report, cross_score)
     for result in read():
         survey.add(result)
-    fails, choice = survey.fails(), survey.choice()
+    short, choice = survey.falls_short(), survey.choice()
     with PageFile(stream, name) as page:
         page.head(run_head(report, name, survey.distribution(), choice.counts()))
         index = IndexBuilder()
         for at, result in enumerate(read()):
-            names = fails.get(result.index, ())
+            names = short.get(result.index, ())
             place = NOT_IN_THE_FILE
             if choice.full[at]:
                 place = page.sample(page_sample(result))
             if choice.rows[at]:
-                index.add(row_of(result, names), place)
+                index.add(row_of(result, names, report.warning_gates), place)
         page.index(index.built())
 
 
@@ -121,7 +121,7 @@ class Survey:
         self._lost: set[int] = set()
         self._own: Counter[int] = Counter()
         self._chance = ChanceSample()
-        self._fails: dict[int, tuple[str, ...]] | None = None
+        self._short: dict[int, tuple[str, ...]] | None = None
 
     def add(self, result: Result) -> None:
         self._trials.add(result)
@@ -137,21 +137,21 @@ class Survey:
             if self._cross_score is not None:
                 self._chance.add(result)
 
-    def fails(self) -> dict[int, tuple[str, ...]]:
+    def falls_short(self) -> dict[int, tuple[str, ...]]:
         """By the place of a sample in its dataset: the gates that it falls short of."""
-        if self._fails is None:
+        if self._short is None:
             bounds = {name: rule.bound for name, rule in self._report.header.gates.items()}
-            self._fails = falling_short(self._trials, bounds, self._seed)
-        return self._fails
+            self._short = falling_short(self._trials, bounds, self._seed)
+        return self._short
 
     def choice(self) -> Choice:
         """First what failed or was lost, then what falls short of a gate that passed."""
         failed = {outcome.name for outcome in self._report.gates if outcome.status == "fail"}
-        fails = self.fails()
+        short = self.falls_short()
         tiers = bytearray(
             0
-            if at in self._lost or not failed.isdisjoint(fails.get(sample, ()))
-            else 1 + (sample not in fails)
+            if at in self._lost or not failed.isdisjoint(short.get(sample, ()))
+            else 1 + (sample not in short)
             for at, sample in enumerate(self._samples)
         )
         return self._candidates.chosen(tiers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ ANSWER_BYTES = 36
 ROW_BYTES = 40  # of the numbers and codes of one row
 FACETS: dict[str, str] = {
     "fails": "falls short of",
+    "warns": "warned by",
     "status": "status",
     "kind": "kind",
     "tool": "tool",
@@ -118,30 +119,35 @@ class _FacetBuilder:
         return Facet(key, label, names, sets, self.codes)
 
 
-def row_of(result: Result, fails: tuple[str, ...] = ()) -> Row:
-    """`fails`: the gates that the sample falls short of."""
+def row_of(result: Result, short: tuple[str, ...] = (), warnings: Collection[str] = ()) -> Row:
+    """`short`: the gates that the sample falls short of; `warnings`: those that only warn."""
     scores = result.scores
     eligible = scores is not None and scores.kind == "eligible"
+    fails = tuple(name for name in short if name not in warnings)
+    warns = tuple(name for name in short if name in warnings)
     return Row(
         sample_id=result.sample_id,
         trial=result.trial,
         text=excerpt_of(result),
-        facets=facets_of(result, fails),
+        facets=facets_of(result, fails, warns),
         numbers=(
             scores.lax.f1 if scores is not None and eligible else None,
-            scores.strict.f1 if scores is not None and eligible else None,
+            scores.strict.f1 if scores is not None and eligible and scores.strict_keys else None,
         ),
     )
 
 
-def facets_of(result: Result, fails: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def facets_of(
+    result: Result, fails: tuple[str, ...], warns: tuple[str, ...] = ()
+) -> dict[str, tuple[str, ...]]:
     expectation = expectation_of(result.metadata)
     scores = result.scores
     tools = {entry.name for entry in result.tool_trace if entry.name}
     tools |= {call.name for call in expectation.calls}
     return {
         "fails": fails,
-        "status": tuple(_statuses(result, fails)),
+        "warns": warns,
+        "status": (_standing(result, fails, warns), *_remarks(result)),
         "kind": (expectation.kind if scores is None else scores.kind,),
         "tool": tuple(sorted(tools)),
         "locale": () if expectation.locale is None else (expectation.locale,),
@@ -150,12 +156,30 @@ def facets_of(result: Result, fails: tuple[str, ...]) -> dict[str, tuple[str, ..
     }
 
 
-def _statuses(result: Result, fails: tuple[str, ...]) -> list[str]:
+def _standing(result: Result, fails: tuple[str, ...], warns: tuple[str, ...]) -> str:
+    """What the mark of a row says. An answer of which nothing is expected is marked by the worst
+    label of what it states: no gate looks at it, and nothing checked is nothing passed."""
+    scores = result.scores
+    if scores is None or result.status == "error":
+        return "not scored"
+    if fails:
+        return "falls short"
+    if scores.kind == "unclassified":
+        if scores.values.get("unsupported"):
+            return "not supported"
+        if not scores.values.get("supported") and not scores.values.get("derived"):
+            return "nothing checked"
+    return "only warns" if warns else "passes"
+
+
+def _remarks(result: Result) -> list[str]:
     if result.scores is None or result.status == "error":
-        return ["not scored"]
-    found = ["falls short" if fails else "passes"]
+        return []
+    found = []
     if result.scores.unresolved:
         found.append("call without a fixture")
+    if result.scores.calls.wrong_calls:
+        found.append("wrong call")
     if any(entry.status == "malformed" for entry in result.tool_trace):
         found.append("malformed call")
     if result.scores.json_args_valid is False:

@@ -23,6 +23,7 @@ from callmark.reports.neutral import one_line
 from callmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,
+    absent_gates,
     bound_text,
     counts_text,
     interval,
@@ -123,8 +124,7 @@ def _gates(report: Report) -> PageTable:
     outcomes = [*report.gates]
     order = list(STATUS_STYLE)
     outcomes.sort(key=lambda outcome: order.index(outcome.status))
-    absent = [outcome.name for outcome in outcomes if outcome.status == _NO_GATE]
-    none = f"No such sample in the dataset: {', '.join(absent)}." if absent else ""
+    none = " ".join(f"n/a ({why}): {', '.join(names)}." for why, names in absent_gates(outcomes))
     rows = [_gate_row(report, outcome) for outcome in outcomes if outcome.status != _NO_GATE]
     if not any(row[-1].text for row in rows):
         rows = [row[:-1] for row in rows]
@@ -141,6 +141,7 @@ def _gates(report: Report) -> PageTable:
 def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
     open_ = outcome.status in ("inconclusive", "fail")
     short = report.failing.get(outcome.name)
+    pick = Pick("warns" if outcome.policy == "warning_only" else "fails", outcome.name)
     low = " (low end)" if outcome.compared == "ci_95_low" else ""
     needed = "" if outcome.needed_n is None else f" ({outcome.needed_n} samples would decide)"
     reason = "" if outcome.status == "pass" or not outcome.reason else outcome.reason + needed
@@ -152,7 +153,7 @@ def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
         PageCell(bound_text(outcome.op, outcome.bound) + low),
         PageCell(str(outcome.n)),
         PageCell(interval(report.metrics.get(outcome.name)), "quiet"),
-        PageCell(str(short.count), "plain", Pick("fails", outcome.name)) if short else PageCell(""),
+        PageCell(str(short.count), "plain", pick) if short else PageCell(""),
         PageCell(policy_text(outcome), "quiet"),
         PageCell(outcome.source + (" LOOSENED" if outcome.loosened else ""), source),
         PageCell(reason),

@@ -68,9 +68,9 @@ def _verdict_case(report: Report, *, strict: bool) -> Case:
             return Case("verdict", "passed", text=reason)
         case "fail":
             return Case("verdict", "failure", reason)
-        case "inconclusive":
-            return Case("verdict", "error" if strict else "skipped", f"inconclusive: {reason}")
-        case "incomplete" | "empty":
+        case "inconclusive" if report.header.num_shards > 1 and not strict:
+            return Case("verdict", "skipped", f"inconclusive: {reason}")
+        case "inconclusive" | "incomplete" | "empty":
             return Case("verdict", "error", f"{report.verdict}: {reason}")
         case _:
             assert_never(report.verdict)

@@ -10,6 +10,7 @@ from callmark.reports.finished import FailedTrial, FailedTrials, Finished, faile
 from callmark.reports.markup import as_code, as_text, fitted, folded, table
 from callmark.reports.terminal import (
     STATUS_STYLE,
+    absent_gates,
     bound_text,
     counts_text,
     interval,
@@ -66,7 +67,6 @@ def _gates(finished: Finished) -> Iterator[Sequence[str]]:
     metrics = finished.report.metrics
     loud = [gate for gate in gates if gate.status in ("fail", "inconclusive", "warn")]
     passed = [gate for gate in gates if gate.status == "pass"]
-    absent = [gate for gate in gates if gate.status == "n/a"]
     yield _gate_table(loud, metrics)
     yield [
         f"- {as_code(gate.name)}: {as_text(gate.reason)}"
@@ -74,9 +74,8 @@ def _gates(finished: Finished) -> Iterator[Sequence[str]]:
         if gate.reason is not None
     ] + ([""] if loud else [])
     yield folded(f"What passed ({len(passed)})", _gate_table(passed, metrics))
-    if absent:
-        names = ", ".join(as_code(gate.name) for gate in absent)
-        yield [f"n/a, the dataset has no such sample: {names}", ""]
+    for why, absent in absent_gates(gates):
+        yield [f"n/a, {as_text(why)}: {', '.join(map(as_code, absent))}", ""]
 
 
 def _gate_table(gates: Sequence[GateOutcome], metrics: dict[str, Metric]) -> list[str]:

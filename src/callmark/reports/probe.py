@@ -17,6 +17,7 @@ LONGEST_NAME = 60
 DECISIONS: dict[Decision, tuple[str, Style]] = {
     "regression": ("REGRESSION", "bad"),
     "inconclusive": ("INCONCLUSIVE", "warn"),
+    "no_drop_seen": ("NO DROP SEEN", "warn"),
     "no_regression": ("NO REGRESSION", "good"),
 }
 

@@ -29,6 +29,7 @@ STATUS_STYLE: dict[EntryStatus, Style] = {
     "ok": "good",
     "error": "warn",
     "miss": "bad",
+    "wrong_call": "bad",
     "malformed": "bad",
     "tool_not_offered": "bad",
     "tool_not_allowed": "bad",
@@ -249,8 +250,8 @@ def _scores(scores: Scores) -> Iterator[Block]:
     yield line()
     if scores.kind != "eligible" and scores.spans_counted:
         found = f"{scores.lax.grounded} of {scores.spans_counted} spans grounded"
-        yield line(f"{found}, {scores.strict.grounded} strictly")
-    f1_counts = (("lax", scores.lax), ("strict", scores.strict))
+        yield line(f"{found}, {scores.strict.grounded} strictly" if scores.strict_keys else found)
+    f1_counts = (("lax", scores.lax), *([("strict", scores.strict)] if scores.strict_keys else []))
     for name, part in f1_counts if scores.kind == "eligible" else ():
         yield line(
             f"{name:<6}  F1 {rounded(part.f1)}  precision {rounded(part.precision)} "

@@ -32,8 +32,9 @@ def write_csv(finished: Finished, stream: BinaryIO) -> None:
     try:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
+        warnings = finished.report.warning_gates
         for result in read_results(path):
-            writer.writerow(map(_cell, row_of(result)))
+            writer.writerow(map(_cell, row_of(result, warnings)))
     finally:
         text.detach()
 
@@ -54,13 +55,13 @@ def write_parquet(finished: Finished, stream: BinaryIO) -> None:
     }
     schema = pa.schema([(name, types[type_]) for name, type_ in COLUMNS.items()])
     with parquet.ParquetWriter(stream, schema) as writer:
-        for rows in _batches(path):
+        for rows in _batches(path, finished.report.warning_gates):
             columns = [list(column) for column in zip(*rows, strict=True)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _batches(path: Path) -> Iterator[list[list[Value]]]:
-    rows = map(row_of, read_results(path))
+def _batches(path: Path, warnings: frozenset[str]) -> Iterator[list[list[Value]]]:
+    rows = (row_of(result, warnings) for result in read_results(path))
     while batch := list(islice(rows, ROWS_AT_ONCE)):
         yield batch
 

@@ -4,7 +4,7 @@ rounded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from callmark.core.jsontext import Json
 from callmark.core.report import Block as MetricBlock
@@ -47,7 +47,7 @@ def report_blocks(
     yield from _per_tool(report)
     yield from _groups("locale", report.locales)
     yield from _groups("slice", report.slices)
-    yield from _failing(report.failing)
+    yield from _failing(report)
     yield from _misses(report, misses)
     yield from _errors(report)
     yield from _notes(report, next_steps)
@@ -113,6 +113,10 @@ def counts_text(report: Report) -> Iterator[str]:
         f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
         f"{counts.unresolved} samples with a call without a fixture"
     )
+    wrong = report.misses.wrong_calls
+    if wrong:
+        tools = ", ".join(f"{tool} {count}" for tool, count in wrong.items())
+        yield f"wrong calls, which no sample expects and no fixture answers: {tools}"
     grounding = report.grounding
     if grounding.spans:
         values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
@@ -145,9 +149,17 @@ def _gates(report: Report) -> Iterator[Block]:
         )
     for (status, reason), names in _reasons(judged).items():
         yield line(f"{', '.join(names)}: {reason}", STATUS_STYLE[status], indent=2)
-    absent = [outcome.name for outcome in outcomes if outcome.status == "n/a"]
-    if absent:
-        yield line(f"n/a (no such sample in the dataset): {', '.join(absent)}", "quiet", indent=2)
+    for why, names in absent_gates(outcomes):
+        yield line(f"n/a ({why}): {', '.join(names)}", "quiet", indent=2)
+
+
+def absent_gates(outcomes: Iterable[GateOutcome]) -> list[tuple[str, list[str]]]:
+    """The gates that had nothing to judge, by why."""
+    found: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.status == "n/a":
+            found.setdefault(outcome.reason or "", []).append(outcome.name)
+    return list(found.items())
 
 
 def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
@@ -259,12 +271,21 @@ def _value(metric: Metric | None) -> str:
     return rounded(None if metric is None else metric.value)
 
 
-def _failing(failing: dict[str, Failing]) -> Iterator[Block]:
-    found = {name: samples for name, samples in failing.items() if samples.count}
+def _failing(report: Report) -> Iterator[Block]:
+    """What falls short of a gate that can fail, apart from what none decides about."""
+    binding = {outcome.name for outcome in report.gates} - report.warning_gates
+    failed = {name: short for name, short in report.failing.items() if name in binding}
+    others = {name: short for name, short in report.failing.items() if name not in binding}
+    yield from _listed("samples to look at", failed)
+    yield from _listed("not failed, but worth a look (warnings, no gate)", others)
+
+
+def _listed(title: str, found: dict[str, Failing]) -> Iterator[Block]:
+    found = {name: samples for name, samples in found.items() if samples.count}
     if not found:
         return
     yield line()
-    yield line("samples to look at", "strong")
+    yield line(title, "strong")
     for name, samples in found.items():
         ids = [one_line(sample_id, 60) for sample_id in samples.sample_ids[:SHOWN_IDS]]
         more = f" and {samples.count - len(ids)} more" if samples.count > len(ids) else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 from typing import Literal
 
 from callmark.core.failed_trials import why_failed
 from callmark.core.jsontext import well_formed
 from callmark.core.results import Result
-from callmark.core.scores import ValueLabel
+from callmark.core.scores import Scores, ValueLabel
 
 Type = Literal["text", "whole", "number", "yes/no"]
 Value = str | int | float | bool | None
@@ -38,6 +39,7 @@ _SCORES: dict[str, tuple[Type, str]] = {
     "call_attempts_valid": ("whole", "calls.valid_attempts"),
     "fixture_hits": ("whole", "calls.hits"),
     "fixture_misses": ("whole", "calls.misses"),
+    "wrong_calls": ("whole", "calls.wrong_calls"),
     "call_f1": ("number", "call_f1"),
     "json_args_valid": ("yes/no", "json_args_valid"),
     "multi_call_parity_ok": ("yes/no", "multi_call_parity_ok"),
@@ -69,9 +71,9 @@ COLUMNS: dict[str, Type] = {
 }
 
 
-def row_of(result: Result) -> list[Value]:
-    """One trial, in the order of the columns."""
-    reasons = why_failed(result)
+def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
+    """One trial, in the order of the columns. `warnings`: the gates that only warn."""
+    reasons = why_failed(result, warnings)
     scores = result.scores
     values = None if scores is None else scores.values
     row: list[Value] = [
@@ -92,7 +94,9 @@ def row_of(result: Result) -> list[Value]:
     return [well_formed(value) if isinstance(value, str) else value for value in row]
 
 
-def _at(scores: object, place: str) -> Value:
+def _at(scores: Scores, place: str) -> Value:
+    if place.startswith("strict.") and not scores.strict_keys:
+        return None
     found: Value = reduce(getattr, place.split("."), scores)  # type: ignore[assignment]
     return found
 

@@ -145,10 +145,13 @@ def _said_after(recorded: RecordedAnswer, turn: int) -> tuple[str, ...]:
     return tuple(said.text for said in recorded.said if said.turn == turn)
 
 
+_UNSERVED = ("miss", "wrong_call")
+
+
 def _as_recorded(entry: TraceEntry, keep_verdict: bool) -> TraceEntry:
     return msgspec.structs.replace(
         entry,
-        served_by=RECORDED if entry.served or entry.status == "miss" else None,
+        served_by=RECORDED if entry.served or entry.status in _UNSERVED else None,
         schema_errors=entry.schema_errors if keep_verdict else None,
     )
 

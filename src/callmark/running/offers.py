@@ -120,6 +120,9 @@ class NoFixtures:
         key = None if call is None else parse_json(call.key_json, max_depth=LINE_DEPTH)
         return Miss(name, arguments, key)
 
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        return False
+
 
 class GivenTools(msgspec.Struct, frozen=True):
     """Tools that a caller brings along, in the place of registry and fixtures. `observed` says at

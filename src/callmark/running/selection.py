@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import msgspec
 from callmark.config import RunConfig
 from callmark.core.failed_trials import why_failed
 from callmark.core.identity import shard_of
+from callmark.core.report import GateRule
 from callmark.core.results import Result
 from callmark.core.samples import Sample
 from callmark.datasets.reader import Dataset
@@ -59,11 +60,12 @@ def everything(count: int) -> Selection:
     )
 
 
-def select(config: RunConfig, dataset: Dataset) -> Selection:
-    """Work out what is chosen. Reads the dataset once more only if not everything is."""
+def select(config: RunConfig, dataset: Dataset, rules: Sequence[GateRule] = ()) -> Selection:
+    """Work out what is chosen. Reads the dataset once more only if not everything is. `rules`:
+    the gates in force, for what counts as failed."""
     size = dataset.facts.samples
     selection = Selection(
-        only=_wanted_ids(config),
+        only=_wanted_ids(config, rules),
         slices=frozenset(config.slice),
         limit=config.limit,
         num_shards=config.num_shards,
@@ -93,18 +95,22 @@ def select(config: RunConfig, dataset: Dataset) -> Selection:
     )
 
 
-def has_failed(result: Result) -> bool:
-    """Whether a person who asks for the failed samples wants to see this one again."""
-    return bool(why_failed(result))
+def has_failed(result: Result, warnings: Collection[str] = ()) -> bool:
+    """Whether a person who asks for the failed samples wants to see this one again. `warnings`:
+    the gates that only warn."""
+    return bool(why_failed(result, warnings))
 
 
-def _wanted_ids(config: RunConfig) -> frozenset[str] | None:
+def _wanted_ids(config: RunConfig, rules: Sequence[GateRule]) -> frozenset[str] | None:
     wanted = frozenset(config.only) or None
     if config.failed_from is None:
         return wanted
     path = Path(config.failed_from)
     path = path / RESULTS if path.is_dir() else path
-    failed = frozenset(result.sample_id for result in read_results(path) if has_failed(result))
+    warnings = {rule.name for rule in rules if rule.policy == "warning_only"}
+    failed = frozenset(
+        result.sample_id for result in read_results(path) if has_failed(result, warnings)
+    )
     if not failed:
         raise UsageError(f"--failed-from: no sample failed in {path}: there is nothing to run")
     return failed if wanted is None else failed & wanted

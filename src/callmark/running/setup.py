@@ -126,7 +126,7 @@ def _opened(
     if isinstance(dataset, PartOfDataset):
         selection = everything(dataset.count)
     else:
-        selection = select(config, dataset)
+        selection = select(config, dataset, rules_of(config))
         warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(None if tools else config.fixtures, offers.registry)
     decoding = decoding_of(config)

@@ -100,6 +100,7 @@ def _call_score(
         looked_up=len(looked_up),
         hits=len(looked_up) - misses,
         misses=misses,
+        wrong_calls=sum(entry.status == "wrong_call" for entry in entries),
         differences=differences,
         errors=_listed(errors),
     )

@@ -39,6 +39,13 @@ class Reading:
         keys = _strict_keys(sample, tool_strict_keys, header_strict_keys)
         served = [*_prompt_results(sample.prompt, keys), *_trace_results(trace, keys)]
         self.evidence = Evidence(served)
+        # Without a strict key no answer could be strictly grounded: that is not the model's fault.
+        self.has_strict_keys = (
+            header_strict_keys is not None
+            or sample.expectation.strict_keys is not None
+            or any(leaf.strict for leaf in self.evidence.leaves)
+            or any(tool_strict_keys(name) is not None for name in _tools(sample, trace))
+        )
         # None: nothing was served, or the turns are not known.
         self.first_served_turn = min(
             (one.turn for one in served if one.turn is not None), default=None
@@ -95,6 +102,12 @@ def _strict_keys(
         return frozenset(DEFAULT_STRICT_KEYS if of_header is None else of_header)
 
     return keys
+
+
+def _tools(sample: Sample, trace: Trace) -> set[str | None]:
+    """The tools that the sample expects, and those that answered."""
+    served = {entry.name for entry in trace.tool_trace if entry.served}
+    return served | {call.name for call in sample.expectation.calls}
 
 
 def _trace_results(trace: Trace, keys: Callable[[str | None], frozenset[str]]) -> Iterator[Served]:

@@ -82,6 +82,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         if expectation.locale_probe
         else None,
         unresolved=any(entry.status == "miss" for entry in trace.tool_trace),
+        strict_keys=reading.has_strict_keys,
         privacy_ok=privacy.ok,
         privacy=privacy,
     )

@@ -85,11 +85,12 @@ class Openings:
         survey = Survey(judged.report, judged.cross_score)
         for result in read_results(run.path):
             survey.add(result)
-        fails, choice = survey.fails(), survey.choice()
+        short, choice = survey.falls_short(), survey.choice()
+        warnings = judged.report.warning_gates
         index = IndexBuilder()
         for at, (offset, result) in enumerate(placed_results(run.path)):
             if choice.rows[at]:
-                index.add(row_of(result, fails.get(result.index, ())), offset)
+                index.add(row_of(result, short.get(result.index, ()), warnings), offset)
         trials, rows, _ = choice.counts()
         head = run_head(judged.report, run.name, survey.distribution(), (trials, trials, trials))
         if rows < trials:

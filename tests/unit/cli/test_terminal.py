@@ -78,7 +78,7 @@ def test_grounding_is_shown_whatever_was_expected():
 def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
     gates = (
         outcome("good_gate", "pass"),
-        outcome("absent_gate", "n/a", value=None, n=0),
+        outcome("absent_gate", "n/a", value=None, n=0, reason="the dataset has no such sample"),
         outcome("warned_gate", "warn"),
         outcome("open_gate", "inconclusive", value=None, reason="3 samples, 15 are needed"),
         outcome("failed_gate", "fail", value=0.5, reason="0.5 is not >= 0.9"),
@@ -88,7 +88,7 @@ def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
     assert places == sorted(places)
     assert "INCONCLUSIVE  open_gate" in text
     assert "open_gate: 3 samples, 15 are needed" in text
-    assert "n/a (no such sample in the dataset): absent_gate" in text
+    assert "n/a (the dataset has no such sample): absent_gate" in text
 
 
 def test_a_gate_shows_value_bound_n_interval_policy_and_where_it_comes_from():

@@ -26,6 +26,7 @@ NOTE = PrivacyFinding("uuid", "low", "answer", 0, 4, echoed=False)
         ({"privacy_ok": False}, "privacy"),
         ({"controls_with_integration": 1}, "a control with a call or an integration"),
         ({"unresolved": True}, "a call without a fixture"),
+        ({"call_f1": 0.5}, "call F1 0.500"),
         (
             {"f1": 0.5, "values": {"unsupported": 2}},
             "F1 0.500: 1 of 1 spans grounded, 1 of 1 facts found, 2 values that no result supports",
@@ -36,6 +37,22 @@ def test_each_verdict_has_its_sentence(changes, reason):
     result = make_result(**changes)
     assert why_failed(result) == (reason,)
     assert has_failed(result)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gate"),
+    [
+        ({"clarify_ok": False}, "clarify_ok_rate"),
+        ({"recovered": False}, "error_recovery_rate"),
+        ({"locale_probe_ok": False}, "locale_probe_ok_rate"),
+        ({"call_f1": 0.0}, "call_f1_macro"),
+    ],
+)
+def test_f24_what_only_warns_is_no_failure(changes, gate):
+    result = make_result(**changes)
+    assert why_failed(result)
+    assert why_failed(result, {gate}) == ()
+    assert not has_failed(result, {gate})
 
 
 @pytest.mark.parametrize(
@@ -52,7 +69,7 @@ def test_every_verdict_of_the_scores_is_asked():
         "json_args_valid", "multi_call_parity_ok", "recovered", "negative_control_ok", "clarify_ok",
         "locale_probe_ok", "privacy_ok", "unresolved",
     }  # fmt: skip
-    told = {"gave_up_honestly"}  # reported apart, no fault
+    told = {"gave_up_honestly", "strict_keys"}  # reported apart, no fault
     hints = {name for name, kind in Scores.__annotations__.items() if str(kind).startswith("bool")}
     assert hints == asked | told
 

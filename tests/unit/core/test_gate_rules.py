@@ -123,7 +123,7 @@ def test_count_based_without_a_share_takes_the_shipped_one():
         (
             {"fixture_hit_rate": {"policy": "count_based_misses"}},
             "policy: count_based_misses does not fit this gate; "
-            "use hard_fail, confident, warning_only",
+            "use hard_fail, clear_fail, confident, warning_only",
         ),
         ({"privacy_ok_rate": {"policy": "confident"}}, "confident does not fit this gate"),
     ],

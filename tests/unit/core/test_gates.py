@@ -1,10 +1,14 @@
 """What a gate says about numbers: pass, fail, warn, inconclusive, n/a."""
 
 import msgspec
+import numpy as np
 import pytest
+from scipy.stats import binomtest
 from tests.builders import (
+    call_score,
     make_error,
     make_result,
+    make_scores,
     missed_call,
     numbered,
     rules_with,
@@ -180,6 +184,105 @@ def test_confident_passes_fails_or_says_how_many_samples_would_decide():
     assert unsure.status == "inconclusive"
     assert unsure.needed_n > 20
     assert str(unsure.needed_n) in unsure.reason
+
+
+def test_f25_call_f1_fails_where_the_shortfall_is_clear_and_warns_where_it_is_not():
+    def call_f1(low, n):
+        results = [make_result(at, call_f1=0.0 if at < low else 1.0) for at in range(n)]
+        return gate(report_of(results), "call_f1_macro")
+
+    assert call_f1(0, 20).status == "pass"
+    assert call_f1(2, 20).status == "pass"  # 0.9 is the bound
+    warned = call_f1(3, 20)
+    assert (warned.policy, warned.status) == ("clear_fail", "warn")
+    assert "one-sided 95 % bound" in warned.reason
+    assert call_f1(8, 20).status == "fail"
+    assert call_f1(14, 14).status == "inconclusive"
+
+
+def test_f25_a_rate_fails_by_wilsons_one_sided_bound():
+    """The upper end of a two-sided 90 % interval is the one-sided 95 % bound."""
+    for right in range(30, 41):
+        results = numbered(
+            [make_result(0, "negative_control", negative_control_ok=at < right) for at in range(40)]
+        )
+        outcome = gate(report_of(results), "negative_control_ok_rate")
+        high = binomtest(right, 40).proportion_ci(0.90, method="wilson").high
+        wanted = "fail" if high < 0.95 else "warn" if right / 40 < 0.95 else "pass"
+        assert (outcome.policy, outcome.status) == ("clear_fail", wanted), right
+
+
+def test_f25_a_mean_fails_by_the_bootstrap_bound():
+    values = [0.5] * 9 + [1.0] * 31
+    results = [make_result(at, call_f1=value) for at, value in enumerate(values)]
+    draws = np.random.default_rng(42).integers(0, 40, (1000, 40))
+    high = np.percentile(np.array(values)[draws].mean(axis=1), 95)
+    for bound in (high - 1e-6, high + 1e-6):
+        rules = rules_with(call_f1_macro={"bound": float(bound)})
+        outcome = gate(report_of(results, rules), "call_f1_macro")
+        assert outcome.status == ("fail" if high < bound else "warn")
+
+
+def test_clear_fail_with_a_lower_is_better_gate():
+    rules = rules_with(unsupported_value_rate={"policy": "clear_fail", "bound": 0.5})
+    clean = [make_result(at, values={"supported": 3}) for at in range(20)]
+    bad = [make_result(at, values={"unsupported": 3}) for at in range(20)]
+    assert status_of(clean, "unsupported_value_rate", rules) == "pass"
+    assert status_of([*clean[:9], *bad[9:]], "unsupported_value_rate", rules) == "warn"
+    assert status_of(bad, "unsupported_value_rate", rules) == "fail"
+
+
+def test_clear_fail_forgives_more_than_confident_and_less_than_a_warning():
+    rules = {rule.name: rule for rule in rules_with(call_f1_macro={"policy": "warning_only"})}
+    assert rules["call_f1_macro"].loosened
+    rules = {rule.name: rule for rule in rules_with(call_f1_macro={"policy": "confident"})}
+    assert not rules["call_f1_macro"].loosened
+
+
+def test_f25_a_wrong_call_is_no_miss_and_leaves_the_hit_rate_alone():
+    wrong = [
+        make_result(
+            at,
+            call_f1=0.0,
+            calls=msgspec.structs.replace(call_score(), looked_up=0, hits=0, wrong_calls=1),
+            trace=[msgspec.structs.replace(missed_call(), status="wrong_call")],
+        )
+        for at in range(20)
+    ]
+    report = report_of(wrong)
+    assert gate(report, "fixture_hit_rate").status == "n/a"
+    assert "looked up" in gate(report, "fixture_hit_rate").reason
+    assert gate(report, "call_f1_macro").status == "fail"
+    assert (report.counts.unresolved, report.misses.count) == (0, 0)
+    assert report.misses.wrong_calls == {"web.search": 20}
+
+
+def test_f24_strict_is_not_applicable_without_a_strict_key():
+    own_keys = [make_result(at, strict=0.0, strict_keys=False) for at in range(20)]
+    report = report_of(own_keys)
+    outcome = gate(report, "integration_f1_macro_strict")
+    assert (outcome.status, outcome.value, outcome.n) == ("n/a", None, 0)
+    assert outcome.reason == "no strict key is set, and none occurs in a result"
+    strict = {name: one for name, one in report.metrics.items() if name.endswith("strict")}
+    assert {one.value for one in strict.values()} == {None}
+    assert "integration_f1_macro_strict" not in report.failing
+    assert report.summary["avg_integration_f1_macro_strict"] is None
+    [delta] = report.per_tool_deltas.values()
+    assert (delta.lax, delta.strict, delta.delta_lax_minus_strict) == (1.0, None, None)
+    assert report.verdict == "pass"
+    # One key that occurs, and every eligible sample counts: silence leaves no denominator.
+    report = report_of([*own_keys, make_result(20)])
+    assert report.metrics["integration_f1_macro_strict"].value == pytest.approx(1 / 21)
+
+
+def test_f24_locale_gates_need_a_strict_key_too():
+    probe = {"locale_probe": True, "locale": "de"}
+    own_keys = [make_result(at, metadata=probe, strict=0.0, strict_keys=False) for at in range(20)]
+    report = report_of(own_keys)
+    assert gate(report, "locale_delta_de").status == "n/a"
+    assert "locale_delta_de" not in report.failing
+    keyed = [msgspec.structs.replace(one, scores=make_scores(strict=0.0)) for one in own_keys]
+    assert gate(report_of(keyed), "locale_delta_de").status == "fail"
 
 
 def test_confident_with_a_lower_is_better_gate():

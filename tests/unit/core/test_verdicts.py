@@ -76,14 +76,54 @@ def test_a_constant_text_that_happens_to_be_grounded_fails_by_its_lift():
     assert verdict(results) == ("inconclusive", None, 5)
 
 
-def test_controls_alone_can_pass_if_the_answers_differ():
-    assert verdict(good(20, "control")) == ("pass", True, 0)
+@pytest.mark.parametrize("kind", ["control", "negative_control", "clarify", "unclassified"])
+def test_f2_without_a_sample_that_expects_a_call_nothing_passes(kind):
+    report = report_of(good(40, kind))
+    assert (report.verdict, report.gates_ok, exit_code(report)) == ("inconclusive", None, 5)
+    assert report.verdict_reason == "nothing to judge the model by: no sample expects a call"
+    assert exit_code(report, fail_on_gate_failure=False) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["integration_f1_macro_lax", "call_f1_macro", "multi_call_parity_rate"]
+)
+def test_f2_one_gate_on_calls_or_statements_that_passed_is_enough(name):
+    """Each of them alone, the others out of force."""
+    rules = [rule for rule in rules_with() if rule.name in (name, "privacy_ok_rate")]
+    calls = [{"name": "web.search"}, {"name": "web.open"}]
+    results = [
+        make_result(at, metadata={"call_sequence": calls}, multi_call_parity_ok=True)
+        for at in range(20)
+    ]
+    assert verdict(results, rules=rules) == ("pass", True, 0)
+    few = report_of(results[:14], rules)
+    assert few.verdict == "inconclusive"
+    assert "14 samples behind it, 15 are needed (min_eligible_for_gates)" in few.verdict_reason
+
+
+@pytest.mark.parametrize(
+    "name", ["privacy_ok_rate", "integration_coverage", "json_args_valid_rate"]
+)
+def test_f2_other_gates_prove_nothing(name):
+    rules = [rule for rule in rules_with() if rule.name == name]
+    report = report_of(good(20), rules)
+    assert [outcome.status for outcome in report.gates] == ["pass"]
+    assert (report.verdict, exit_code(report)) == ("inconclusive", 5)
+    assert report.verdict_reason == "no gate on the model's calls or statements is in force"
+
+
+def test_f2_a_gate_that_only_warned_has_not_passed():
+    rules = [rule for rule in rules_with() if rule.name == "call_f1_macro"]
+    results = [make_result(at, call_f1=0.0 if at < 2 else 1.0) for at in range(19)]
+    report = report_of(results, rules)
+    assert (report.gates[0].status, report.verdict) == ("warn", "inconclusive")
+    assert "call_f1_macro warned" in report.verdict_reason
 
 
 def test_small_numbers_of_eligible_samples_keep_the_verdict_open():
     report = report_of(numbered(good(10) + good(30, "control")))
     assert report.verdict == "inconclusive"
-    assert "expect a call" in report.verdict_reason
+    assert "10 samples behind it" in report.verdict_reason
 
 
 def test_lost_trials_make_a_run_incomplete_unless_they_are_allowed():

@@ -64,7 +64,7 @@ def test_b8_disagreement_alone_never_fails():
 def test_b9_b56_z_is_the_distance_from_the_nulls_in_their_spread():
     rates = [0.0, 0.1, 0.2]
     found = probe(20, 20, 20, null_rates=rates)
-    assert found["z_score"] == pytest.approx((1.0 - 0.1) / np.std(rates, ddof=1))
+    assert found["z_score"] == pytest.approx((1.0 - 0.1) / np.std(rates))
     assert probe(20, 20, 20, null_stats={"mean": 0.1, "std": 0.1})["z_score"] == pytest.approx(9.0)
 
 
@@ -196,7 +196,29 @@ def test_b29_the_interval_is_the_bootstrap_of_the_tuned_flags():
     expected = np.percentile(flags[draws].mean(axis=1), [2.5, 97.5])
     assert found["ci_95"] == list(expected) == found["evidence"]["raw_ci_95"]
     assert probe()["ci_95"] == [1.0, 1.0]
-    assert probe(1, 1, 1)["ci_95"] is None
+
+
+@pytest.mark.parametrize("valid", [0, 1])
+def test_f35_one_case_has_the_interval_of_its_value(valid):
+    assert (
+        probe(1, 1, valid)["ci_95"] == [valid, valid] == probe(1, 1, valid)["evidence"]["raw_ci_95"]
+    )
+
+
+def test_f35_nulls_are_a_population_so_that_three_standard_deviations_are_three():
+    """Rates 0.1 and 0.3: the seed's deviation is 0.1, so 0.5 lies at z = 3.0 and passes; with
+    n - 1 it were 2.12."""
+    found = probe(20, 20, 10, null_rates=[0.1, 0.3], spec={"assert_validity_delta_gte": -1.0})
+    assert found["evidence"]["null_std"] == pytest.approx(np.std([0.1, 0.3]))
+    assert found["z_score"] == pytest.approx(3.0)
+    assert (found["evidence"]["z_gate_applied"], found["verdict"]) == (True, "pass")
+
+
+def test_f35_nulls_without_spread_give_a_rank_and_no_z():
+    found = probe(20, 20, 20, null_rates=[0.0] * 5)
+    assert (found["z_score"], found["evidence"]["null_rank"]) == (None, "5 nulls: p ≥ 1/6")
+    assert found["evidence"]["z_gate_applied"] is False
+    assert found["verdict"] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -279,23 +301,41 @@ def as_record(n: int, base_valid: int, tuned_valid: int, **spec) -> FidelityResu
 @pytest.mark.parametrize(
     ("n", "base", "tuned", "decision", "code"),
     [
-        (20, 20, 20, "no_regression", 0),
-        (20, 20, 19, "no_regression", 0),
+        (1, 1, 1, "inconclusive", 5),
+        (3, 3, 3, "inconclusive", 5),
+        (19, 19, 19, "inconclusive", 5),
+        (20, 20, 20, "no_drop_seen", 0),
+        (20, 20, 19, "no_drop_seen", 0),
+        (58, 58, 58, "no_drop_seen", 0),
+        (59, 59, 59, "no_regression", 0),
+        (59, 59, 58, "no_drop_seen", 0),
         (24, 24, 21, "inconclusive", 5),
         (24, 24, 20, "inconclusive", 5),
         (24, 24, 19, "regression", 1),
         (20, 20, 0, "regression", 1),
-        (200, 200, 190, "no_regression", 0),
+        (200, 200, 196, "no_regression", 0),
+        (200, 200, 190, "no_drop_seen", 0),
         (200, 200, 189, "regression", 1),
         (4, 4, 0, "inconclusive", 5),
     ],
 )
-def test_the_decision_needs_a_drop_beyond_the_floor_that_chance_does_not_explain(
+def test_f21_the_decision_needs_enough_cases_and_a_drop_that_chance_does_not_explain(
     n, base, tuned, decision, code
 ):
     result = as_record(n, base, tuned)
     assert result.decision == decision
     assert exit_code(result) == code
+
+
+def test_f21_no_drop_seen_says_what_is_not_ruled_out_and_is_no_power():
+    result = as_record(24, 24, 24)
+    assert result.evidence.validity_delta_lower_95 == pytest.approx(-0.1013, abs=1e-4)
+    assert "a drop of up to 10.1% is not ruled out" in result.decision_reason
+    assert (exit_code(result), exit_code(result, require_power=True)) == (0, 5)
+    proved = as_record(100, 100, 100)
+    assert "a drop of more than 2.6% is ruled out" in proved.decision_reason
+    assert exit_code(proved, require_power=True) == 0
+    assert "fewer than 20 cases cannot say" in as_record(3, 3, 3).decision_reason
 
 
 def test_gains_weigh_against_losses():
@@ -326,7 +366,7 @@ def test_the_smallest_drop_that_could_have_been_shown(n, base_valid, drop):
 
 def test_inventing_tools_is_a_failure_even_without_a_drop():
     result = as_record(20, 20, 20, allowed_tools=())
-    assert (result.verdict, result.decision) == ("fail", "no_regression")
+    assert (result.verdict, result.decision) == ("fail", "no_drop_seen")
     assert exit_code(result) == 1
 
 

@@ -96,6 +96,55 @@ def test_b44_b47_minimal_lets_be_what_json_schema_refuses(tool, arguments):
     assert is_valid(text, tool, schema="minimal")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"  {GOOD}\n",
+        FENCED,
+        f"```\n{GOOD}\n```",
+        f"I will call {GOOD} now.",
+        f"{{bad}} {GOOD}",
+        f'{{"thought": "hm"}} {GOOD}',
+        f"<tool_call>\n{GOOD}\n</tool_call>",
+    ],
+)
+def test_f36_minimal_reads_the_three_json_shapes(text):
+    assert is_valid(text, schema="minimal"), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "search", "arguments": "{\\"query\\": \\"x\\"}"}',
+        '{"name": "search", "parameters": {"query": "x"}}',
+        '{"name": "search", "arguments": ["x"]}',
+        '{"name": "search"}',
+        '{"name": 3, "arguments": {"query": "x"}}',
+        '{"function": {"name": "search", "arguments": {"query": "x"}}}',
+        "<tool_call>42</tool_call>",
+        "<tool_call>search</tool_call>",
+        '[search(query="x")]',
+        "<function=search><parameter=query>x</parameter></function>",
+        f"<think>{GOOD}</think>",
+        GOOD[:-1],
+        "",
+    ],
+)
+def test_f36_minimal_wants_a_name_and_an_object_of_arguments(text):
+    assert not is_valid(text, schema="minimal"), text
+
+
+@pytest.mark.parametrize("piece", ["{", '{"a":', '{"name": "x" '])
+def test_f36_minimal_reads_a_text_of_broken_braces_in_linear_time(piece):
+    def seconds(count):
+        start = time.process_time()
+        assert not is_valid(piece * count, schema="minimal")
+        return time.process_time() - start
+
+    assert min(seconds(40_000) for _ in range(2)) < 20 * max(seconds(5_000), 0.01)
+
+
 @pytest.mark.parametrize("mode", ["full", "minimal"])
 @pytest.mark.parametrize(
     ("tag", "good", "bad"),

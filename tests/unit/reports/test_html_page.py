@@ -107,7 +107,7 @@ def test_a_sample_falls_short_of_what_the_report_says(tmp_path, results):
         for gate in fails["sets"][code]:
             found.setdefault(fails["names"][gate], []).append(name)
     report = report_of(results)
-    gated = {outcome.name for outcome in report.gates}
+    gated = {outcome.name for outcome in report.gates} - report.warning_gates
     assert found == {
         name: list(failing.sample_ids) for name, failing in report.failing.items() if name in gated
     }
@@ -121,6 +121,34 @@ def test_statuses_tell_lost_missed_and_failing_trials_apart(tmp_path, results):
     assert names[20][0] == "falls short"
     assert names[21] == ["not scored"]
     assert "call without a fixture" in names[22]
+
+
+def standings_of(tmp_path, results):
+    index = data_of(page_of(tmp_path, results), "index")
+    [status] = [facet for facet in index["facets"] if facet["key"] == "status"]
+    return [status["names"][status["sets"][code][0]] for code in status["codes"]]
+
+
+def test_f24_a_warning_is_not_a_shortfall(tmp_path):
+    results = [make_result(at, strict=0.0, trace=[served_call()]) for at in range(20)]
+    page = page_of(tmp_path, results)
+    assert set(standings_of(tmp_path, results)) == {"only warns"}
+    facets = {facet["key"]: facet["names"] for facet in data_of(page, "index")["facets"]}
+    assert facets["warns"] == ["integration_f1_macro_strict"]
+    assert "fails" not in facets
+
+
+def test_f3_what_nobody_expects_is_marked_by_its_worst_label(tmp_path):
+    results = [
+        make_result(at, "unclassified", values=values)
+        for at, values in enumerate(
+            [{"supported": 3}, {"supported": 3, "unsupported": 1}, {"unsupported": 2}, {},
+             {"user_said": 1}, {"derived": 1}]
+        )
+    ]  # fmt: skip
+    assert standings_of(tmp_path, results) == [
+        "passes", "not supported", "not supported", "nothing checked", "nothing checked", "passes",
+    ]  # fmt: skip
 
 
 def test_the_policy_allows_this_style_and_this_script_and_nothing_else(tmp_path, results):

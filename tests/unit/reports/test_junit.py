@@ -120,11 +120,29 @@ def test_open_gates_are_skipped_or_errors_and_never_passed(tmp_path: Path):
 
 
 def test_a_warning_passes_and_says_so(tmp_path: Path):
-    results = numbered(make_result(call_f1=0.1) for _ in range(20))
+    results = numbered(make_result(strict=0.1) for _ in range(20))
     root = etree.fromstring(written(finished(tmp_path, results)))
-    [case] = [one for one in root.iter("testcase") if one.get("name") == "call_f1_macro"]
+    cases_ = {one.get("name"): one for one in root.iter("testcase")}
+    case = cases_["integration_f1_macro_strict"]
     assert [child.tag for child in case] == ["system-out"]
-    assert case[0].text.startswith("warning: call_f1_macro is 0.100")
+    assert case[0].text.startswith("warning: integration_f1_macro_strict is 0.100")
+
+
+def test_f24_a_sample_that_only_a_warning_is_about_is_no_case(tmp_path: Path):
+    results = numbered(make_result(recovered=False, strict=0.0) for _ in range(20))
+    run = finished(tmp_path, results)
+    for one in (run, Finished(report=run.report)):
+        assert not {name for name in cases(written(one)) if name.startswith("s")}
+
+
+def test_f2_a_verdict_that_is_open_is_no_green_file(tmp_path: Path):
+    controls = numbered(make_result(kind="control") for _ in range(20))
+    run = finished(tmp_path, controls)
+    assert run.report.verdict == "inconclusive"
+    assert cases(written(run))["verdict"] is Error
+    header = msgspec.structs.replace(run.report.header, num_shards=2)
+    shard = msgspec.structs.replace(run.report, header=header)
+    assert cases(written(Finished(report=shard)))["verdict"] is Skipped  # judged after the merge
 
 
 def test_an_unfinished_or_empty_run_is_no_green_file(tmp_path: Path):

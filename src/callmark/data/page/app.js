@@ -109,7 +109,7 @@ class Page {
     }
     const about = {
       id: this.index.ids[row], trial: this.index.trials[row], fails: this.list.names("fails", row),
-      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row),
+      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row), warns: this.list.names("warns", row),
       kinds: [...this.list.names("kind", row), ...this.list.names("status", row), ...this.list.names("stop", row).map((stop) => `stopped by ${stop}`)],
     };
     if (sample === null) {
@@ -126,7 +126,7 @@ class Page {
     const absent = `This page has no sample ${id}, trial ${trial}.`;
     const sample = this.source.named ? await this.source.named(id, trial).catch(() => null) : null;
     if (sample === null) this.empty(absent);
-    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], kinds: ["not in the list"] });
+    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], warns: [], kinds: ["not in the list"] });
   }
 
   fill(sample, about) {

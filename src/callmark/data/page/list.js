@@ -2,6 +2,8 @@
 
 const ROW = 62;
 const AROUND = 6;
+// What a row's first status says, as a mark; whatever else passes.
+const MARKS = { "not scored": "warn", "falls short": "bad", "not supported": "bad", "only warns": "warn", "nothing checked": "quiet" };
 
 class SampleList {
   constructor(box, index, opened) {
@@ -80,8 +82,9 @@ class SampleList {
     const { ids, trials, texts, numbers } = this.index;
     const facet = (key) => this.names(key, row);
     const fails = facet("fails");
-    const lost = facet("status").includes("not scored");
-    const state = lost ? "warn" : fails.length ? "bad" : "good";
+    const standing = facet("status").find((one) => one in MARKS);
+    const lost = standing === "not scored";
+    const state = fails.length && !lost ? "bad" : MARKS[standing] ?? "good";
     const trial = trials[row] ? ` · trial ${trials[row]}` : "";
     const scores = numbers.filter((one) => one.values[row] !== null)
       .map((one) => `${one.label} ${threeDigits(one.values[row])}`).join("  ");
@@ -89,7 +92,7 @@ class SampleList {
       role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,
     },
-      make("span", { class: `sign ${state}`, "aria-label": lost ? "not scored" : fails.length ? this.label("fails") : "nothing to look at", role: "img" }, SIGNS[state]),
+      make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
       make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, fails.length ? `${this.label("fails")} ${fails.length}` : ""].filter(Boolean).join(" · ")));

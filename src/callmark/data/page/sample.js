@@ -3,8 +3,12 @@
 const PROMPT = 6000;
 const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
-  ok: "good", error: "warn", miss: "bad", malformed: "bad", tool_not_offered: "bad",
+  ok: "good", error: "warn", miss: "bad", wrong_call: "bad", malformed: "bad", tool_not_offered: "bad",
   tool_not_allowed: "bad", invalid_arguments: "bad", unanswered: "quiet",
+};
+const NOT_FOUND = {
+  miss: "no fixture: a miss grounds nothing",
+  wrong_call: "no fixture, and not a call that was expected: the model's mistake",
 };
 const ORIGINS = {
   "fixture:exact": "from a fixture, exact match", "fixture:pattern": "from a fixture, by its pattern",
@@ -23,8 +27,9 @@ function sampleView(sample, about) {
     make("header", { class: "sample-head" },
       make("h2", {}, about.id),
       make("p", { class: "quiet" }, [`trial ${about.trial}`, ...about.kinds].join(" · ")),
-      about.fails.length + about.gained.length
+      about.fails.length + about.gained.length + about.warns.length
         ? make("ul", { class: "chips" }, about.fails.map((name) => chip(`${about.failsLabel} ${name}`, "bad")),
+          about.warns.map((name) => chip(`warned by ${name}`, "warn")),
           about.gained.map((name) => chip(`gained ${name}`, "good")))
         : null),
     make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
@@ -73,7 +78,7 @@ function scoresView(scores) {
     "control stayed clean": scores.controls_with_integration === null ? null : scores.controls_with_integration === 0,
     "asked back": scores.clarify_ok, locale: scores.locale_probe_ok, privacy: scores.privacy_ok,
   };
-  const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ["strict", scores.strict]].map(([name, part]) =>
+  const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ...(scores.strict_keys ? [["strict", scores.strict]] : [])].map(([name, part]) =>
     make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
       make("dd", { class: "quiet" }, `precision ${part.grounded} of ${scores.spans_counted}, recall ${part.found} of ${scores.facts_required} by ${scores.recall_kind}`)));
   if (scores.call_f1 !== null) {
@@ -178,7 +183,7 @@ function ledgerView(entry, open) {
 
 function resultView(entry, at, trees) {
   const served = entry.status === "ok" || entry.status === "error";
-  const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (entry.status === "miss" ? "no fixture: a miss grounds nothing" : "nothing was served");
+  const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (NOT_FOUND[entry.status] ?? "nothing was served");
   const has = entry.result !== null && entry.result !== undefined;
   if (!served && !has) return make("p", { class: "quiet" }, origin);
   const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`);

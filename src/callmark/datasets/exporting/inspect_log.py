@@ -61,7 +61,9 @@ def measures(scores: Scores | None) -> dict[str, float]:
         return {}
     found: dict[str, float | int | bool | None] = {
         "integration_f1_lax": scores.lax.f1 if scores.kind == "eligible" else None,
-        "integration_f1_strict": scores.strict.f1 if scores.kind == "eligible" else None,
+        "integration_f1_strict": scores.strict.f1
+        if scores.kind == "eligible" and scores.strict_keys
+        else None,
         "call_f1": scores.call_f1,
         "multi_call_parity_ok": scores.multi_call_parity_ok,
         "json_args_valid": scores.json_args_valid,
