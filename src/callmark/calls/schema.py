@@ -21,9 +21,13 @@ class SchemaError(ValueError):
 def compile_schema(schema: Json) -> jsonschema_rs.Draft202012Validator:
     """A validator, or SchemaError. A `$ref` to a file or the network is refused here."""
     try:
-        return jsonschema_rs.Draft202012Validator(schema, retriever=_refuse)
+        return jsonschema_rs.Draft202012Validator(
+            schema, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+        )
     except jsonschema_rs.ValidationError as error:
         reason = shorten(error.message)
+        if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Format):
+            reason += " (patterns run in linear time: no look-around, no back-references)"
         if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
             reason += " (a $ref may only point into the schema itself: nothing is fetched)"
         raise SchemaError(f"{pointer(error.instance_path)}: {reason}") from None

@@ -196,6 +196,21 @@ def test_a_ref_to_a_file_or_the_network_is_refused_and_nothing_is_fetched(refere
         validate_arguments(specs[0], {})
 
 
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$", "^(a*)*b", "^(.*a){12}$"])
+def test_f15_a_pattern_in_a_schema_takes_linear_time(pattern):
+    spec = {"name": "t", "parameters": {"properties": {"q": {"pattern": pattern}}}}
+    [problem] = registry(spec).validate("t", {"q": "a" * 100_000 + "!"})
+    assert problem.startswith("/q: ")
+
+
+@pytest.mark.parametrize("pattern", ["^(?=(a+)+$)b", r"^(?:(a)\1|a+)+$", "(?<!a)b"])
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_f15_a_pattern_that_needs_backtracking_is_refused(pattern, keyword):
+    rule = pattern if keyword == "pattern" else {pattern: {}}
+    [problem] = problems_of([{"name": "t", "parameters": {"properties": {"q": {keyword: rule}}}}])
+    assert "patterns run in linear time: no look-around, no back-references" in problem
+
+
 def test_a_ref_inside_the_schema_works():
     schema = {"$defs": {"n": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/n"}}}
     assert validate_arguments({"name": "f", "parameters": schema}, {"x": 1}) == []
