@@ -108,7 +108,7 @@ def test_f14_a_pipe_that_another_program_made_non_blocking_is_waited_for(world, 
     command = [sys.executable, "-m", "callmark", "run", "--help"]
     child = subprocess.Popen(command, env=child_environment, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
-    with open(read, "rb") as stream:
+    with os.fdopen(read, "rb") as stream:
         text = stream.read()
     assert child.wait(60) == 0, child.stderr.read()
     child.stderr.close()

@@ -23,7 +23,7 @@ def keep_streams() -> None:
     for fd in (_IN, _OUT, _ERR):
         _occupy(fd)
     if sys.stdin is None:
-        sys.stdin = open(_IN, closefd=False, encoding="utf-8")  # noqa: PTH123, SIM115
+        sys.stdin = open(_IN, closefd=False, encoding="utf-8")  # noqa: SIM115
     if sys.stdout is sys.__stdout__:
         sys.stdout = _kept(sys.stdout, _OUT)
     if sys.stderr is sys.__stderr__:
