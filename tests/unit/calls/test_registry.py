@@ -211,6 +211,60 @@ def test_f15_a_pattern_that_needs_backtracking_is_refused(pattern, keyword):
     assert "patterns run in linear time: no look-around, no back-references" in problem
 
 
+NO_REASON = "/: does not fit the schema (it refers to itself too often to look for the reason)"
+
+
+def nested(depth, leaf):
+    for _ in range(depth):
+        leaf = {"x": leaf}
+    return leaf
+
+
+def test_f15_a_schema_that_unfolds_without_end_is_refused():
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+    defs = {**twice, "a40": {"type": "object"}}
+    schema = {"$defs": defs, "$ref": "#/$defs/a0"}
+    [problem] = problems_of(
+        [{"name": "t", "parameters": {"properties": {"q": schema}, "$defs": defs}}]
+    )
+    assert "with its references written out it has more than 1000000 parts" in problem
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}},
+        {
+            "properties": {"x": {"$ref": "#"}},
+            "patternProperties": {"x": {"$ref": "#"}},
+            "type": "object",
+        },
+        {
+            "anyOf": [
+                {"properties": {"x": {"$ref": "#"}}, "required": ["x"], "minProperties": 1},
+                {"properties": {"x": {"$ref": "#"}}, "required": ["x"], "maxProperties": 5},
+            ]
+        },
+        {
+            "$dynamicAnchor": "n",
+            "type": "object",
+            "properties": {"x": {"allOf": [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]}},
+        },
+    ],
+)
+@pytest.mark.parametrize("leaf", [1, {"x": {}}, {}])
+def test_f15_a_schema_that_refers_to_itself_takes_no_time(schema, leaf):
+    """For each level there are twice as many ways: with sixty nobody would live to see it."""
+    problems = registry({"name": "t", "parameters": schema}).validate("t", nested(60, leaf))
+    assert problems in ((), (NO_REASON,))
+
+
+def test_a_schema_that_refers_to_itself_gives_reasons_where_it_can():
+    node = {"type": "object", "properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+    problems = registry({"name": "t", "parameters": node}).validate("t", nested(3, 1))
+    assert set(problems) == {'/x/x/x: 1 is not of type "object"'}
+
+
 def test_a_ref_inside_the_schema_works():
     schema = {"$defs": {"n": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/n"}}}
     assert validate_arguments({"name": "f", "parameters": schema}, {"x": 1}) == []
