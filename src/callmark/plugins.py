@@ -46,7 +46,7 @@ def with_formats(builtin: tuple[Any, ...]) -> tuple[Any, ...]:
 def plugin_behind(error: BaseException) -> str | None:
     """Which plug-in raised this; None if it was callmark. Of all frames of both the innermost
     decides: a plug-in may call us as well."""
-    homes = {Path(__file__).parent: None}
+    homes: dict[Path, str | None] = {Path(__file__).parent: None}
     for group, kind in ((RUNNER_GROUP, "the runner"), (FORMAT_GROUP, "the call format")):
         for point in entry_points(group=group):
             home = _home(point)

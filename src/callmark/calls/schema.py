@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
-from urllib.parse import unquote
 
 import jsonschema_rs
 import msgspec
@@ -18,6 +18,7 @@ MAX_UNFOLDED = 1_000_000  # parts, with every reference written out
 MAX_REASONS = 100_000  # ways that are searched for what is wrong
 _NO_REASON = "/: does not fit the schema (it refers to itself too often to look for the reason)"
 _NO_SCHEMAS = frozenset({"enum", "const", "default", "examples", "$defs", "definitions"})
+_QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -164,10 +165,12 @@ class _Unfolding:
 
     def _target(self, reference: str) -> Json:
         base, _, fragment = reference.partition("#")
-        found: Json = self._named.get(base, self._root) if base else self._root
+        found: Json = self._root
+        if base:
+            found = self._named.get(base) or self._named.get(base.rpartition("/")[2])
         if not fragment.startswith("/"):
             return self._named.get(f"#{fragment}") if fragment else found
-        for step in unquote(fragment).split("/")[1:]:
+        for step in _QUOTED.sub(_unquote, fragment).split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(found, list) and name.isascii() and name.isdigit():
                 found = found[int(name)] if len(name) < 6 and int(name) < len(found) else None
@@ -183,8 +186,13 @@ class _Unfolding:
             for word, mark in (("$id", ""), ("$anchor", "#"), ("$dynamicAnchor", "#")):
                 if isinstance(name := part.get(word), str):
                     self._named[f"{mark}{name}"] = part
+                    self._named.setdefault(f"{mark}{name.rpartition('/')[2]}", part)
         for one in part.values() if isinstance(part, dict) else part:
             self._collect(one)
+
+
+def _unquote(quoted: re.Match[str]) -> str:
+    return bytes.fromhex(quoted[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def _ways(unfolded: Unfolded, instance: Json) -> float:

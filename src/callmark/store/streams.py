@@ -76,16 +76,15 @@ def _occupy(fd: int) -> None:
 
 
 def _kept(stream: TextIO | None, fd: int) -> TextIO:
-    is_text = isinstance(stream, io.TextIOWrapper)
-    with suppress(OSError):
-        if stream is not None:
-            stream.flush()
-    raw = _Kept(fd)
+    real = stream if isinstance(stream, io.TextIOWrapper) else None
+    if real is not None:
+        with suppress(OSError):
+            real.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=stream.encoding if stream is not None else "utf-8",
+        io.BufferedWriter(_Kept(fd)),
+        encoding="utf-8" if real is None else real.encoding,
         # A terminal that cannot show a character must not end a run that took hours.
         errors="backslashreplace",
-        line_buffering=fd == _ERR or (is_text and stream.line_buffering),
-        write_through=is_text and stream.write_through,
+        line_buffering=fd == _ERR or (real is not None and real.line_buffering),
+        write_through=real is not None and real.write_through,
     )

@@ -220,13 +220,22 @@ def nested(depth, leaf):
     return leaf
 
 
-def test_f15_a_schema_that_unfolds_without_end_is_refused():
-    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
-    defs = {**twice, "a40": {"type": "object"}}
-    schema = {"$defs": defs, "$ref": "#/$defs/a0"}
-    [problem] = problems_of(
-        [{"name": "t", "parameters": {"properties": {"q": schema}, "$defs": defs}}]
-    )
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("a{}", "#/$defs/a{}"), ("ä {}", "#/$defs/%C3%A4%20{}"), ("a/{}", "#/$defs/a~1{}")],
+)
+def test_f15_a_schema_that_unfolds_without_end_is_refused(name, place):
+    defs = {name.format(n): {"allOf": [{"$ref": place.format(n + 1)}] * 2} for n in range(40)}
+    schema = {"$defs": {**defs, name.format(40): {"type": "object"}}, "$ref": place.format(0)}
+    [problem] = problems_of([{"name": "t", "parameters": schema}])
+    assert "with its references written out it has more than 1000000 parts" in problem
+
+
+def test_f15_names_of_parts_are_followed_as_well():
+    parts = [{"$anchor": f"a{n}", "allOf": [{"$ref": f"#a{n + 1}"}] * 2} for n in range(40)]
+    schema = {"$defs": {str(n): part for n, part in enumerate(parts)}, "$ref": "#a0"}
+    schema["$defs"]["40"] = {"$anchor": "a40"}
+    [problem] = problems_of([{"name": "t", "parameters": schema}])
     assert "with its references written out it has more than 1000000 parts" in problem
 
 
