@@ -44,6 +44,13 @@ class Incomplete(CallmarkError):
     exit_code = 4
 
 
+class Fault(CallmarkError):
+    """Something in callmark itself is wrong: nothing that its user gave to it is. The text is the
+    traceback, as it came from the process where it happened."""
+
+    exit_code = 70
+
+
 class OutputFailed(Incomplete):
     """A file could not be written (full disk, no permission). Finished work stays on disk."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from callmark.errors import UsageError
@@ -38,6 +41,32 @@ def with_formats(builtin: tuple[Any, ...]) -> tuple[Any, ...]:
             raise UsageError(f"{_format(point)}: there is a format of this name already")
         rows += _rows(point, type(builtin[0]))
     return builtin if len(rows) == len(builtin) else tuple(rows)
+
+
+def plugin_behind(error: BaseException) -> str | None:
+    """Which plug-in raised this; None if it was callmark. Of all frames of both the innermost
+    decides: a plug-in may call us as well."""
+    homes: dict[Path, str | None] = {Path(__file__).parent: None}
+    for group, kind in ((RUNNER_GROUP, "the runner"), (FORMAT_GROUP, "the call format")):
+        for point in entry_points(group=group):
+            home = _home(point)
+            if home is not None:
+                homes[home] = f"{kind} {point.name!r} of {_owner(point)}"
+    for frame, _ in reversed(list(walk_tb(error.__traceback__))):
+        file = Path(frame.f_code.co_filename)
+        for home, name in homes.items():
+            if file == home or home in file.parents:
+                return name
+    return None
+
+
+def _home(point: EntryPoint) -> Path | None:
+    """The folder of a loaded plug-in's package, or its only file."""
+    module = sys.modules.get(point.module.partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    return Path(file).parent if Path(file).name == "__init__.py" else Path(file)
 
 
 def _rows(point: EntryPoint, kind: type[Any]) -> Iterator[Any]:
@@ -73,8 +102,9 @@ def _find(name: str, builtin: Mapping[str, str], group: str, option: str) -> Any
 def _load(point: EntryPoint, what: str) -> Any:
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"{what} cannot be loaded: {error}") from None
+    except Exception as error:  # its code is run, and may do anything
+        reason = str(error) if isinstance(error, ImportError | AttributeError) else repr(error)
+        raise UsageError(f"{what} cannot be loaded: {reason}") from error
 
 
 def _names(builtin: Mapping[str, str], group: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import msgspec
 from callmark.core.jsonplaces import Locate, PathInJson, line_of, repeated_name
 from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.errors import BadInput
+from callmark.store.jsonl import read_input
 
 MAX_PROBLEMS = 20
 
@@ -182,15 +183,7 @@ def _name_of(spec: Json) -> str | None:
 
 def _read_json(path: Path) -> JsonFile:
     """One JSON value. A name that stands there twice is refused: one of the two would be lost."""
-    try:
-        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no such file or folder") from None
-    except IsADirectoryError:
-        raise BadInput(f"{path}: is a folder, a JSON file is needed") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"{path}: cannot be read: {reason}") from None
+    data = read_input(path).removeprefix(b"\xef\xbb\xbf")
     try:
         file = JsonFile(path, parse_json(data), data.decode())
     except NotJson as error:

@@ -2,9 +2,15 @@
 
 import json
 import socket
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPException
 
 import pytest
-from tests.browser.view_world import viewing
+from tests.browser.view_world import Client, viewing
+
+from callmark.view.server import MAX_CONNECTIONS, ViewServer
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
@@ -187,3 +193,96 @@ def test_what_follows_a_refused_request_is_not_taken_for_another(client):
             answered += piece
     assert answered.count(b"HTTP/1.1 ") == 1
     assert b"413" in answered.splitlines()[0]
+
+
+LENGTHS = {
+    "²": 400, "٣": 400, "+5": 400, "-1": 400, "0x5": 400, "1_0": 400, "5, 5": 400, "5.0": 400, "": 400,
+    "9" * 5000: 413, "10001": 413, str(2**64): 413,
+}  # fmt: skip
+
+
+def answer_to(client, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        answered = b""
+        while piece := connection.recv(65536):
+            answered += piece
+    return answered
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_f73_a_length_that_is_none_is_refused(client, length, encoding, capfd):
+    head = f"POST /compare HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nContent-Length: "
+    data = head.encode() + length.encode(encoding, "replace") + b"\r\n\r\n{}"
+    answered = answer_to(client, data)
+    assert answered.startswith(b"HTTP/1.1 %d " % LENGTHS[length])
+    assert answered.count(b"HTTP/1.1 ") == 1
+    assert client.known("/runs").status == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "status"),
+    [
+        ("POST", "Content-Length: 2\r\nContent-Length: 2\r\n", 400),
+        ("POST", "Transfer-Encoding: chunked\r\n", 411),
+        ("POST", "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", 411),
+        ("POST", "", 411),
+        ("GET", "Content-Length: 2\r\n", 400),
+        ("GET", "content-length: ²\r\n", 400),
+        ("GET", "Transfer-Encoding: chunked\r\n", 400),
+    ],
+)
+def test_f73_a_body_is_said_once_and_with_its_length(client, method, more, status, capfd):
+    request = f"{method} /runs HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n{more}\r\n{{}}"
+    answered = answer_to(client, request.encode())
+    assert answered.startswith(b"HTTP/1.1 %d " % status)
+    assert answered.count(b"HTTP/1.1 ") == 1
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_f73_connections_that_say_nothing_are_bounded(two_runs, tmp_path):
+    """Whoever comes when all places are taken is turned away, and gets one when it is free."""
+    with viewing(two_runs, tmp_path) as server:
+        client = Client(server)
+        before = threading.active_count()
+        silent = [
+            socket.create_connection(("127.0.0.1", client.port), timeout=10) for _ in range(200)
+        ]
+        for connection in silent:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert silent[-1].recv(1) == b""
+        assert threading.active_count() - before <= MAX_CONNECTIONS
+        for connection in silent:
+            connection.close()
+        for _ in range(100):
+            with suppress(OSError, HTTPException):
+                if client.known("/runs").status == 200:
+                    break
+            time.sleep(0.1)
+        assert client.known("/runs").status == 200
+
+
+class Faulty:
+    """A viewer with a fault in it."""
+
+    def answer(self, asked):
+        raise KeyError("a fault")
+
+    def close(self):
+        pass
+
+
+def test_f73_a_fault_of_ours_is_a_500_and_the_server_stays(capfd):
+    with ViewServer(Faulty(), 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            client = Client(server)
+            assert [client.known("/runs").status for _ in range(2)] == [500, 500]
+        finally:
+            server.shutdown()
+            thread.join()
+    assert "KeyError: 'a fault'" in capfd.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -32,6 +33,7 @@ CALLS = [
     ("fails", {}),
     ("refuses", {}),
 ]
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - what is tested
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "SHOP_KEY": "opensesame"}
 
 
@@ -234,6 +236,104 @@ def test_an_agent_runs_over_http_unchanged_and_its_trace_is_scored(recorded, tmp
     looked_up = [line["scores"]["calls"] for line in scored]
     assert [(calls["hits"], calls["misses"]) for calls in looked_up] == [(1, 0), (0, 1)]
     capsys.readouterr()
+
+
+def handshake(url: str, **headers: str) -> int:
+    """As clients of protocol 2025-11-25 begin: the server has nothing to remember of it."""
+    params = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    plain = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers={**plain, **headers})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            assert b"callmark-fixtures" in answer.read()
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def resident_kb(child) -> int:
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+def test_f72_handshakes_leave_nothing_behind(recorded):
+    port = free_port()
+    child = started(
+        ["-m", "callmark", "fixtures", "serve", recorded, "--http", "--port", port], port
+    )
+    url = f"http://127.0.0.1:{port}/mcp"
+    try:
+        for _ in range(100):
+            assert handshake(url) == 200
+        before = resident_kb(child)
+        for _ in range(600):
+            handshake(url)
+        assert resident_kb(child) - before < 6_000  # it was 41 kB each
+    finally:
+        stopped(child)
+
+
+def serving(recorded, *more):
+    """A server and the address that it printed, which is asked at once: no waiting for the port."""
+    words = [sys.executable, "-m", "callmark", "fixtures", "serve", str(recorded), "--http", *more]
+    child = subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    said = []
+    for line in child.stderr:
+        said.append(line)
+        if line.startswith("serving at "):
+            break
+    return child, said[-1].removeprefix("serving at ").strip(), "".join(said[:-1])
+
+
+def test_f72_the_address_is_printed_when_it_answers(recorded):
+    child, url, before = serving(recorded)
+    try:
+        assert handshake(url) == 200
+        assert before == ""
+        assert "token" not in url
+        assert handshake(url, Host="rebound.example") == 421
+    finally:
+        assert stopped(child) == 0
+        child.stderr.close()
+
+
+def test_f72_other_machines_need_a_token(recorded, monkeypatch):
+    child, url, before = serving(recorded, "--host", EVERYWHERE)
+    try:
+        bare, _, token = url.partition("?token=")
+        assert before.startswith("warning: other machines can reach 0.0.0.0")
+        assert len(token) > 30
+        assert handshake(url) == 200
+        assert handshake(bare, Authorization=f"Bearer {token}") == 200
+        for wrong in ("", "?token=", f"?token={token[:-1]}", "?token=%C2%B2"):
+            assert handshake(f"{bare}{wrong}") == 401
+        assert handshake(bare, Authorization="Bearer x") == 401
+        assert handshake(bare, Authorization=f"Basic {token}") == 401
+    finally:
+        stopped(child)
+        child.stderr.close()
+    monkeypatch.setitem(ENVIRONMENT, "MY_TOKEN", "0123456789abcdef")
+    child, url, before = serving(recorded, "--host", EVERYWHERE, "--token", "MY_TOKEN")
+    try:
+        assert "0123456789abcdef" not in url + before
+        assert handshake(url) == 401
+        assert handshake(f"{url}?token=0123456789abcdef") == 200
+    finally:
+        stopped(child)
+        child.stderr.close()
+
+
+@pytest.mark.parametrize(("name", "value"), [("NOWHERE", ""), ("SHORT", "abc"), ("ODD", "²" * 20)])
+def test_a_token_that_is_none_is_refused(recorded, capsys, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert main(["fixtures", "serve", str(recorded), "--http", "--token", name]) == 2
+    assert f"--token {name}: the environment must have it" in capsys.readouterr().err
 
 
 def score(folder: Path, fixtures: Path, trace: Path, said: dict[str, str]) -> list[dict]:

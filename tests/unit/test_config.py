@@ -155,8 +155,8 @@ def test_parse_text_off_is_text_although_yaml_reads_a_boolean(yaml):
 
 
 def test_config_files_that_cannot_be_read(folder):
-    assert message_of(folder / "no.yaml") == ": cannot be read: No such file or directory"
-    assert message_of(folder) == ": cannot be read: Is a directory"
+    assert message_of(folder / "no.yaml") == ": no such file"
+    assert message_of(folder) == ": is a folder, a file is needed"
     (folder / "bytes.yaml").write_bytes(b"seed: \xff\xfe\n")
     assert message_of(folder / "bytes.yaml") == ":1: not UTF-8 (byte 6)"
 

@@ -270,7 +270,7 @@ def test_people_are_told_what_it_means_and_what_next(examined, capsys):
         (["--runner", "repaly"], "there is no 'repaly'; there is: "),
         (["--runner", "replay"], "needs --model FILE"),
         (["--runner", "replay", "--model", "absent.jsonl"], "absent.jsonl"),
-        ([*FLAGS, "--prompt-wrapper", "absent.j2"], "absent.j2: cannot be read"),
+        ([*FLAGS, "--prompt-wrapper", "absent.j2"], "absent.j2: no such file"),
         ([*FLAGS, "--registry", "absent.json"], "absent.json: no such file"),
         ([*FLAGS, "--allowlist", "none.json"], "--allowlist: allows no tool"),
     ],

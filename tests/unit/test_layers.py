@@ -31,7 +31,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "grounding": (GROUNDING, True),
     "scorers": (SCORERS, True),
     "store": (CORE, False),
-    "resources": (CORE, False),
+    "resources": (CORE | {"store"}, False),
     "config": (CORE | {"store", "resources"}, False),
     "broker": (CALLS | {"store"}, False),
     "runners": (CALLS | {"store"}, False),

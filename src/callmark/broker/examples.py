@@ -52,8 +52,8 @@ def _values_for(rule: Rule) -> Iterator[Json]:
             values = [parse_json(text) for text in texts]
         case Contains(text=text):
             values = [text, f"{text} {ANYTHING}"]
-        case Regex(compiled=compiled):
-            values = [compiled.pattern.removeprefix("^").removesuffix("$")]  # many fit themselves
+        case Regex(pattern=pattern):
+            values = [pattern.removeprefix("^").removesuffix("$")]  # many fit themselves
         case Near(target=target, tolerance=tolerance):
             values = [float(target + tolerance / 2)]
         case _:

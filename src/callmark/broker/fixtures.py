@@ -19,6 +19,7 @@ from callmark.core.jsonplaces import line_of, lines_of_entries
 from callmark.core.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
 from callmark.core.keys import KeySet, did_you_mean, hint, is_own, meant_key
 from callmark.errors import BadInput
+from callmark.store.jsonl import open_input
 from callmark.store.problems import field_path, named
 
 MAX_PROBLEMS = 20
@@ -155,7 +156,7 @@ class _Entry(NamedTuple):
 
 def _entries_of(path: Path) -> Iterator[_Entry]:
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             if path.suffix == ".json":
                 yield from _listed(file.read().removeprefix(_BOM))
             else:

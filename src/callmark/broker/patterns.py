@@ -11,9 +11,11 @@ from typing import assert_never
 
 import msgspec
 
-from callmark.broker.regex_limits import text_limit
 from callmark.core.jsontext import Json, canonical_json
 from callmark.core.keys import KeySet
+
+MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression
+MAX_MEMORY = 2 << 20  # bytes for one expression; a larger one is refused
 
 # What normalisation makes of one value of one argument; None: it drops the argument.
 NormaliseArgument = Callable[[str, Json], Json]
@@ -38,11 +40,11 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class Regex(msgspec.Struct, frozen=True):
-    """The whole normalised string, from its first character to its last. A text above the limit
-    never fits: it comes from a model, and trying it could take for ever."""
+    """The whole normalised string, from its first character to its last. The engine's time grows
+    with the text and with the expression, and with nothing else; both are bounded."""
 
-    compiled: re.Pattern[str]
-    limit: int
+    pattern: str
+    fullmatch: Callable[[bytes], object]
 
 
 class Contains(msgspec.Struct, frozen=True):
@@ -83,9 +85,10 @@ def rule_fits(rule: Rule, value: Json) -> bool:
             return True
         case OneOf(values=values):
             return canonical_json(value) in values
-        case Regex(compiled=compiled, limit=limit):
-            is_short = isinstance(value, str) and len(value) <= limit
-            return is_short and compiled.fullmatch(value) is not None
+        case Regex(fullmatch=fullmatch):
+            if not isinstance(value, str) or len(value) > MAX_TEXT:
+                return False
+            return fullmatch(value.encode("utf-8", "surrogatepass")) is not None
         case Contains(text=text):
             return isinstance(value, str) and text in value
         case Near(target=target, tolerance=tolerance):
@@ -157,13 +160,35 @@ def _regex(given: Json, argument: _Argument) -> Rule:
         raise ValueError("must be a regular expression, as a string")
     # The tested value was casefolded if this argument is: capitals in the expression must not
     # shut it out.
-    flags = re.IGNORECASE if argument.normalise("A") == "a" else 0
+    fold = argument.normalise("A") == "a"
     pattern = unicodedata.normalize("NFC", given)
+    return Regex(pattern, _compile_linear(pattern, fold=fold))
+
+
+def _compile_linear(pattern: str, *, fold: bool) -> Callable[[bytes], object]:
+    """`fullmatch` of an expression, or ValueError. Python's own engine tries one way to fit after
+    the other, so an expression can keep it busy for years; RE2 follows all ways at once."""
+    import re2
+
+    if found := re.search(r"(?<!\\)\{,\d+\}", pattern):
+        # RE2 takes it literally, Python as a number of repeats: nobody means the former.
+        raise ValueError(f"write {{0{found[0][1:]} instead of {found[0]}")
+    options = re2.Options()
+    options.case_sensitive = not fold
+    options.log_errors = False
+    options.max_mem = MAX_MEMORY
+    options.never_capture = True
     try:
-        compiled = re.compile(pattern, flags)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    return Regex(compiled, text_limit(pattern))
+        compiled = re2.compile(pattern.encode(), options)
+    except (re2.error, UnicodeError) as error:
+        reason = error.args[0] if isinstance(error, re2.error) else "a lone surrogate"
+        what = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(
+            f"cannot be used: {what}; it must be an expression in the syntax of RE2,"
+            " which has no look-around and no back-references"
+        ) from None
+    fullmatch: Callable[[bytes], object] = compiled.fullmatch
+    return fullmatch
 
 
 def _contains(given: Json, argument: _Argument) -> Rule:

@@ -6,11 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-import jsonschema_rs
 import msgspec
 
 from callmark.calls.folding import fold_name, fold_query, plain_value
-from callmark.calls.schema import SchemaError, argument_errors, compiled, keyword_slips
+from callmark.calls.schema import (
+    CompiledSchema,
+    SchemaError,
+    argument_errors,
+    compiled,
+    keyword_slips,
+)
 from callmark.core.jsonplaces import Locate, PathInJson
 from callmark.core.jsontext import Json, canonical_json, digest
 from callmark.core.keys import KeySet, did_you_mean, meant_key
@@ -68,7 +73,7 @@ class Registry:
         aliases = [(alias, spec.name) for spec in ordered for alias in spec.x_callmark.aliases]
         self._aliases = {**unique_variants(aliases), **dict(aliases)}
         self._rules = {spec.name: _rules_of(spec) for spec in ordered}
-        self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
+        self._validators: dict[str, CompiledSchema] = {}
 
     @classmethod
     def from_specs(cls, specs: Json, *, where: str, locate: Locate | None = None) -> Registry:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import jsonschema_rs
 import msgspec
@@ -39,6 +40,13 @@ _KEYWORDS = KeySet(
     synonyms={"ref": "$ref", "defs": "$defs", "desc": "description", "regex": "pattern"},
     silent=_SHORT,
 )
+# A schema that refers to one part of itself many times, which refers to another many times, and so
+# on, is small to write and takes for ever to check.
+MAX_UNFOLDED = 1_000_000  # parts, with every reference written out
+MAX_REASONS = 100_000  # ways that are searched for what is wrong
+_NO_REASON = "/: does not fit the schema (it refers to itself too often to look for the reason)"
+_NO_SCHEMAS = frozenset({"enum", "const", "default", "examples", "$defs", "definitions"})
+_QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -46,21 +54,45 @@ class SchemaError(ValueError):
     """The schema is none, or points outside itself. The message is `path: what is wrong`."""
 
 
-def compile_schema(schema: Json) -> jsonschema_rs.Draft202012Validator:
+class Unfolded(NamedTuple):
+    """A schema with its references written out: how many parts it has, and how often it begins
+    anew because it refers to itself."""
+
+    parts: int
+    loops: int
+
+
+class CompiledSchema(NamedTuple):
+    validator: jsonschema_rs.Draft202012Validator
+    unfolded: Unfolded
+
+
+def compile_schema(schema: Json) -> CompiledSchema:
     """A validator, or SchemaError. A `$ref` to a file or the network is refused here."""
     try:
-        return jsonschema_rs.Draft202012Validator(schema, retriever=_refuse)
+        validator = jsonschema_rs.Draft202012Validator(
+            schema, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+        )
+        unfolded = _Unfolding(schema).of(schema)
     except jsonschema_rs.ValidationError as error:
         reason = shorten(error.message)
+        if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Format):
+            reason += " (patterns run in linear time: no look-around, no back-references)"
         if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
             reason += " (a $ref may only point into the schema itself: nothing is fetched)"
         raise SchemaError(f"{pointer(error.instance_path)}: {reason}") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise SchemaError(f"/: not a JSON value: {shorten(str(error))}") from None
+    if unfolded.parts > MAX_UNFOLDED:
+        raise SchemaError(
+            f"/: with its references written out it has more than {MAX_UNFOLDED} parts,"
+            " which takes too long to check; refer to fewer parts"
+        )
+    return CompiledSchema(validator, unfolded)
 
 
 @lru_cache(maxsize=1024)
-def compiled_text(schema_text: str) -> jsonschema_rs.Draft202012Validator:
+def compiled_text(schema_text: str) -> CompiledSchema:
     """Compiled once per canonical text of the schema."""
     try:
         return compile_schema(parse_json(schema_text))
@@ -68,7 +100,7 @@ def compiled_text(schema_text: str) -> jsonschema_rs.Draft202012Validator:
         raise SchemaError(f"/: {error}") from None
 
 
-def compiled(schema: Json) -> jsonschema_rs.Draft202012Validator:
+def compiled(schema: Json) -> CompiledSchema:
     try:
         text = canonical_json(schema)
     except (ValueError, TypeError, RecursionError) as error:
@@ -123,13 +155,17 @@ def _schemas_in(
             yield (*path, key), value
 
 
-def schema_errors(validator: jsonschema_rs.Draft202012Validator, instance: Json) -> tuple[str, ...]:
+def schema_errors(schema: CompiledSchema, instance: Json) -> tuple[str, ...]:
     """`path: reason` for everything that is wrong with the instance, in a stable order."""
+    validator = schema.validator
     try:
         # Encoding first costs little and stops what would overrun the validator's stack.
         _encode(instance)
         if validator.is_valid(instance):
             return ()
+        # The validator remembers what it has checked, but looks for reasons along every way.
+        if _ways(schema.unfolded, instance) > MAX_REASONS:
+            return (_NO_REASON,)
         errors = [
             f"{pointer(error.instance_path)}: {shorten(error.message)}"
             for error in validator.iter_errors(instance)
@@ -139,13 +175,11 @@ def schema_errors(validator: jsonschema_rs.Draft202012Validator, instance: Json)
     return tuple(sorted(errors))
 
 
-def argument_errors(
-    validator: jsonschema_rs.Draft202012Validator, arguments: Json
-) -> tuple[str, ...]:
+def argument_errors(schema: CompiledSchema, arguments: Json) -> tuple[str, ...]:
     """Like `schema_errors`; arguments that are no object are one error, whatever the schema."""
     if not isinstance(arguments, dict):
         return (f"/: the arguments are {describe(arguments)}, not an object",)
-    return schema_errors(validator, arguments)
+    return schema_errors(schema, arguments)
 
 
 def pointer(path: list[str | int]) -> str:
@@ -176,6 +210,83 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((list, tuple), "a list"),
     (dict, "an object"),
 )
+
+
+class _Unfolding:
+    """Counts without writing anything out: each part once."""
+
+    def __init__(self, schema: Json) -> None:
+        self._root = schema
+        self._known: dict[int, Unfolded | None] = {}  # None: being counted
+        self._named: dict[str, Json] = {}
+        self._collect(schema)
+
+    def of(self, part: Json) -> Unfolded:
+        if not isinstance(part, dict | list):
+            return Unfolded(1, 0)
+        if id(part) in self._known:
+            return self._known[id(part)] or Unfolded(1, 1)
+        self._known[id(part)] = None
+        inner = part if isinstance(part, list) else self._inner(part)
+        counts = [self.of(one) for one in inner]
+        found = Unfolded(1 + sum(one.parts for one in counts), sum(one.loops for one in counts))
+        self._known[id(part)] = found
+        return found
+
+    def _inner(self, part: dict[str, Json]) -> list[Json]:
+        inner = [value for name, value in part.items() if name not in _NO_SCHEMAS]
+        targets = (part.get("$ref"), part.get("$dynamicRef"))
+        return inner + [self._target(one) for one in targets if isinstance(one, str)]
+
+    def _target(self, reference: str) -> Json:
+        base, _, fragment = reference.partition("#")
+        found: Json = self._root
+        if base:
+            found = self._named.get(base) or self._named.get(base.rpartition("/")[2])
+        if not fragment.startswith("/"):
+            return self._named.get(f"#{fragment}") if fragment else found
+        for step in _QUOTED.sub(_unquote, fragment).split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and name.isascii() and name.isdigit():
+                found = found[int(name)] if len(name) < 6 and int(name) < len(found) else None
+            else:
+                found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    def _collect(self, part: Json) -> None:
+        """What has a name of its own: `$id`, `$anchor`."""
+        if not isinstance(part, dict | list):
+            return
+        if isinstance(part, dict):
+            for word, mark in (("$id", ""), ("$anchor", "#"), ("$dynamicAnchor", "#")):
+                if isinstance(name := part.get(word), str):
+                    self._named[f"{mark}{name}"] = part
+                    self._named.setdefault(f"{mark}{name.rpartition('/')[2]}", part)
+        for one in part.values() if isinstance(part, dict) else part:
+            self._collect(one)
+
+
+def _unquote(quoted: re.Match[str]) -> str:
+    return bytes.fromhex(quoted[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def _ways(unfolded: Unfolded, instance: Json) -> float:
+    """No fewer than there are through the schema for a value as deep as this one."""
+    if unfolded.loops < 2:
+        return unfolded.parts
+    return unfolded.parts * float(unfolded.loops) ** min(_depth(instance), 50)
+
+
+def _depth(value: Json) -> int:
+    level, depth = [value], 0
+    while level := [
+        inner
+        for one in level
+        if isinstance(one, dict | list)
+        for inner in (one.values() if isinstance(one, dict) else one)
+    ]:
+        depth += 1
+    return depth
 
 
 def _refuse(uri: str) -> NoReturn:

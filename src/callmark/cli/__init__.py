@@ -58,6 +58,9 @@ MODULES = {name: module for group in CONTENTS.values() for name, (module, _) in 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    from callmark.store.streams import keep_streams
+
+    keep_streams()
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] in (["-h"], ["--help"], ["help"]):
         return _say(overview())
@@ -93,6 +96,6 @@ def overview() -> str:
         "",
         "`callmark COMMAND --help` explains one command. Try `callmark demo` first.",
         "exit codes: 0 passed, 1 a gate failed, 2 usage or bad input, 3 fingerprint mismatch,",
-        "            4 incomplete, 5 inconclusive, 130 interrupted",
+        "            4 incomplete, 5 inconclusive, 70 a fault of callmark, 130 interrupted",
     ]
     return "\n".join(lines)

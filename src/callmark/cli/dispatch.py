@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from importlib import import_module
 from io import TextIOWrapper
 
 from callmark.cli import MODULES, overview
-from callmark.errors import CallmarkError, UsageError
+from callmark.errors import CallmarkError, Fault, Incomplete, UsageError
 from callmark.reports.neutral import neutralise
+from callmark.store.streams import lead_nowhere
 
 INTERRUPTED = 130
-CLOSED_PIPE = 141  # what a shell reports for a process that a closed pipe ended
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+_SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|cred|cookie", re.IGNORECASE)
 
 
 def dispatch(words: list[str]) -> int:
@@ -23,22 +25,59 @@ def dispatch(words: list[str]) -> int:
     try:
         code = _call(words)
         sys.stdout.flush()
+    except Fault as error:
+        return _fault(_show_traceback(str(error)))
     except CallmarkError as error:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
+    except MemoryError:
+        what = "the memory of this machine is used up. What is finished is on disk"
+        return _fail(what, Incomplete.exit_code)
     except OSError as error:
         return cannot_go_on(error)
+    except Exception as error:
+        return unexpected(error)
     return code
 
 
 def cannot_go_on(error: OSError) -> int:
-    """A closed pipe is quiet: whoever read from us had enough."""
-    _forget_stdout()
-    if isinstance(error, BrokenPipeError):
-        return CLOSED_PIPE
+    lead_nowhere(sys.stdout.fileno())
     where = f"{error.filename}: " if error.filename else ""
     return _fail(f"{where}{error.strerror or error}", 4 if error.errno in NO_ROOM else 2)
+
+
+def unexpected(error: Exception) -> int:
+    """An exception that nobody planned for: the traceback for whoever mends it, then a sentence."""
+    from traceback import format_exception
+
+    from callmark.plugins import plugin_behind
+
+    what = _show_traceback("".join(format_exception(error)))
+    plugin = plugin_behind(error)
+    if plugin is None:
+        return _fault(what)
+    return _fail(f"{plugin} failed: {what}\nThe traceback above is for its author.", 2)
+
+
+def _show_traceback(text: str) -> str:
+    """Without secrets that the environment holds; its last line is given back, which says what
+    happened."""
+    from callmark.recording.secrets import SecretFilter
+
+    named = (value for name, value in os.environ.items() if _SECRET_NAMES.search(name))
+    shown = neutralise(SecretFilter(named).text(text)).rstrip()
+    print(shown, file=sys.stderr)
+    return shown.rpartition("\n")[2][:300]
+
+
+def _fault(what: str) -> int:
+    message = (
+        f"a fault of callmark itself, not of your files: {what}\n"
+        "Please report it where you got callmark from, with the traceback above and the command."
+        " Finished trials stay in the journal: --resume goes on from there."
+    )
+    return _fail(message, Fault.exit_code)
 
 
 def _call(words: list[str]) -> int:
@@ -84,11 +123,6 @@ def _accept_any_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _forget_stdout() -> None:
-    # Python flushes stdout once more while it ends; that must not fail a second time.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
+from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from callmark.cli.parser import CommandParser
 from callmark.errors import UsageError
@@ -11,6 +16,8 @@ from callmark.serving.server import Http, serve_http, serve_stdio
 from callmark.serving.sessions import Sessions
 from callmark.serving.tools import open_served
 from callmark.serving.trace_file import TraceFile
+
+SHORTEST_TOKEN = 16
 
 
 def build_parser() -> CommandParser:
@@ -46,24 +53,53 @@ def build_parser() -> CommandParser:
         metavar="NAME",
         help="another name that clients know this server by; may be repeated",
     )
+    parser.add_argument(
+        "--token",
+        metavar="NAME",
+        help="environment variable with the token that every request must show, as"
+        " `Authorization: Bearer` or `?token=` (default: none on this machine's own address,"
+        " a new one that is printed where other machines can reach it)",
+    )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     http = Http(host=options.host, port=options.port, hosts=tuple(options.allow_host))
-    if not options.http and http != Http():
+    if not options.http and (http != Http() or options.token is not None):
         raise UsageError(
-            "--host, --port and --allow-host are for --http; add it, or leave them out"
+            "--host, --port, --allow-host and --token are for --http; add it, or leave them out"
         )
-    sessions = Sessions(open_served(options.folder, options.registry))
+    made = not http.is_local and options.token is None
+    token = secrets.token_urlsafe(32) if made else _token(options.token)
+    http = msgspec.structs.replace(http, token=token)
     trace = None if options.trace is None else TraceFile(options.trace)
+    served = open_served(options.folder, options.registry)
+    sessions = Sessions(served, keeps_calls=trace is not None)
     if options.http:
-        serve_http(sessions, options.sample, trace, http, _say_where)
+        serve_http(sessions, options.sample, trace, http, partial(_say_where, http, made=made))
     else:
         serve_stdio(sessions, options.sample, trace)
     return 0
 
 
-def _say_where(url: str) -> None:
-    print(f"serving at {url}", file=sys.stderr, flush=True)
+def _token(name: str | None) -> str | None:
+    if name is None:
+        return None
+    token = os.environ.get(name, "")
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise UsageError(
+            f"--token {name}: the environment must have it, with at least {SHORTEST_TOKEN}"
+            " printable ASCII characters"
+        )
+    return token
+
+
+def _say_where(http: Http, url: str, *, made: bool) -> None:
+    if not http.is_local:
+        print(
+            f"warning: other machines can reach {http.host}: whoever has the token gets every"
+            " recorded answer, and nothing is encrypted",
+            file=sys.stderr,
+        )
+    print(f"serving at {url}{f'?token={http.token}' if made else ''}", file=sys.stderr, flush=True)

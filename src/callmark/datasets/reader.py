@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -286,11 +285,7 @@ class _Source:
 def _source_of(path: Path | Literal["-"]) -> _Source:
     if path == "-":
         return _Source("<stdin>", _spool(sys.stdin.buffer), spooled=True)
-    path = Path(path)
-    with open_input(path) as stream:
-        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            return _Source(str(path), path)
-        return _Source(str(path), _spool(stream), spooled=True)
+    return _Source(str(path), Path(path))
 
 
 def _spool(stream: BinaryIO) -> Path:

@@ -38,6 +38,7 @@ DEPENDENCIES = (
     "rich",
     "aiohttp",
     "Jinja2",
+    "google-re2",
 )
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from callmark.core.jsontext import Json, NotJson, parse_json
-from callmark.errors import UsageError
+from callmark.errors import BadInput, UsageError
+from callmark.store.jsonl import read_input
 
 CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
@@ -148,9 +149,9 @@ def _present(folder: Path, names: Iterable[str]) -> Iterable[Path]:
 
 def _object_in(option: str, path: Path) -> dict[str, Json]:
     try:
-        value = parse_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{option}: {path}: cannot be read: {error.strerror}") from None
+        value = parse_json(read_input(path))
+    except BadInput as error:
+        raise UsageError(f"{option}: {error}") from None
     except NotJson as error:
         raise UsageError(f"{option}: {path}: {error}") from None
     if not isinstance(value, dict):

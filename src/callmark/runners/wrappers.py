@@ -10,6 +10,7 @@ from typing import Protocol
 
 from callmark.core.jsontext import Json, sha256_hex, well_formed
 from callmark.errors import UsageError
+from callmark.store.jsonl import read_input
 
 VARIABLES = ("system", "user", "tools")
 # What `system` is where neither the sample nor the user says anything.
@@ -34,11 +35,9 @@ class Wrapper(Protocol):
 
 def open_wrapper(path: Path) -> Wrapper:
     """Reads, compiles and tries the template, so that its mistakes are known before a run."""
+    data = read_input(path)
     try:
-        data = path.read_bytes()
         source = data.decode("utf-8-sig")  # some editors begin a file with a mark of their own
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}") from None
     wrapper = _compiled(path, source, sha256_hex(data))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
 import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -14,7 +17,7 @@ from callmark._version import __version__
 from callmark.core.jsontext import canonical_json
 from callmark.errors import CallmarkError, MissingExtra, UsageError
 from callmark.recording.wire import ProtocolError
-from callmark.serving.sessions import Session, Sessions
+from callmark.serving.sessions import MAX_SESSIONS, Session, Sessions, TooManySessions
 from callmark.serving.tools import listed
 from callmark.serving.trace_file import TraceFile
 
@@ -25,14 +28,28 @@ NAME = "callmark-fixtures"
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SECONDS_BETWEEN_WRITES = 1.0
+UNKNOWN_SESSION = -32602  # JSON-RPC's "invalid params"
+MAX_REQUESTS = 256  # at a time; one that sends nothing for ever is one of them
 
 
 class Http(msgspec.Struct, frozen=True, kw_only=True):
-    """`hosts`: names beside its own that the server answers to."""
+    """`hosts`: names beside its own that the server answers to. `token`: what every request has to
+    show, as `Authorization: Bearer TOKEN` or `?token=TOKEN`; None: nothing."""
 
     host: str = "127.0.0.1"
     port: int = 0
     hosts: tuple[str, ...] = ()
+    token: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
 def serve_stdio(sessions: Sessions, sample_id: str | None, trace: TraceFile | None) -> None:
@@ -61,26 +78,50 @@ def serve_http(
     ready: Callable[[str], None],
 ) -> None:
     """Serve until somebody stops it. `?sample=ID&trial=K` in the URL names the session: newer
-    clients keep none of their own. `ready` is told the URL."""
+    clients keep none of their own. `ready` is told the URL, once it is answered to."""
     anyio = _anyio()
+    if not http.is_local and not http.token:
+        raise UsageError(f"--host {http.host}: other machines can reach it: it needs a token")
     listening = _listening(http)
     port: int = listening.getsockname()[1]
 
     def session_of(request: Any) -> Session:
         query = request.query_params if request is not None else {}
-        return sessions.of(query.get("sample") or sample_id, _trial(query.get("trial")))
+        try:
+            return sessions.of(query.get("sample") or sample_id, _trial(query.get("trial")))
+        except TooManySessions:
+            from mcp import MCPError
+
+            what = f"this server keeps at most {MAX_SESSIONS} samples: start another one"
+            raise MCPError(UNKNOWN_SESSION, what, None) from None
 
     async def serve() -> None:
         import uvicorn
 
         app = fixture_server(sessions, session_of).streamable_http_app(
             streamable_http_path=PATH,
+            # The URL names the session: what the library would keep for each handshake, and only
+            # forget after half an hour, serves nobody.
+            stateless_http=True,
             transport_security=_security(http, port),
             host=http.host,
         )
-        # Signals are ours: the trace is written before the process ends.
-        server: Any = type("Server", (uvicorn.Server,), {"capture_signals": nullcontext})(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+
+        class Announcing(uvicorn.Server):  # type: ignore[misc]
+            # Signals are ours: the trace is written before the process ends.
+            capture_signals = nullcontext
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                ready(_address(http, port))
+
+        server = Announcing(
+            uvicorn.Config(
+                app if http.token is None else _asks_for_token(app, http.token),
+                log_level="warning",
+                timeout_graceful_shutdown=2,
+                limit_concurrency=MAX_REQUESTS,
+            )
         )
 
         def stop() -> None:
@@ -90,8 +131,6 @@ def serve_http(
             group.start_soon(_until_signal, stop)
             if trace is not None:
                 group.start_soon(_write_now_and_then, sessions, trace)
-            shown = f"[{http.host}]" if ":" in http.host else http.host
-            ready(f"http://{shown}:{port}{PATH}")
             await server.serve(sockets=[listening])
             group.cancel_scope.cancel()
 
@@ -139,6 +178,35 @@ def fixture_server(sessions: Sessions, session_of: Callable[[Any], Session]) -> 
     return Server(NAME, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
+def _address(http: Http, port: int) -> str:
+    shown = f"[{http.host}]" if ":" in http.host else http.host
+    return f"http://{shown}:{port}{PATH}"
+
+
+def _asks_for_token(app: Any, token: str) -> Any:
+    """The application behind a door: a request shows the token before anything is looked at."""
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or _shows(scope, token):
+            await app(scope, receive, send)
+            return
+        text = b"This server asks for its token.\n"
+        headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": text})
+
+    return guarded
+
+
+def _shows(scope: Any, token: str) -> bool:
+    shown = [value[7:] for name, value in scope["headers"]
+             if name == b"authorization" and value[:7].lower() == b"bearer "]  # fmt: skip
+    query: bytes = scope["query_string"]
+    with suppress(ValueError):
+        shown += parse_qs(query, max_num_fields=10).get(b"token", [])
+    return any(hmac.compare_digest(one.strip(), token.encode()) for one in shown)
+
+
 def _security(http: Http, port: int) -> Any:
     """Only requests that name this server: a page in a browser may reach a loopback port under a
     name of its own."""
@@ -170,7 +238,8 @@ def _listening(http: Http) -> socket.socket:
 
 
 def _trial(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else None
+    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
+    return int(text) if is_number and text is not None else None
 
 
 async def _until_signal(stop: Callable[[], None]) -> None:

@@ -18,22 +18,39 @@ from callmark.recording.wire import ProtocolError, result_to_wire
 UNKNOWN_TOOL = -32602  # JSON-RPC's "invalid params", which MCP servers answer with
 NO_SAMPLE = "session"
 
+MAX_SESSIONS = 100_000
+LONGEST_ID = 1_000  # characters
+
 Answer = dict[str, Json] | ProtocolError
 
 
-class Session:
-    """One trial of one sample, as a client sees the tools. `trial` None: the next free one."""
+class TooManySessions(Exception):
+    """A client names more samples than any dataset that one server is meant for."""
 
-    def __init__(self, broker: ToolBroker, sample_id: str | None, trial: int | None) -> None:
+
+class Session:
+    """One trial of one sample, as a client sees the tools. `trial` None: the next free one.
+    `keeps_calls`: for a trace; a server without one would only fill its memory."""
+
+    def __init__(
+        self,
+        broker: ToolBroker,
+        sample_id: str | None,
+        trial: int | None,
+        *,
+        keeps_calls: bool = True,
+    ) -> None:
         self.sample_id = sample_id
         self.trial = trial
         self.entries: list[TraceEntry] = []
+        self._keeps_calls = keeps_calls
         self._broker = broker
         self._tools: BrokerSession = broker.session(sample_id)
 
     def call(self, name: str, arguments: dict[str, Json]) -> Answer:
         entry, answer = self._settled(name, arguments)
-        self.entries.append(entry)
+        if self._keeps_calls:
+            self.entries.append(entry)
         return answer
 
     def as_line(self, trial: int) -> dict[str, Json]:
@@ -96,16 +113,21 @@ class Session:
 
 
 class Sessions:
-    """All sessions of one server, by sample and trial."""
+    """All sessions of one server, by sample and trial: at most so many, as clients name them."""
 
-    def __init__(self, broker: ToolBroker) -> None:
+    def __init__(self, broker: ToolBroker, *, keeps_calls: bool = True) -> None:
         self.broker = broker
+        self._keeps_calls = keeps_calls
         self._by_trial: dict[tuple[str | None, int | None], Session] = {}
 
     def of(self, sample_id: str | None, trial: int | None) -> Session:
+        """The session of this sample and trial, which begins now if there is none."""
         found = self._by_trial.get((sample_id, trial))
         if found is None:
-            found = self._by_trial[sample_id, trial] = Session(self.broker, sample_id, trial)
+            if len(self._by_trial) >= MAX_SESSIONS or len(sample_id or "") > LONGEST_ID:
+                raise TooManySessions
+            found = Session(self.broker, sample_id, trial, keeps_calls=self._keeps_calls)
+            self._by_trial[sample_id, trial] = found
         return found
 
     def __iter__(self) -> Iterator[Session]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,39 +17,44 @@ from callmark.store.jsonl import is_blank, lines_of, open_input
 from callmark.store.recorded import recorded_of
 
 _NEXT = "Free some space or choose another place."
+Place = tuple[str, int]  # sample and trial
 
 
 class TraceFile:
-    """What is in the file already stays. Servers that run side by side, as an agent starts one per
-    sample, may share one file."""
+    """What is in the file already stays, whoever wrote it. Servers that run side by side, as an
+    agent starts one per sample, may share one file: no two lines of it are about one trial."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._locked():
             check_writable(path)
-        self._mine: dict[int, int] = {}  # id of a session -> the trial that it was given
-        self._written: set[tuple[str, int]] = set()
+        self._mine: dict[int, Place] = {}  # by the id of a session
 
     def write(self, sessions: Iterable[Session]) -> None:
         """Write all of them, in the place of what this server had written of them before."""
         with self._locked():
-            others = [line for line, place in self._lines() if place not in self._written]
-            taken = Counter(place[0] for _, place in self._lines() if place not in self._written)
-            mine = [session.as_line(self._trial(session, taken)) for session in sessions]
-            self._written = {(line["sample_id"], line["trial"]) for line in mine}
+            mine = set(self._mine.values())
+            others = [(line, place) for line, place in self._lines() if place not in mine]
+            taken = mine.union(place for _, place in others)
+            placed = [(session, self._place(session, taken)) for session in sessions]
             with atomic_writer(self.path) as stream:
-                stream.writelines(others)
-                stream.writelines(msgspec.json.encode(line) + b"\n" for line in mine)
+                stream.writelines(line for line, _ in others)
+                for session, (_, trial) in placed:
+                    stream.write(msgspec.json.encode(session.as_line(trial)) + b"\n")
 
-    def _trial(self, session: Session, taken: Counter[str]) -> int:
-        """The trial that the client named, else the next one of its sample."""
-        if session.trial is not None:
-            return session.trial
-        if id(session) not in self._mine:
-            self._mine[id(session)] = taken[session.sample_id or NO_SAMPLE]
-        return self._mine[id(session)]
+    def _place(self, session: Session, taken: set[Place]) -> Place:
+        """The trial that the client named, or the first one; if the file has that of another server
+        or an earlier one, the next that is free. It stays what it was when it was first written."""
+        found = self._mine.get(id(session))
+        if found is None:
+            sample_id, trial = session.sample_id or NO_SAMPLE, session.trial or 0
+            while (sample_id, trial) in taken:
+                trial += 1
+            found = self._mine[id(session)] = (sample_id, trial)
+            taken.add(found)
+        return found
 
-    def _lines(self) -> Iterator[tuple[bytes, tuple[str, int]]]:
+    def _lines(self) -> Iterator[tuple[bytes, Place]]:
         if not self.path.exists():
             return
         with open_input(self.path) as stream:

@@ -33,7 +33,7 @@ from callmark.shards.messages import (
     encode_plan,
     encode_task,
 )
-from callmark.shards.playing import play_shard
+from callmark.shards.playing import play_or_fail
 from callmark.shards.shipping import Shipment, ship, unpack
 
 KNOCK_SECONDS = 10.0
@@ -158,7 +158,7 @@ def _play(
     try:
         task = decode_task(data)
         plan = unpack(decode_plan(task.plan), shipment, _ray().get)
-        play_shard(msgspec.structs.replace(task, plan=encode_plan(plan)), messages.put)
+        play_or_fail(msgspec.structs.replace(task, plan=encode_plan(plan)), messages.put)
     except CallmarkError as error:
         messages.put(Failed(error.exit_code, str(error)))
     except BaseException as error:

@@ -9,12 +9,12 @@ from callmark.core.protocols import Observed
 from callmark.core.results import Fingerprints
 from callmark.core.summary_state import SummaryState
 from callmark.datasets.reader import Checked
-from callmark.errors import CallmarkError, FingerprintMismatch, Incomplete, UsageError
+from callmark.errors import CallmarkError, Fault, FingerprintMismatch, Incomplete, UsageError
 from callmark.shards.places import PackedPlaces
 from callmark.store.lines import decode_record, encode_record
 
 _ERRORS: dict[int, type[CallmarkError]] = {
-    error.exit_code: error for error in (UsageError, FingerprintMismatch, Incomplete)
+    error.exit_code: error for error in (UsageError, FingerprintMismatch, Incomplete, Fault)
 }
 
 

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from traceback import format_exception
 
 from callmark._version import __version__
 from callmark.core.identity import shard_of
 from callmark.core.protocols import Standing
 from callmark.core.summary import Summariser
 from callmark.datasets.reader import PartOfDataset
-from callmark.errors import BadInput, FingerprintMismatch, Incomplete
+from callmark.errors import (
+    BadInput,
+    CallmarkError,
+    Fault,
+    FingerprintMismatch,
+    Incomplete,
+    UsageError,
+)
+from callmark.plugins import plugin_behind
 from callmark.running.cached import cached
 from callmark.running.driving import Interrupts, driver
 from callmark.running.evaluate import Evaluator
 from callmark.running.loop import TrialLoop
 from callmark.running.setup import Setup, prepared_part
-from callmark.shards.messages import Ended, Lines, Message, Plan, Task, decode_plan
+from callmark.shards.messages import Ended, Failed, Lines, Message, Plan, Task, decode_plan
 from callmark.shards.places import places_of
 from callmark.store.done_trials import DoneTrials
 from callmark.store.journal import not_of_this_run
@@ -83,6 +92,24 @@ class Outbox:
             count = len(self._lines)
             self._lines, self._size = [], 0
             self._send(Lines(count, data, standing.misses, standing.errors))
+
+
+def play_or_fail(task: Task, send: Send) -> None:
+    """`play_shard`, whose failures become messages. What this machine lacks is raised: elsewhere,
+    or later, it may go better."""
+    try:
+        play_shard(task, send)
+    except CallmarkError as error:
+        send(Failed(error.exit_code, str(error)))
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        plugin = plugin_behind(error)
+        if plugin is not None:
+            what = f"{plugin} failed: {type(error).__name__}: {error}"
+            send(Failed(UsageError.exit_code, what))
+        else:
+            send(Failed(Fault.exit_code, "".join(format_exception(error))))
 
 
 def play_shard(task: Task, send: Send) -> None:

@@ -11,29 +11,29 @@ import struct
 import sys
 import threading
 
+from callmark.store.streams import keep_streams
+
 LENGTH = struct.Struct("<Q")
 
 
 def main() -> int:
     out = os.dup(1)
     os.dup2(2, 1)
+    keep_streams()
     data = _task_from(0)
     if data is None:
         return 1
     threading.Thread(target=_watch_driver, daemon=True).start()
     # Heavy imports only now: the driver does not wait for them while it hands out tasks.
-    from callmark.errors import CallmarkError
-    from callmark.shards.messages import Failed, Message, decode_task, encode_message
-    from callmark.shards.playing import play_shard
+    from callmark.shards.messages import Message, decode_task, encode_message
+    from callmark.shards.playing import play_or_fail
 
     def send(message: Message) -> None:
         encoded = encode_message(message)
         _write(out, LENGTH.pack(len(encoded)) + encoded)
 
     try:
-        play_shard(decode_task(data), send)
-    except CallmarkError as error:
-        send(Failed(error.exit_code, str(error)))
+        play_or_fail(decode_task(data), send)
     except KeyboardInterrupt:
         return 1
     return 0

@@ -10,7 +10,8 @@ import msgspec
 import yaml
 
 from callmark.core.jsontext import Json, well_formed
-from callmark.errors import UsageError
+from callmark.errors import BadInput, UsageError
+from callmark.store.jsonl import read_input
 from callmark.store.problems import named, shown
 
 # No setting is nested deeper or holds more: what does is an alias that repeats itself.
@@ -40,8 +41,6 @@ def read_settings(path: Path) -> Settings:
             values = _clean(loader.construct_document(node))
         finally:
             loader.dispose()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise UsageError(f"{path}:{line}: not YAML: {error.reason}") from None
@@ -80,7 +79,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def _decoded(path: Path) -> str:
-    data = path.read_bytes()
+    try:
+        data = read_input(path)
+    except BadInput as error:
+        raise UsageError(str(error)) from None
     is_wide = data.startswith((BOM_UTF16_BE, BOM_UTF16_LE))
     try:
         return data.decode("utf-16" if is_wide else "utf-8-sig")

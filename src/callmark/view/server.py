@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
-from typing import assert_never
+from typing import Any, assert_never
 from urllib.parse import parse_qsl, urlsplit
 
 from callmark.errors import UsageError
@@ -17,7 +18,9 @@ from callmark.view.pages import PLAIN, Page
 from callmark.view.viewer import Asked, Json, JsonFile, Problem, Viewer
 
 MAX_BODY = 10_000
+MAX_LENGTH_DIGITS = 15
 MAX_FIELDS = 10
+MAX_CONNECTIONS = 64  # a browser opens six
 PATIENCE = 60.0  # seconds that a connection may be silent
 
 
@@ -34,6 +37,21 @@ class ViewServer(ThreadingMixIn, TCPServer):
             raise UsageError(f"--port {port}: {reason}; leave it out for any free one") from None
         self.viewer = viewer
         self.guard = Guard(self.server_address[1])
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """One thread for each connection, and no more of them than there is room for: whoever opens
+        many and says little is turned away."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         # A browser that goes away in the middle of an answer is no failure.
@@ -53,18 +71,34 @@ class Handler(BaseHTTPRequestHandler):
         """Silent: the terminal shows the address and nothing that a browser asked for."""
 
     def do_GET(self) -> None:
+        if {"Content-Length", "Transfer-Encoding"} & {name.title() for name in self.headers}:
+            # Not read, it would be taken for the next request.
+            self._problem(Problem(400, "A question has no body."))
+            return
         self._respond(None)
 
     def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAX_BODY:
-            self._problem(Problem(413, "The request is too long, or does not say how long it is."))
+        length = self._length()
+        if isinstance(length, Problem):
+            self._problem(length)
             return
         kind = self.headers.get_content_type()
         if kind != "application/json":
             self._problem(Problem(415, "JSON is needed."))
             return
-        self._respond(self.rfile.read(int(length)))
+        self._respond(self.rfile.read(length))
+
+    def _length(self) -> int | Problem:
+        """How long the body is, by the one header that says so: nothing else is guessed at."""
+        said = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or not said:
+            return Problem(411, "The request has to say how long it is.")
+        # `isdigit` alone takes "²" and digits of other scripts, which are no lengths.
+        if len(said) > 1 or not (said[0].isascii() and said[0].isdigit()):
+            return Problem(400, "The length of the request is no number.")
+        if len(said[0]) > MAX_LENGTH_DIGITS or int(said[0]) > MAX_BODY:
+            return Problem(413, "The request is too long.")
+        return int(said[0])
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Whatever the parser of requests does not like: other methods, endless lines."""
@@ -93,7 +127,14 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(Asked(url.path.removeprefix(guard.room), query, body))
 
     def _answer(self, asked: Asked) -> None:
-        match self.server.viewer.answer(asked):
+        try:
+            answer = self.server.viewer.answer(asked)
+        except Exception:
+            # Our own fault: the browser is told, the terminal gets the traceback, and all else
+            # goes on.
+            self._problem(Problem(500, "A fault of callmark: see the terminal, and report it."))
+            raise
+        match answer:
             case Problem() as problem:
                 self._problem(problem)
             case Json(data=data):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callmark.broker.regex_limits import MAX_TEXT
+from callmark.broker.patterns import MAX_TEXT
 from callmark.core.protocols import Hit, Miss
 from callmark.errors import BadInput
 
@@ -90,10 +90,58 @@ def test_a_default_does_not_speak_against_a_rule(broker_of):
     assert not fits(broker, {"q": "x"}, "web.search")
 
 
-def test_a_long_value_is_never_given_to_a_regex(broker_of):
+def test_a_value_above_the_limit_fits_no_regex(broker_of):
     broker = broker_of(entry({"a": {"regex": "x+"}}))
     assert fits(broker, {"a": "x" * MAX_TEXT})
     assert not fits(broker, {"a": "x" * (MAX_TEXT + 1)})
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a*)*b",
+        "(a|aa)+b",
+        "(?:a?){500}a{500}b",
+        "a?" * 500 + "a" * 500 + "b",
+        "(.*a){20}b",
+        ".*" * 100 + "b",
+        r"(\w+\s?)+b",
+        "(?i)(A|a|[aA])*b",
+    ],
+)
+def test_f15_no_expression_takes_for_ever(broker_of, pattern):
+    """Each of these kept a backtracking engine busy for longer than anybody waits."""
+    broker = broker_of(entry({"a": {"regex": pattern}}))
+    assert not fits(broker, {"a": "a" * 20_000 + "!"})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(a+)(?#x)+b", "cannot be used: invalid perl operator: (?#"),
+        ("(?=a+)b", "which has no look-around and no back-references"),
+        ("(?<!a)b", "which has no look-around and no back-references"),
+        (r"(a)\1", "which has no look-around and no back-references"),
+        ("(?P<x>a)(?P=x)", "which has no look-around and no back-references"),
+        ("(a{1,1000}){1,1000}", "cannot be used: invalid repetition size"),
+        (r"\pL{1,900}", "cannot be used: pattern too large"),
+        ("a" * 1_000_000, "cannot be used: pattern too large"),
+        ("a{,3}", "write {0,3} instead of {,3}"),
+    ],
+)
+def test_f15_what_the_engine_does_not_have_is_refused_with_its_place(broker_of, pattern, why):
+    with pytest.raises(BadInput) as caught:
+        broker_of(entry({"a": {"regex": pattern}}))
+    [problem] = caught.value.problems
+    assert "all.jsonl:1: match.a.regex: " in problem
+    assert why in problem
+
+
+def test_an_expression_reads_characters_not_bytes(broker_of):
+    broker = broker_of(entry({"a": {"regex": r"gr.{2}e \pL+"}}))
+    assert fits(broker, {"a": "größe Übung"})
+    assert not fits(broker, {"a": "gröe Übung"})
 
 
 def test_any_takes_what_is_left(broker_of):
@@ -139,7 +187,7 @@ def test_two_targets_of_one_tolerance_are_two_patterns(broker_of):
         ({"a": {"ignore": False}}, "match.a.ignore: must be true"),
         ({"a": {"one_of": []}}, "match.a.one_of: must be a list"),
         ({"a": {"one_of": "x"}}, "match.a.one_of: must be a list"),
-        ({"a": {"regex": "("}}, "match.a.regex: is no regular expression"),
+        ({"a": {"regex": "("}}, "match.a.regex: cannot be used: missing )"),
         ({"a": {"regex": 3}}, "match.a.regex: must be"),
         ({"a": {"contains": ""}}, "match.a.contains: must be"),
         ({"q": {"contains": " \t"}}, "match.q.contains: must be"),

@@ -199,6 +199,84 @@ def test_a_ref_to_a_file_or_the_network_is_refused_and_nothing_is_fetched(refere
         validate_arguments(specs[0], {})
 
 
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$", "^(a*)*b", "^(.*a){12}$"])
+def test_f15_a_pattern_in_a_schema_takes_linear_time(pattern):
+    spec = {"name": "t", "parameters": {"properties": {"q": {"pattern": pattern}}}}
+    [problem] = registry(spec).validate("t", {"q": "a" * 100_000 + "!"})
+    assert problem.startswith("/q: ")
+
+
+@pytest.mark.parametrize("pattern", ["^(?=(a+)+$)b", r"^(?:(a)\1|a+)+$", "(?<!a)b"])
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_f15_a_pattern_that_needs_backtracking_is_refused(pattern, keyword):
+    rule = pattern if keyword == "pattern" else {pattern: {}}
+    [problem] = problems_of([{"name": "t", "parameters": {"properties": {"q": {keyword: rule}}}}])
+    assert "patterns run in linear time: no look-around, no back-references" in problem
+
+
+NO_REASON = "/: does not fit the schema (it refers to itself too often to look for the reason)"
+
+
+def nested(depth, leaf):
+    for _ in range(depth):
+        leaf = {"x": leaf}
+    return leaf
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("a{}", "#/$defs/a{}"), ("ä {}", "#/$defs/%C3%A4%20{}"), ("a/{}", "#/$defs/a~1{}")],
+)
+def test_f15_a_schema_that_unfolds_without_end_is_refused(name, place):
+    defs = {name.format(n): {"allOf": [{"$ref": place.format(n + 1)}] * 2} for n in range(40)}
+    schema = {"$defs": {**defs, name.format(40): {"type": "object"}}, "$ref": place.format(0)}
+    [problem] = problems_of([{"name": "t", "parameters": schema}])
+    assert "with its references written out it has more than 1000000 parts" in problem
+
+
+def test_f15_names_of_parts_are_followed_as_well():
+    parts = [{"$anchor": f"a{n}", "allOf": [{"$ref": f"#a{n + 1}"}] * 2} for n in range(40)]
+    schema = {"$defs": {str(n): part for n, part in enumerate(parts)}, "$ref": "#a0"}
+    schema["$defs"]["40"] = {"$anchor": "a40"}
+    [problem] = problems_of([{"name": "t", "parameters": schema}])
+    assert "with its references written out it has more than 1000000 parts" in problem
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}},
+        {
+            "properties": {"x": {"$ref": "#"}},
+            "patternProperties": {"x": {"$ref": "#"}},
+            "type": "object",
+        },
+        {
+            "anyOf": [
+                {"properties": {"x": {"$ref": "#"}}, "required": ["x"], "minProperties": 1},
+                {"properties": {"x": {"$ref": "#"}}, "required": ["x"], "maxProperties": 5},
+            ]
+        },
+        {
+            "$dynamicAnchor": "n",
+            "type": "object",
+            "properties": {"x": {"allOf": [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]}},
+        },
+    ],
+)
+@pytest.mark.parametrize("leaf", [1, {"x": {}}, {}])
+def test_f15_a_schema_that_refers_to_itself_takes_no_time(schema, leaf):
+    """For each level there are twice as many ways: with sixty nobody would live to see it."""
+    problems = registry({"name": "t", "parameters": schema}).validate("t", nested(60, leaf))
+    assert problems in ((), (NO_REASON,))
+
+
+def test_a_schema_that_refers_to_itself_gives_reasons_where_it_can():
+    node = {"type": "object", "properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+    problems = registry({"name": "t", "parameters": node}).validate("t", nested(3, 1))
+    assert set(problems) == {'/x/x/x: 1 is not of type "object"'}
+
+
 def test_a_ref_inside_the_schema_works():
     schema = {"$defs": {"n": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/n"}}}
     assert validate_arguments({"name": "f", "parameters": schema}, {"x": 1}) == []

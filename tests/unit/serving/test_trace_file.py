@@ -9,7 +9,7 @@ import pytest
 from callmark.errors import BadInput
 from callmark.resources import data_path
 from callmark.serving.joining import join_answers
-from callmark.serving.sessions import Sessions
+from callmark.serving.sessions import LONGEST_ID, Sessions, TooManySessions
 from callmark.serving.tools import listed, open_served
 from callmark.serving.trace_file import TraceFile
 
@@ -46,6 +46,40 @@ def test_writing_again_replaces_only_what_was_mine(tmp_path):
         (line["sample_id"], line["trial"], len(line["tool_trace"])) for line in lines(trace.path)
     ]
     assert sorted(found) == [("a", 0, 2), ("a", 1, 0), ("b", 3, 1)]
+
+
+def test_f17_a_second_server_keeps_what_the_first_one_wrote(tmp_path):
+    """Also where a client names the same trial, and each of them writes more than once."""
+    path = tmp_path / "trace.jsonl"
+    first, second = (TraceFile(path), sessions()), (TraceFile(path), sessions())
+    for number in range(3):
+        for (trace, served), asked in ((first, "first"), (second, "second")):
+            for trial in (0, None, 2):
+                served.of("a", trial).call("read_file", {"path": f"{asked}-{number}"})
+            served.of(None, None).call("read_file", {"path": f"{asked}-{number}"})
+            trace.write(served)
+    third = sessions()
+    third.of("a", 0).call("read_file", {"path": "third-0"})
+    TraceFile(path).write(third)
+    places = [(line["sample_id"], line["trial"]) for line in lines(path)]
+    assert len(set(places)) == len(places) == 9
+    kept = sorted(
+        [entry["arguments"]["path"] for entry in line["tool_trace"]] for line in lines(path)
+    )
+    whole = [[f"{asked}-{number}" for number in range(3)] for asked in ("first", "second")]
+    assert kept == [*[whole[0]] * 4, *[whole[1]] * 4, ["third-0"]]
+
+
+def test_f72_a_server_without_a_trace_keeps_no_calls():
+    served = Sessions(open_served(FIXTURES, None), keeps_calls=False)
+    served.of("a", None).call("read_file", {"path": "x"})
+    assert served.of("a", None).entries == []
+
+
+def test_f72_a_client_cannot_name_samples_without_end():
+    served = sessions()
+    with pytest.raises(TooManySessions):
+        served.of("x" * (LONGEST_ID + 1), None)
 
 
 def _write(path: Path, number: int) -> None:

@@ -84,7 +84,7 @@ def test_wrong_files_of_a_folder_are_named(tmp_path):
 
 
 def test_a_missing_registry_and_an_empty_folder_are_named(tmp_path):
-    assert problems_of(tmp_path / "no.json") == [f"{tmp_path}/no.json: no such file or folder"]
+    assert problems_of(tmp_path / "no.json") == [f"{tmp_path}/no.json: no such file"]
     assert problems_of(tmp_path) == [f"{tmp_path}: holds no *.json file with a tool in it"]
 
 
@@ -100,5 +100,5 @@ def test_an_allowlist_of_ones_own(tmp_path):
     path.write_text('["a",\n"b",\n7]', "utf-8")
     with pytest.raises(BadInput, match=r"allow.json:3: entry 3: must be the name of a tool"):
         allowlist(path)
-    with pytest.raises(BadInput, match="is a folder, a JSON file is needed"):
+    with pytest.raises(BadInput, match="is a folder, a file is needed"):
         allowlist(tmp_path)

@@ -15,6 +15,7 @@ from callmark.core.jsontext import NotJson
 from callmark.datasets.importing.desk import Record
 from callmark.datasets.importing.lenient import parse_log
 from callmark.errors import BadInput, MissingExtra
+from callmark.store.jsonl import open_input
 
 MAX_MEMBER = 1 << 28
 MAX_TOTAL = 1 << 33
@@ -30,7 +31,7 @@ _ENCRYPTED = 1
 def records_of_archive(path: Path) -> Iterator[Record]:
     """The header, then every sample; their numbers count from 1."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_input(path) as stream, zipfile.ZipFile(stream) as archive:
             members = _latest(archive.infolist())
             header = next((members[name] for name in HEADERS if name in members), None)
             if header is None:

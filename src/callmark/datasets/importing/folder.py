@@ -10,6 +10,7 @@ from callmark.core.jsontext import Json, NotJson
 from callmark.datasets.importing.desk import Record
 from callmark.datasets.importing.lenient import parse_log
 from callmark.errors import BadInput
+from callmark.store.jsonl import read_input
 
 FRAME = "results.json"
 SIMULATIONS = "simulations"
@@ -45,8 +46,6 @@ def _listed(frame: Json) -> list[str]:
 
 def _value(path: Path) -> Json:
     try:
-        return parse_log(path.read_bytes())
+        return parse_log(read_input(path))
     except NotJson as error:
         raise BadInput(f"{path}:{error.line}: {error}") from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None

@@ -9,6 +9,7 @@ from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.datasets.importing.desk import Record
 from callmark.datasets.importing.lenient import MAX_DEPTH
 from callmark.errors import BadInput, MissingExtra
+from callmark.store.jsonl import open_input
 
 # Key of the file's own metadata: the header of a table that was exported from here, whose
 # columns hold JSON texts.
@@ -25,7 +26,7 @@ def records_of_table(path: Path) -> Iterator[Record]:
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
     try:
-        with parquet.ParquetFile(path) as table:
+        with open_input(path) as stream, parquet.ParquetFile(stream) as table:
             kept = table.schema_arrow.metadata or {}
             ours = OURS in kept
             if ours:
