@@ -29,10 +29,11 @@ BROKEN_OFF = frozenset({"error", "network_error", "abort", "insufficient_system_
 # Servers that send these want them back in the next request of the conversation.
 CARRIED = ("reasoning_content", "reasoning_details", "extra_content")
 TEXT_PARTS = frozenset({"text", "output_text"})
-# Of what is read in a body: one that is larger is so by what is not (log probabilities, padding),
-# or no model wrote it. Values take up to fifty times the room of their text.
+# Bodies beyond this are stripped of what is not read (log probabilities, padding) first; what is
+# left has bounds, because values take up to fifty times the room of their text.
+LARGE = 256 << 10
 MOST_READ = 4 << 20
-MOST_OBJECTS = 500_000
+MOST_BRACKETS = 100_000
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -95,8 +96,8 @@ _decode_outline = msgspec.json.Decoder(_Outline).decode
 
 
 def completion_of(body: bytes) -> Completion:
-    if len(body) > MOST_READ:
-        body = _without_padding(body)
+    if len(body) > LARGE:
+        body = _stripped(body)
     try:
         # So few brackets cannot be nested too deeply to be walked.
         if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
@@ -112,16 +113,19 @@ def completion_of(body: bytes) -> Completion:
         raise NoAnswer(f"the answer is no chat completion: {error}") from None
 
 
-def _without_padding(body: bytes) -> bytes:
+def _stripped(body: bytes) -> bytes:
     """Only the fields that are read, if they are not too much."""
+    too_many = NoAnswer(f"the answer holds more than {MOST_BRACKETS:,} lists and objects")
+    if body.count(b"{") > 5 * MOST_BRACKETS:
+        raise too_many
     try:
-        if body.count(b"{") > MOST_OBJECTS:
-            raise NoAnswer(f"the answer holds more than {MOST_OBJECTS:,} objects")
         read = msgspec.json.encode(_decode_outline(body))
     except msgspec.MsgspecError as error:
         raise NoAnswer(f"the answer is no chat completion: {error}") from None
     if len(read) > MOST_READ:
         raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
+    if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:
+        raise too_many
     return read
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +14,7 @@ from callmark.runners.http_endpoint import Endpoint
 from callmark.runners.http_retry import asked_wait
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, StreamReader
+    from aiohttp import ClientResponse, ClientSession
     from multidict import CIMultiDictProxy
 
 CONNECT_SECONDS = 30.0
@@ -22,6 +23,8 @@ LOOK_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 4.0
 # Of one body, inflated. The head has aiohttp's bounds: 8 kB a line, 128 lines.
 MOST_BYTES = 64 << 20
+# A body that is still to come is waited for so long at a time.
+WATCH_SECONDS = 0.25
 # Bodies beyond this are read one after the other, so that many of them fill no memory.
 LARGE = 256 << 10
 
@@ -80,6 +83,7 @@ class Transport:
 
     def _opened(self) -> ClientSession:
         import aiohttp
+        from aiohttp.http_exceptions import HttpProcessingError
         from yarl import URL
 
         if self._keep_alive:
@@ -97,7 +101,7 @@ class Transport:
             # Not by trust_env, which asks a thread before every request.
             proxy=self._endpoint.proxy,
         )
-        self._failures = (aiohttp.ClientError, OSError)
+        self._failures = (aiohttp.ClientError, OSError, HttpProcessingError)
         self._chat_url = URL(self._endpoint.chat_url)
         return self._session
 
@@ -126,7 +130,7 @@ class Transport:
         # Too long a number is never read as one.
         if length is not None and (len(length) > 18 or int(length) > MOST_BYTES):
             return TOO_LARGE
-        body = await self._body(response.content)
+        body = await self._body(response)
         if body is None:
             return TOO_LARGE
         retry_after = headers.get("Retry-After")
@@ -139,27 +143,42 @@ class Transport:
             else asked_wait(retry_after, headers.get("Date"), time.time()),
         )
 
-    async def _body(self, content: StreamReader) -> bytes | None:
+    async def _body(self, response: ClientResponse) -> bytes | None:
+        """None: there is too much of it."""
         parts: list[bytes] = []
-        if not await _read(content, parts, LARGE):
+        if not await _read(response, parts, LARGE):
             async with self._one_large:
-                if not await _read(content, parts, MOST_BYTES):
+                if not await _read(response, parts, MOST_BYTES):
                     return None
                 # Joined before the next one comes in.
                 return b"".join(parts)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _read(content: StreamReader, parts: list[bytes], most: int) -> bool:
+async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool:
     """Whether the end came before there was more than that."""
     size = sum(map(len, parts))
     while size <= most:
-        part = await content.readany()
+        is_here = response.content.is_eof()
+        part = await (response.content.readany() if is_here else _next_part(response))
         if not part:
             return True
         parts.append(part)
         size += len(part)
     return False
+
+
+async def _next_part(response: ClientResponse) -> bytes:
+    """aiohttp tells the connection of bytes that are no HTTP, and leaves who reads the body
+    waiting: so the connection is looked at while nothing comes."""
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WATCH_SECONDS):
+                return await response.content.readany()
+        connection = response.connection
+        trouble = connection and connection.protocol and connection.protocol.exception()
+        if isinstance(trouble, Exception):
+            raise trouble
 
 
 def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
@@ -183,6 +202,7 @@ def _timed_out(error: TimeoutError, limit: float) -> Lost:
 def _lost(error: Exception) -> Lost:
     """In our own words: what the library says may hold addresses with passwords in them."""
     import aiohttp
+    from aiohttp.http_exceptions import HttpProcessingError
 
     match error:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
@@ -191,26 +211,27 @@ def _lost(error: Exception) -> Lost:
             return Lost(f"no connection to the proxy: {_why(error)}", unreachable=True)
         case aiohttp.ClientConnectorError():
             return Lost(f"no connection: {_why(error)}", unreachable=True)
-        case aiohttp.ClientPayloadError():
-            return _broken_body(error)
         case aiohttp.ServerDisconnectedError():
             return CUT
-        case aiohttp.ClientResponseError():
-            return NO_HTTP
+        case (
+            aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError()
+        ):
+            return _malformed(error)
         case _:
             return Lost(f"the connection failed: {_why(error)}")
 
 
-def _broken_body(error: Exception) -> Lost:
-    from aiohttp import http_exceptions
+def _malformed(error: Exception) -> Lost:
+    from aiohttp.http_exceptions import ContentEncodingError
 
-    match error.__cause__:
-        case http_exceptions.ContentEncodingError():
-            return NOT_INFLATED
-        case http_exceptions.TransferEncodingError():
-            return NO_HTTP
-        case _:
-            return CUT
+    if str(error).startswith("Response payload is not completed"):
+        return CUT
+    cause = error.__cause__
+    if isinstance(cause, ContentEncodingError) or (
+        cause is not None and isinstance(cause.__cause__, ContentEncodingError)
+    ):
+        return NOT_INFLATED
+    return NO_HTTP
 
 
 def _why(error: Exception) -> str:

@@ -182,7 +182,6 @@ class TrialLoop:
             )
 
     def _finish(self, played: Played, kept: Finished | None) -> None:
-        setup = self._setup
         with self._interrupts.deferred():
             result = self._scored(played)
             if kept is not None:
