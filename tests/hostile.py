@@ -347,7 +347,7 @@ ERRORS: dict[str, tuple[Answer, bool | None]] = {
     "400 with a huge number": (told(400, b'{"error": {"message": 1' + b"0" * 300 + b"}}"), False),
     "413 with 30 MB": (told(413, lambda: b"a" * (30 << 20)), False),
     "500 with a bomb": (Answer(500, lambda: bomb(1024), {"Content-Encoding": "gzip"}), False),
-    "500 that steers a terminal": (told(500, "\x1b[2J\x1b]0;x\x07".encode()), False),
+    "500 that steers a terminal": (told(500, b"\x1b[2J\x1b]0;x\x07"), False),
     "500 with words without end": (told(500, b"model tool " * 90_000), False),
     "429 until the end of time": (told(429, b"", Retry_After="9" * 400), False),
     "429 until a date": (told(429, b"", Retry_After="Fri, 31 Dec 9999 23:59:60 GMT"), False),

@@ -120,8 +120,10 @@ def _stripped(body: bytes) -> bytes:
         raise too_many
     try:
         read = msgspec.json.encode(_decode_outline(body))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise NoAnswer(f"the answer is no chat completion: {error}") from None
+    except RecursionError:
+        raise NoAnswer(f"the answer is nested deeper than {MAX_DEPTH} levels") from None
     if len(read) > MOST_READ:
         raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
     if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:

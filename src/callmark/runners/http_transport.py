@@ -14,7 +14,9 @@ from callmark.runners.http_endpoint import Endpoint
 from callmark.runners.http_retry import asked_wait
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import Connection
     from multidict import CIMultiDictProxy
 
 CONNECT_SECONDS = 30.0
@@ -86,12 +88,8 @@ class Transport:
         from aiohttp.http_exceptions import HttpProcessingError
         from yarl import URL
 
-        if self._keep_alive:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
-        else:
-            connector = aiohttp.TCPConnector(limit=0, force_close=True)
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=_connector(keep_alive=self._keep_alive),
             headers={"Accept-Encoding": "identity", **self._endpoint.headers},
             # The whole has one limit, which is ours: it holds for what waits here too.
             timeout=aiohttp.ClientTimeout(
@@ -155,6 +153,28 @@ class Transport:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _connector(*, keep_alive: bool) -> TCPConnector:
+    from aiohttp import TCPConnector
+
+    if not keep_alive:
+        return TCPConnector(limit=0, force_close=True)
+
+    class Connector(TCPConnector):
+        """What comes on a kept connection before it was asked for would be taken for the next
+        answer: such a connection is not used again."""
+
+        async def connect(
+            self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
+        ) -> Connection:
+            while True:
+                connection = await super().connect(req, traces, timeout)
+                if connection.protocol is None or not connection.protocol.should_close:
+                    return connection
+                connection.close()
+
+    return Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+
+
 async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool:
     """Whether the end came before there was more than that."""
     size = sum(map(len, parts))
@@ -169,16 +189,17 @@ async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool
 
 
 async def _next_part(response: ClientResponse) -> bytes:
-    """aiohttp tells the connection of bytes that are no HTTP, and leaves who reads the body
-    waiting: so the connection is looked at while nothing comes."""
+    """aiohttp ends a connection that says what is no HTTP, and leaves who reads the body waiting:
+    so the connection is looked at while nothing comes."""
     while True:
         with suppress(TimeoutError):
             async with asyncio.timeout(WATCH_SECONDS):
                 return await response.content.readany()
-        connection = response.connection
-        trouble = connection and connection.protocol and connection.protocol.exception()
-        if isinstance(trouble, Exception):
-            raise trouble
+        link = response.connection and response.connection.transport
+        if link is None or link.is_closing():
+            from aiohttp import ClientPayloadError
+
+            raise ClientPayloadError
 
 
 def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
@@ -213,9 +234,7 @@ def _lost(error: Exception) -> Lost:
             return Lost(f"no connection: {_why(error)}", unreachable=True)
         case aiohttp.ServerDisconnectedError():
             return CUT
-        case (
-            aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError()
-        ):
+        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError():
             return _malformed(error)
         case _:
             return Lost(f"the connection failed: {_why(error)}")
