@@ -178,8 +178,11 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
         writer.write(data)
     await writer.drain()
     for more in answer.then:
+        if writer.is_closing():
+            return False
         writer.write(more)
         await writer.drain()
+        await asyncio.sleep(0)  # a client that takes everything must not keep others waiting
     if answer.ends == "silent":
         await asyncio.sleep(FOREVER)
     if answer.ends == "reset":

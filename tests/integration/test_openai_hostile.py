@@ -21,7 +21,7 @@ from callmark.core.results import Decoding
 from callmark.runners.openai_http import OpenAIRunner
 from callmark.runners.options import RunnerOptions, Served
 
-SECONDS = 1.0
+SECONDS = 1.0  # enough for all that is not heavy
 MOST_MB = 300
 HEAVY = re.compile(r"\d+ [MG]B|bomb|without end|terabyte|10,000")
 LIGHT = {name: told for name, told in HOSTILE.items() if not HEAVY.search(name)}
@@ -40,7 +40,7 @@ class Ended:
     shown: str
 
 
-def run_through(folder, answers: dict, certificate=None, *more: str) -> Ended:
+def run_through(folder, answers: dict, certificate=None, seconds: float = SECONDS) -> Ended:
     """One run in a process of its own: every second sample gets one of the answers, the others
     are answered rightly."""
     project = Project(folder, size=1)
@@ -58,8 +58,8 @@ def run_through(folder, answers: dict, certificate=None, *more: str) -> Ended:
     with Server(answer, certificate=certificate) as server:
         words = ["--in", project.dataset, "--fixtures", project.fixtures, "--out", project.out]
         served = ["--runner", "openai_http", "--model", "stub", "--base-url", server.url]
-        limits = ["--request-timeout", SECONDS, "--max-retries", 1, "--max-connections", 8]
-        code, megabytes, shown = child(folder, *words, *served, *limits, *more, tls=certificate)
+        limits = ["--request-timeout", seconds, "--max-retries", 1, "--max-connections", 8]
+        code, megabytes, shown = child(folder, *words, *served, *limits, tls=certificate)
     path = project.out if project.out.exists() else f"{project.out}.journal"
     lines = [line for line in read_lines(path) if "index" in line]
     by_name = {names[line["index"] // 2]: line for line in lines if line["index"] % 2}
@@ -69,23 +69,34 @@ def run_through(folder, answers: dict, certificate=None, *more: str) -> Ended:
     return Ended(code, megabytes, by_name, shown)
 
 
+# A process counts the memory of the one that it was forked from as its own: so it is started by a
+# small one.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+with open(sys.argv[1], "w") as stream:
+    stream.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+
+
 def child(folder, *words: object, tls=None) -> tuple[int, float, str]:
     """Exit code, most memory in MB, and what was printed."""
-    shown = folder / "shown.txt"
     environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
     if tls is not None:
         environment["SSL_CERT_FILE"] = str(tls)
-    with shown.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "callmark", "run", *map(str, words)],
-            cwd=folder,
-            env=environment,
-            stdout=stream,
-            stderr=stream,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss / 1024, shown.read_text("utf-8")
+    used = folder / "used.txt"
+    every = [sys.executable, "-m", "callmark", "run", *map(str, words)]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(used), *every],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, int(used.read_text()) / 1024, done.stdout
 
 
 def check(ended: Ended, answers: dict) -> None:
@@ -113,6 +124,6 @@ def test_f9_f10_f13_hostile_answers_cost_one_trial_each(tmp_path, certificate, w
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["plain", "TLS"])
 def test_f11_every_hostile_answer_over_both_ways(tmp_path, certificate, way):
-    ended = run_through(tmp_path, HOSTILE, certificate if way == "TLS" else None)
+    ended = run_through(tmp_path, HOSTILE, certificate if way == "TLS" else None, 6.0)
     print(f"{len(HOSTILE)} answers, {ended.megabytes:.0f} MB")
     check(ended, HOSTILE)
