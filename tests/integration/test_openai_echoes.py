@@ -85,8 +85,8 @@ PLACES = {
     ),
     "arguments": completion(None, [("web_search", {"q": KEY, "list": [{"deep": KEY}]})]),
     "a name of an argument": completion(None, [("web_search", {"q": "a", KEY: 1})]),
-    "arguments, escaped": completion(None, [("web_search", '{"q": "%s"}' % escaped(KEY))]),
-    "arguments, broken": completion(None, [("web_search", '{"q": "%s' % KEY)]),
+    "arguments, escaped": completion(None, [("web_search", f'{{"q": "{escaped(KEY)}"}}')]),
+    "arguments, broken": completion(None, [("web_search", f'{{"q": "{KEY}')]),
     "the name of a tool": completion(None, [(KEY, {})]),
     "a call in the text": completion(
         f'<tool_call>{{"name": "web_search", "arguments": {{"q": "{escaped(KEY)}"}}}}</tool_call>'

@@ -1,25 +1,18 @@
 """A server that sends whatever it likes. Each of its answers costs one trial or is right; none takes
 longer than the time limit or fills the memory, and the command line ends as it should."""
 
-import asyncio
 import os
 import re
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 
 import pytest
 from tests.builders import ROOT
 from tests.endpoints import Answer, Request, Server, city_model, completion, self_signed
-from tests.hostile import ENCODINGS, ERRORS, FRAMING, HOSTILE, JSON, RIGHT
+from tests.hostile import HOSTILE, RIGHT
 from tests.integration.conftest import Project, fixture, item, read_lines
 from tests.integration.served import KEY, short_waits  # noqa: F401
-
-from callmark.core.protocols import Conversation, Failure, Reply
-from callmark.core.results import Decoding
-from callmark.runners.openai_http import OpenAIRunner
-from callmark.runners.options import RunnerOptions, Served
 
 SECONDS = 1.0  # enough for all that is not heavy
 MOST_MB = 300

@@ -34,6 +34,7 @@ TEXT_PARTS = frozenset({"text", "output_text"})
 LARGE = 256 << 10
 MOST_READ = 4 << 20
 MOST_BRACKETS = 100_000
+TOO_MANY = f"the answer holds more than {MOST_BRACKETS:,} lists and objects"
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -115,9 +116,8 @@ def completion_of(body: bytes) -> Completion:
 
 def _stripped(body: bytes) -> bytes:
     """Only the fields that are read, if they are not too much."""
-    too_many = NoAnswer(f"the answer holds more than {MOST_BRACKETS:,} lists and objects")
     if body.count(b"{") > 5 * MOST_BRACKETS:
-        raise too_many
+        raise NoAnswer(TOO_MANY)
     try:
         read = msgspec.json.encode(_decode_outline(body))
     except (msgspec.MsgspecError, ValueError) as error:
@@ -127,7 +127,7 @@ def _stripped(body: bytes) -> bytes:
     if len(read) > MOST_READ:
         raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
     if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:
-        raise too_many
+        raise NoAnswer(TOO_MANY)
     return read
 
 

@@ -43,11 +43,12 @@ class Secrets:
 
     def clean(self, text: str) -> str:
         """The text without them. Pieces have to be joined before."""
+        # Escapes first: what is spelt with them may hold what is not.
+        if self._forms and _ESCAPE.search(text):
+            text = self._spellings.sub(HIDDEN, text)
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
-        if self._forms and _ESCAPE.search(text):
-            text = self._spellings.sub(HIDDEN, text)
         return text
 
     def clean_json(self, value: Json) -> Json:
@@ -101,7 +102,6 @@ def _spelt(character: str) -> str:
     escaped = r"\\{1,6}u" + r"\\{1,6}u".join(re.findall("....", units))
     data = character.encode("utf-8", "surrogatepass")
     ways = [
-        _SLASHES + same,
         rf"(?i:{escaped})",
         rf"(?i:\\{{1,6}}(?:u0{{0,6}}{code:x}|u\{{0{{0,6}}{code:x}\}}|x0{{0,2}}{code:x}))",
         rf"\\{{1,6}}0{{0,2}}{code:o}",
@@ -113,7 +113,7 @@ def _spelt(character: str) -> str:
         ways.append(rf"&(?:amp;){{0,3}}(?:{'|'.join(map(re.escape, names))})")
     if character == "+":
         ways.append(r"%(?:25){0,4}20")
-    return f"(?:{'|'.join(ways)})"
+    return f"(?:{'|'.join(ways)}|{_SLASHES}{same})"
 
 
 def secrets_in_query(query: str) -> list[str]:
