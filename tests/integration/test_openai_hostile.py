@@ -118,5 +118,4 @@ def test_f9_f10_f13_hostile_answers_cost_one_trial_each(tmp_path, certificate, w
 @pytest.mark.parametrize("way", ["plain", "TLS"])
 def test_f11_every_hostile_answer_over_both_ways(tmp_path, certificate, way):
     ended = run_through(tmp_path, HOSTILE, certificate if way == "TLS" else None, 6.0)
-    print(f"{len(HOSTILE)} answers, {ended.megabytes:.0f} MB")
     check(ended, HOSTILE)

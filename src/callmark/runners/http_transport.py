@@ -195,11 +195,18 @@ async def _next_part(response: ClientResponse) -> bytes:
         with suppress(TimeoutError):
             async with asyncio.timeout(WATCH_SECONDS):
                 return await response.content.readany()
-        link = response.connection and response.connection.transport
-        if link is None or link.is_closing():
-            from aiohttp import ClientPayloadError
+        if not response.content.is_eof() and _is_gone(response):
+            # The end of a connection may be the end of the body: that is told a moment later.
+            await asyncio.sleep(WATCH_SECONDS / 5)
+            if not response.content.is_eof():
+                from aiohttp import ClientPayloadError
 
-            raise ClientPayloadError
+                raise ClientPayloadError
+
+
+def _is_gone(response: ClientResponse) -> bool:
+    link = response.connection and response.connection.transport
+    return link is None or link.is_closing()
 
 
 def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
