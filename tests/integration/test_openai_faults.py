@@ -70,7 +70,7 @@ def run_through_faults(folder, samples: int, share: float, at_least: int) -> Non
     }
     faulty = Faulty(share)
     with Server(faulty) as server:
-        outcome = project.run(**settings, base_url=server.url, request_timeout=0.3)
+        outcome = project.run(**settings, base_url=server.url, request_timeout=1.5)
         assert len(server.requests) >= at_least
         # One that was given up before it was read is a request too.
         assert outcome.report.timing.more["requests"] >= len(server.requests)
