@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
+import ssl
+import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from pathlib import Path
+from subprocess import run
+from typing import Literal, Self
 
 FOREVER = 3600.0
 
@@ -27,8 +32,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """`body`: bytes, or a JSON value. `keep`: only so many bytes of the response leave, then the
-    connection is cut. `before`: seconds of silence; `between`: seconds between single bytes."""
+    """`body`: bytes, a JSON value, or a function that makes one. `keep`: only so many bytes of the response leave, then the
+    connection is cut. `before`: seconds of silence; `between`: seconds between single bytes.
+    `then`: what follows, for as long as the client takes it; `ends`: how, after raw bytes."""
 
     status: int = 200
     body: object = b""
@@ -37,11 +43,14 @@ class Answer:
     before: float = 0.0
     between: float = 0.0
     raw: bytes | None = None
+    then: Iterable[bytes] = ()
+    ends: Literal["closed", "reset", "silent"] = "closed"
 
     def data(self) -> bytes:
         if self.raw is not None:
             return self.raw
-        body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        made = self.body() if callable(self.body) else self.body
+        body = made if isinstance(made, bytes) else json.dumps(made).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
         lines = [f"{name}: {value}" for name, value in {**headers, **self.headers}.items()]
         return "\r\n".join([f"HTTP/1.1 {self.status} X", *lines, "", ""]).encode() + body
@@ -52,10 +61,18 @@ class Server:
     order in which they came; `most` is how many were under way at once."""
 
     def __init__(
-        self, answer: Callable[[Request], Answer], models: Answer | Sequence[str] | None = None
+        self,
+        answer: Callable[[Request], Answer],
+        models: Answer | Sequence[str] | None = None,
+        *,
+        certificate: Path | None = None,
     ) -> None:
+        """`certificate`: with its key, for TLS (see `self_signed`)."""
         self._answer = answer
         self._models = models
+        self._tls = None if certificate is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self._tls is not None:
+            self._tls.load_cert_chain(certificate)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._started = threading.Event()
@@ -68,7 +85,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -81,7 +98,9 @@ class Server:
 
     def _serve(self) -> None:
         async def start() -> asyncio.Server:
-            server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
+            server = await asyncio.start_server(
+                self._client, "127.0.0.1", self.port, backlog=1024, ssl=self._tls
+            )
             self.port = server.sockets[0].getsockname()[1]
             return server
 
@@ -110,7 +129,7 @@ class Server:
                     self.under_way -= 1
                 if not is_open:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.transport.abort()
@@ -158,7 +177,28 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
     else:
         writer.write(data)
     await writer.drain()
+    for more in answer.then:
+        if writer.is_closing():
+            return False
+        writer.write(more)
+        await writer.drain()
+        await asyncio.sleep(0)  # a client that takes everything must not keep others waiting
+    if answer.ends == "silent":
+        await asyncio.sleep(FOREVER)
+    if answer.ends == "reset":
+        link = writer.get_extra_info("socket")
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return answer.keep is None and answer.raw is None
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 with its key; SSL_CERT_FILE makes a client trust it."""
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    words = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made]
+    run(["openssl", "req", "-x509", *words, *names], check=True, capture_output=True)
+    made.write_text(made.read_text() + key.read_text())
+    return made
 
 
 def completion(

@@ -57,3 +57,13 @@ class OutputFailed(Incomplete):
 
 class CannotWrite(UsageError):
     """The place for the output is not writable; found out before anything is run."""
+
+
+def fault_of_ours(what: str, error: Exception) -> str:
+    """One clause for a failure that is our mistake and costs one trial only. What the exception
+    says is left out: it may quote anything."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    where = "" if last is None else f" at {last.tb_frame.f_code.co_name}, line {last.tb_lineno}"
+    return f"{what}: {type(error).__name__}{where}: a fault of callmark's, please report it"

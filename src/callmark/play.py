@@ -30,6 +30,7 @@ from callmark.core.protocols import (
 )
 from callmark.core.samples import CALL_FREE, Sample
 from callmark.core.trace import EntryStatus, Said, Stop, Trace, TraceEntry, answered
+from callmark.errors import CallmarkError, fault_of_ours
 
 ParseText = Literal["auto", "on", "off"]
 
@@ -87,7 +88,7 @@ async def play(
     settings: PlaySettings,
 ) -> list[Played]:
     """Play every trial to its end. Without a source nothing answers what is not recorded."""
-    playing = [_Play(trial, source, settings) for trial in trials]
+    playing = [_Play(trial, source, settings, runner.without_secrets) for trial in trials]
     live = playing
     while live:
         replies = await runner.answer([one.conversation() for one in live])
@@ -101,7 +102,7 @@ async def play_alone(
     trial: TrialInput, runner: Runner, source: ToolSource | None, settings: PlaySettings
 ) -> Played:
     """Play one trial, whatever others are played beside it."""
-    one = _Play(trial, source, settings)
+    one = _Play(trial, source, settings, runner.without_secrets)
     while one.stop is None:
         [reply] = await runner.answer((one.conversation(),))
         one.take(reply)
@@ -166,9 +167,14 @@ class _Play:
     """One trial while it is played."""
 
     def __init__(
-        self, trial: TrialInput, source: ToolSource | None, settings: PlaySettings
+        self,
+        trial: TrialInput,
+        source: ToolSource | None,
+        settings: PlaySettings,
+        conceal: Callable[[str], str] | None = None,
     ) -> None:
         self.input = trial
+        self._conceal = conceal
         self.settings = settings
         self.session = None if source is None else source.session(trial.sample.sample_id)
         self.messages = list(
@@ -197,10 +203,20 @@ class _Play:
         )
 
     def take(self, reply: Reply | Failure) -> None:
-        """One turn: what it says, what it calls, what answers, and whether another one follows."""
-        if isinstance(reply, Failure):
-            self.error, self.stop = reply.reason, "error"
-            return
+        """One turn: what it says, what it calls, what answers, and whether another one follows.
+        No answer, whatever is in it, costs more than this trial."""
+        try:
+            if not isinstance(reply, Failure):
+                self._take(reply)
+                return
+            lost = reply.reason
+        except CallmarkError:
+            raise
+        except Exception as error:
+            lost = fault_of_ours("the answer could not be read", error)
+        self.error, self.stop = lost, "error"
+
+    def _take(self, reply: Reply) -> None:
         turn = len(self.texts) + 1
         text, reasoning, calls = self._read(reply)
         self.texts.append(self._normal(text))
@@ -245,6 +261,9 @@ class _Play:
             for position, result in enumerate(reply.answers[: len(written)]):
                 written[position] = answered(written[position], result)
             calls += written
+        if self._conceal is not None:
+            # What was cut out of a text may have parted a secret.
+            return self._conceal(found.text), self._conceal(found.reasoning), calls
         return found.text, found.reasoning, calls
 
     def _normal(self, text: str) -> str:

@@ -9,6 +9,8 @@ from tests.integration.conftest import Project, read_lines
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
 from callmark.errors import Incomplete, UsageError
+from callmark.runners import openai_http
+from callmark.running import evaluate
 from callmark.running import loop as running_loop
 
 # Trouble that passes
@@ -237,3 +239,48 @@ def test_a_journal_with_results_survives_a_mistake(project):
     assert len(read_lines(f"{project.out}.journal")) > 5
     with Server(city_model) as server:
         assert project.run(**served(server, resume=True)).exit_code == 0
+
+
+# Trouble that is our own
+
+
+def test_f13_an_answer_that_we_stumble_over_costs_one_trial(project, monkeypatch):
+    """Whatever reading an answer raises, the run goes on."""
+    read = openai_http.reply_of
+
+    def stumbling(completion, codec):
+        if completion.model == "odd":
+            raise RecursionError("what the server sent")
+        return read(completion, codec)
+
+    def odd(request):
+        is_odd = "city 7?" in request.messages[0]["content"]
+        return completion("x", model="odd") if is_odd else city_model(request)
+
+    monkeypatch.setattr(openai_http, "reply_of", stumbling)
+    with Server(odd) as server:
+        outcome = project.run(**served(server, max_errors=1))
+        assert len([one for one in server.requests if "city 7?" in one.messages[0]["content"]]) == 1
+    assert outcome.exit_code == 0
+    [lost] = [result for result in project.results() if result["status"] == "error"]
+    assert lost["sample_id"] == "s007"
+    assert "RecursionError" in lost["error"]
+    assert "please report it" in lost["error"]
+    assert "what the server sent" not in lost["error"]
+
+
+def test_f13_an_answer_that_cannot_be_scored_costs_one_trial(project, monkeypatch):
+    score = evaluate.score_trial
+
+    def stumbling(sample, trace, settings):
+        if sample.sample_id == "s007":
+            raise MemoryError
+        return score(sample, trace, settings)
+
+    monkeypatch.setattr(evaluate, "score_trial", stumbling)
+    with Server(city_model) as server:
+        outcome = project.run(**served(server, max_errors=1))
+    assert outcome.exit_code == 0
+    [lost] = [result for result in project.results() if result["status"] == "error"]
+    assert (lost["sample_id"], lost["scores"]) == ("s007", None)
+    assert "could not be scored: MemoryError" in lost["error"]

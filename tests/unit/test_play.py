@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from callmark.broker.broker import ToolBroker
 from callmark.calls.attempts import entry_for, native_call
+from callmark.calls.formats import Format
 from callmark.calls.registry import Registry
 from callmark.core.jsontext import digest
-from callmark.core.protocols import Failure, Reply
+from callmark.core.protocols import Failure, Reply, Runner
 from callmark.core.samples import sample_of
 from callmark.core.trace import Said, TraceEntry
 from callmark.play import PlaySettings, TrialInput, join_turns, play
@@ -40,7 +41,7 @@ FIXTURES = [
 ]
 
 
-class Script:
+class Script(Runner):
     """Answers each sample with its own list of replies, and remembers what it was asked."""
 
     name = "script"
@@ -56,12 +57,6 @@ class Script:
             [(c.sample_id, c.turn, json.loads(json.dumps(list(c.messages)))) for c in batch]
         )
         return [self.replies[c.sample_id][c.turn - 1] for c in batch]
-
-    def fingerprint_parts(self):
-        return {}
-
-    def model_fingerprint(self):
-        return None
 
 
 @pytest.fixture(scope="module")
@@ -493,3 +488,32 @@ def test_a_trial_is_the_same_alone_and_in_a_batch(broker, scripts):
     for played in together:
         assert played.trace.stop in ("answer", "max_turns", "truncated")
         assert all(entry.status != "unanswered" for entry in played.trace.tool_trace)
+
+
+def test_f13_an_answer_that_we_stumble_over_costs_its_trial_only(broker):
+    """A format with a fault, as a plug-in may bring one."""
+
+    def stumble(*_):
+        raise KeyError("what the model wrote")
+
+    stumbling = (Format("stumbling", "<odd>", "<odd>", stumble),)
+    odd, other = sample("odd"), sample("other")
+    runner = Script({"odd": [Reply(text="<odd>")], "other": [Reply(text="Burj Khalifa")]})
+    trials = [TrialInput(one, 0, frozenset(), ()) for one in (odd, other)]
+    settings = PlaySettings(registry=REGISTRY, formats=stumbling)
+    lost, right = drive(play(trials, runner, broker, settings))
+    assert (lost.trace.stop, right.trace.model_output) == ("error", "Burj Khalifa")
+    assert "KeyError" in lost.error
+    assert "please report it" in lost.error
+    assert "what the model wrote" not in lost.error
+
+
+def test_f12_a_secret_that_was_parted_by_what_is_cut_out_is_taken_out(broker):
+    class Confident(Script):
+        def without_secrets(self, text):
+            return text.replace("sk-0123456789", "***")
+
+    runner = Confident({"s": [Reply(text="sk-01234<think>sk-01<think>23456789</think>56789")]})
+    trial = TrialInput(sample(), 0, frozenset(), ())
+    [played] = drive(play([trial], runner, broker, PlaySettings(registry=REGISTRY)))
+    assert played.trace.model_output == "***"

@@ -1,15 +1,21 @@
 """Secrets stand in the environment, never in a file, and never come out again."""
 
+import base64
+import html
 import json
 import re
+from urllib.parse import quote
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from tests.scripted import Scripted, calling, plug
 
 from callmark.cli import main
 from callmark.config import load_config
 from callmark.core.protocols import Failure, Reply
 from callmark.errors import UsageError
+from callmark.runners.http_secrets import Secrets
 from callmark.running.preview import dry_run
 from callmark.running.run import run
 
@@ -158,3 +164,69 @@ def test_what_is_no_secret_may_stand_in_a_file(runner, folder):
 def test_without_a_file_the_setting_itself_is_named(runner):
     with pytest.raises(UsageError, match=r"^--headers\.X-Key: a secret must not stand in a file"):
         run({"runner": "scripted", "in": "dataset.jsonl", "headers": {"X-Key": "literal"}})
+
+
+# What a server may make of them
+
+KEY = "sk-A1b2+C3d4/E5f6=G7h8+/"
+WAYS = {
+    "as it is": lambda key: key,
+    "JSON": lambda key: json.dumps(key)[1:-1],
+    "JSON of PHP": lambda key: json.dumps(key)[1:-1].replace("/", "\\/"),
+    "JSON in JSON": lambda key: json.dumps(json.dumps(key)),
+    "escaped": lambda key: "".join(f"\\u{ord(one):04x}" for one in key),
+    "ESCAPED": lambda key: "".join(f"\\u{ord(one):04X}" for one in key),
+    "escaped in part": lambda key: re.sub(r"\W", lambda one: f"\\u{ord(one[0]):04x}", key),
+    "escaped for Python": lambda key: re.sub(r"\W", lambda one: f"\\x{ord(one[0]):02x}", key),
+    "in a URL": lambda key: quote(key, safe=""),
+    "in a url": lambda key: re.sub(r"\W", lambda one: f"%{ord(one[0]):02x}", key),
+    "in a URL in a URL": lambda key: quote(quote(key, safe=""), safe=""),
+    "in HTML": lambda key: html.escape(key),
+    "in HTML by number": lambda key: re.sub(r"\W", lambda one: f"&#{ord(one[0])};", key),
+    "in HTML by hex": lambda key: re.sub(r"\W", lambda one: f"&#X{ord(one[0]):X};", key),
+    "hex": lambda key: key.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=20)
+@given(key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40))
+@example(key=KEY)
+@example(key="&&&&0000%%%%")
+@example(key='\\\\\\\\////""""\'')
+def test_f12_a_secret_is_found_in_every_spelling(way, key):
+    cleaned = Secrets([key]).clean(f"before {WAYS[way](key)} after")
+    between = cleaned.removeprefix("before ").removesuffix(" after")
+    assert between.replace('"', "").replace("\\", "") == "***"
+
+
+@settings(max_examples=50)
+@given(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40),
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+    st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]),
+)
+def test_f12_a_secret_is_found_in_the_base64_of_something_longer(key, before, after, encode):
+    whole = encode(before + key.encode() + after).decode()
+    cleaned = Secrets([key]).clean(f"Basic {whole}")
+    assert "***" in cleaned
+    # What is left holds no three bytes of it in a row.
+    left = [part for part in cleaned.removeprefix("Basic ").split("***") if part]
+    assert sum(map(len, left)) <= (len(before) + len(after)) * 4 / 3 + 8
+
+
+def test_f12_secrets_leave_every_corner_of_a_json_value():
+    secrets = Secrets([KEY, "12345678901"])
+    value = {"a": [KEY, {KEY: f"x{KEY}y"}], "n": 12345678901, "b": [None, True, 1, 2.5]}
+    cleaned = {"a": ["***", {"***": "x***y"}], "n": "***", "b": [None, True, 1, 2.5]}
+    assert secrets.clean_json(value) == cleaned
+
+
+@given(st.text(max_size=200))
+def test_a_text_without_a_secret_stays_as_it_is(text):
+    assert Secrets([KEY]).clean(text) == text
+
+
+def test_f12_no_repr_shows_a_secret():
+    assert KEY not in repr(Secrets([KEY]))

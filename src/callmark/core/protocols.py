@@ -92,6 +92,11 @@ class Runner(Protocol):
     def observed(self) -> Observed:
         return Observed()
 
+    def without_secrets(self, text: str) -> str:
+        """The text without what the runner was given in confidence. Replies come without it; this
+        is for text that was joined out of one."""
+        return text
+
 
 class Standing(msgspec.Struct, frozen=True):
     """How far a run is, after each trial. `resumed` of the finished ones were done before; a

@@ -9,7 +9,7 @@ import msgspec
 
 from callmark.calls.attempts import entry_for, native_call
 from callmark.calls.codec import NameCodec
-from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.core.jsontext import MAX_DEPTH, Json, NotJson, parse_json
 from callmark.core.protocols import Finish, Reply
 from callmark.core.trace import TraceEntry
 from callmark.runners.http_request import CALL_FIELDS
@@ -29,6 +29,12 @@ BROKEN_OFF = frozenset({"error", "network_error", "abort", "insufficient_system_
 # Servers that send these want them back in the next request of the conversation.
 CARRIED = ("reasoning_content", "reasoning_details", "extra_content")
 TEXT_PARTS = frozenset({"text", "output_text"})
+# Bodies beyond this are stripped of what is not read (log probabilities, padding) first; what is
+# left has bounds, because values take up to fifty times the room of their text.
+LARGE = 256 << 10
+MOST_READ = 4 << 20
+MOST_BRACKETS = 100_000
+TOO_MANY = f"the answer holds more than {MOST_BRACKETS:,} lists and objects"
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -70,13 +76,34 @@ class Completion(msgspec.Struct):
     system_fingerprint: Json = None
 
 
+class _ChoiceOutline(msgspec.Struct, omit_defaults=True):
+    message: msgspec.Raw = msgspec.Raw()
+    finish_reason: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Outline(msgspec.Struct, omit_defaults=True):
+    """Where the fields of a Completion stand, none of them read."""
+
+    choices: list[_ChoiceOutline] | None = None
+    error: msgspec.Raw = msgspec.Raw()
+    usage: msgspec.Raw = msgspec.Raw()
+    model: msgspec.Raw = msgspec.Raw()
+    system_fingerprint: msgspec.Raw = msgspec.Raw()
+
+
 _decode = msgspec.json.Decoder(Completion).decode
+_decode_outline = msgspec.json.Decoder(_Outline).decode
 
 
 def completion_of(body: bytes) -> Completion:
+    if len(body) > LARGE:
+        body = _stripped(body)
     try:
-        return _decode(body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        # So few brackets cannot be nested too deeply to be walked.
+        if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
+            return _decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
     try:
         # Slower, and the only one that takes lone surrogates; it also says best what is wrong.
@@ -85,6 +112,23 @@ def completion_of(body: bytes) -> Completion:
         raise NoAnswer(f"the answer is {error}") from None
     except msgspec.ValidationError as error:
         raise NoAnswer(f"the answer is no chat completion: {error}") from None
+
+
+def _stripped(body: bytes) -> bytes:
+    """Only the fields that are read, if they are not too much."""
+    if body.count(b"{") > 5 * MOST_BRACKETS:
+        raise NoAnswer(TOO_MANY)
+    try:
+        read = msgspec.json.encode(_decode_outline(body))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise NoAnswer(f"the answer is no chat completion: {error}") from None
+    except RecursionError:
+        raise NoAnswer(f"the answer is nested deeper than {MAX_DEPTH} levels") from None
+    if len(read) > MOST_READ:
+        raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
+    if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:
+        raise NoAnswer(TOO_MANY)
+    return read
 
 
 def error_in(completion: Completion) -> Json:

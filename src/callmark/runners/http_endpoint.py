@@ -1,29 +1,30 @@
-"""Where a served model is and how to be let in; and how what is secret stays so."""
+"""Where a served model is, and how to be let in."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
 from callmark.errors import UsageError
+from callmark.runners.http_secrets import Secrets, secrets_in_query
 from callmark.runners.options import Served
 
 CHAT = "/chat/completions"
-HIDDEN = b"***"
-# Local servers are given words such as EMPTY for a key: nothing to hide, and part of any text.
-SHORTEST_SECRET = 8
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """`base` is for people: without credentials and query. `headers` let us in."""
+    """`base` is for people: without credentials and query. `headers` let us in; `proxy` is the
+    environment's, with its credentials. `secrets`: all that is in here and no one's business."""
 
     base: str
     chat_url: str
     models_url: str
     headers: dict[str, str]
-    secrets: tuple[bytes, ...]
+    proxy: str | None
+    secrets: Secrets
 
     def __repr__(self) -> str:
         return f"Endpoint({self.base})"
@@ -31,13 +32,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_key(self) -> bool:
         return any(name.lower() in ("authorization", "api-key") for name in self.headers)
-
-    def without_secrets(self, data: bytes) -> bytes:
-        """What a server sent, should it have echoed what it was sent."""
-        for secret in self.secrets:
-            if secret in data:
-                data = data.replace(secret, HIDDEN)
-        return data
 
 
 def endpoint_of(served: Served) -> Endpoint:
@@ -50,7 +44,7 @@ def endpoint_of(served: Served) -> Endpoint:
     parts = _parts_of(given)
     path = parts.path.rstrip("/").removesuffix(CHAT)
     host = parts.netloc.rpartition("@")[2]
-    secrets = [*served.secrets, *filter(None, (served.api_key,))]
+    secrets = [*served.secrets, *filter(None, (served.api_key,)), *secrets_in_query(parts.query)]
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if parts.username is not None:
         user, password = unquote(parts.username), unquote(parts.password or "")
@@ -59,13 +53,24 @@ def endpoint_of(served: Served) -> Endpoint:
         secrets += [password, parts.password or "", basic]
     elif served.api_key:
         headers["Authorization"] = f"Bearer {served.api_key}"
+    proxy = proxy_for(parts)
+    word = urlsplit(proxy or "").password or ""
     return Endpoint(
         base=urlunsplit((parts.scheme, host, path, "", "")),
         chat_url=urlunsplit((parts.scheme, host, path + CHAT, parts.query, "")),
         models_url=urlunsplit((parts.scheme, host, path + "/models", parts.query, "")),
         headers=_checked(_merged(headers, served.headers)),
-        secrets=tuple(_spellings(secrets)),
+        proxy=proxy,
+        secrets=Secrets([*secrets, word, unquote(word)]),
     )
+
+
+def proxy_for(address: SplitResult) -> str | None:
+    """What http_proxy, https_proxy, all_proxy and no_proxy say."""
+    if proxy_bypass(address.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(address.scheme) or proxies.get("all")
 
 
 def _parts_of(url: str) -> SplitResult:
@@ -95,13 +100,3 @@ def _checked(headers: dict[str, str]) -> dict[str, str]:
                 " is there a line end in the key?"
             )
     return headers
-
-
-def _spellings(secrets: list[str]) -> list[bytes]:
-    """Each secret as a body may hold it: plain, and as JSON spells it. Longest first."""
-    found: set[bytes] = set()
-    for secret in secrets:
-        if len(secret) >= SHORTEST_SECRET:
-            quoted = msgspec.json.encode(secret)[1:-1]
-            found |= {secret.encode(), quoted, quoted.replace(b"/", rb"\/")}
-    return sorted(found, key=len, reverse=True)

@@ -6,6 +6,7 @@ from callmark.core.jsontext import Json
 from callmark.core.protocols import Observed
 from callmark.errors import FingerprintMismatch
 from callmark.runners.http_answer import Completion, usage_of
+from callmark.runners.http_secrets import Secrets
 
 MOST_NAMES = 20
 
@@ -13,8 +14,9 @@ MOST_NAMES = 20
 class Seen:
     """`one_server`: a second system_fingerprint ends the run."""
 
-    def __init__(self, base_url: str, *, one_server: bool) -> None:
+    def __init__(self, base_url: str, secrets: Secrets, *, one_server: bool) -> None:
         self._base_url = base_url
+        self._secrets = secrets
         self._one_server = one_server
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
@@ -26,8 +28,8 @@ class Seen:
 
     def note(self, completion: Completion) -> None:
         self.answers += 1
-        _add(self._models, completion.model)
-        _add(self._fingerprints, completion.system_fingerprint)
+        self._add(self._models, completion.model)
+        self._add(self._fingerprints, completion.system_fingerprint)
         if self._one_server and len(self._fingerprints) > 1:
             raise FingerprintMismatch(
                 f"{self._base_url}: {self._differing()}; in determinism mode one server must answer"
@@ -63,13 +65,12 @@ class Seen:
             warnings=tuple(warnings),
         )
 
+    def _add(self, names: set[str], name: Json) -> None:
+        if name and isinstance(name, str) and name not in names and len(names) < MOST_NAMES:
+            names.add(self._secrets.clean(name)[:200])
+
     def _differing(self) -> str:
         return f"system_fingerprint differs: {', '.join(sorted(self._fingerprints))}"
-
-
-def _add(names: set[str], name: Json) -> None:
-    if name and isinstance(name, str) and len(names) < MOST_NAMES:
-        names.add(name[:200])
 
 
 def _is_listed(model: str, listed: tuple[str, ...]) -> bool:

@@ -1,13 +1,12 @@
 """A request goes out, a response or the reason for none comes back; nothing here reads what was
-said. This is the one place that knows aiohttp."""
+said. This is the one place that knows aiohttp, which parses what comes off the wire."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,16 +14,25 @@ from callmark.runners.http_endpoint import Endpoint
 from callmark.runners.http_retry import asked_wait
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import Connection
+    from multidict import CIMultiDictProxy
 
 CONNECT_SECONDS = 30.0
 LOOK_SECONDS = 10.0
 # Below the 5 seconds of common servers: a connection is not used at the moment it is closed.
 KEEP_ALIVE_SECONDS = 4.0
+# Of one body, inflated. The head has aiohttp's bounds: 8 kB a line, 128 lines.
+MOST_BYTES = 64 << 20
+# A body that is still to come is waited for so long at a time.
+WATCH_SECONDS = 0.25
+# Bodies beyond this are read one after the other, so that many of them fill no memory.
+LARGE = 256 << 10
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """`asked`: seconds of its Retry-After. What is secret is out of the body already."""
+    """`asked`: seconds of its Retry-After."""
 
     status: int
     content_type: str
@@ -33,58 +41,42 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """There was no response, or not a whole one. `unreachable`: not even a connection."""
+    """There was no response, or not a whole one. `unreachable`: not even a connection;
+    `for_good`: it would be lost again."""
 
     reason: str
     unreachable: bool = False
     timed_out: bool = False
+    for_good: bool = False
 
 
-class Transport(Protocol):
-    """Opened by its first request, in the loop that makes it."""
-
-    async def post(self, body: bytes) -> Response | Lost: ...
-
-    async def models(self) -> Response | Lost: ...
-
-    async def close(self) -> None: ...
+CUT = Lost("the connection was cut before the answer was whole")
+NO_HTTP = Lost("the answer is not HTTP", for_good=True)
+NOT_INFLATED = Lost("the answer is compressed in a way that cannot be undone", for_good=True)
+TOO_LARGE = Lost(f"the answer is larger than {MOST_BYTES >> 20} MB", for_good=True)
 
 
-def open_transport(endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> Transport:
-    proxy = proxy_for(endpoint.base)
-    if proxy is None and endpoint.base.startswith("http:"):
-        from callmark.runners.http_wire import Wire
+class Transport:
+    """Requests to one server over connections that are kept: plain, TLS or through a proxy. Opened
+    by its first request, in the loop that makes it."""
 
-        return Wire(endpoint, timeout=timeout, keep_alive=keep_alive)
-    return AiohttpTransport(endpoint, timeout=timeout, keep_alive=keep_alive, proxy=proxy)
-
-
-class AiohttpTransport:
-    """TLS and proxies as aiohttp gives them."""
-
-    def __init__(
-        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool, proxy: str | None
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> None:
         self._endpoint = endpoint
         self._timeout = timeout
-        self._proxy = proxy
         self._keep_alive = keep_alive
         self._session: ClientSession | None = None
         self._failures: tuple[type[Exception], ...] = ()
         self._chat_url: Any = None
+        self._one_large = asyncio.Lock()
 
     async def post(self, body: bytes) -> Response | Lost:
         session = self._session or self._opened()
-        return await self._received(session.post(self._chat_url, data=body, allow_redirects=False))
+        return await self._exchange(session, "POST", self._chat_url, body, self._timeout)
 
     async def models(self) -> Response | Lost:
-        from aiohttp import ClientTimeout
-
         session = self._session or self._opened()
-        limit = ClientTimeout(total=min(self._timeout, LOOK_SECONDS))
-        return await self._received(
-            session.get(self._endpoint.models_url, timeout=limit, allow_redirects=False)
-        )
+        limit = min(self._timeout, LOOK_SECONDS)
+        return await self._exchange(session, "GET", self._endpoint.models_url, None, limit)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -93,52 +85,138 @@ class AiohttpTransport:
 
     def _opened(self) -> ClientSession:
         import aiohttp
+        from aiohttp.http_exceptions import HttpProcessingError
         from yarl import URL
 
-        if self._keep_alive:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
-        else:
-            connector = aiohttp.TCPConnector(limit=0, force_close=True)
         self._session = aiohttp.ClientSession(
-            connector=connector,
-            headers=self._endpoint.headers,
+            connector=_connector(keep_alive=self._keep_alive),
+            headers={"Accept-Encoding": "identity", **self._endpoint.headers},
+            # The whole has one limit, which is ours: it holds for what waits here too.
             timeout=aiohttp.ClientTimeout(
-                total=self._timeout, sock_connect=min(self._timeout, CONNECT_SECONDS)
+                total=None, sock_connect=min(self._timeout, CONNECT_SECONDS)
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             # Not by trust_env, which asks a thread before every request.
-            proxy=self._proxy,
+            proxy=self._endpoint.proxy,
         )
-        self._failures = (aiohttp.ClientError, OSError)
+        self._failures = (aiohttp.ClientError, OSError, HttpProcessingError)
         self._chat_url = URL(self._endpoint.chat_url)
         return self._session
 
-    async def _received(self, request: Awaitable[ClientResponse]) -> Response | Lost:
+    async def _exchange(
+        self, session: ClientSession, method: str, url: Any, sent: bytes | None, limit: float
+    ) -> Response | Lost:
         try:
-            response = await request
-            body = await response.read()
+            async with asyncio.timeout(limit):
+                # A redirect is never followed: the key goes to this host only.
+                response = await session.request(method, url, data=sent, allow_redirects=False)
+                try:
+                    return await self._received(response)
+                finally:
+                    if not response.closed:
+                        response.close()
         except TimeoutError as error:
-            return _timed_out(error, self._timeout)
+            return _timed_out(error, limit)
         except self._failures as error:
             return _lost(error)
+
+    async def _received(self, response: ClientResponse) -> Response | Lost:
         headers = response.headers
+        if response.status < 200 or not _is_framed(headers):
+            return NO_HTTP
+        length = headers.get("Content-Length")
+        # Too long a number is never read as one.
+        if length is not None and (len(length) > 18 or int(length) > MOST_BYTES):
+            return TOO_LARGE
+        body = await self._body(response)
+        if body is None:
+            return TOO_LARGE
         retry_after = headers.get("Retry-After")
         return Response(
             status=response.status,
             content_type=headers.get("Content-Type", ""),
-            body=self._endpoint.without_secrets(body),
+            body=body,
             asked=None
             if retry_after is None
             else asked_wait(retry_after, headers.get("Date"), time.time()),
         )
 
+    async def _body(self, response: ClientResponse) -> bytes | None:
+        """None: there is too much of it."""
+        parts: list[bytes] = []
+        if not await _read(response, parts, LARGE):
+            async with self._one_large:
+                if not await _read(response, parts, MOST_BYTES):
+                    return None
+                # Joined before the next one comes in.
+                return b"".join(parts)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
-def proxy_for(url: str) -> str | None:
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+
+def _connector(*, keep_alive: bool) -> TCPConnector:
+    from aiohttp import TCPConnector
+
+    if not keep_alive:
+        return TCPConnector(limit=0, force_close=True)
+
+    class Connector(TCPConnector):
+        """What comes on a kept connection before it was asked for would be taken for the next
+        answer: such a connection is not used again."""
+
+        async def connect(
+            self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
+        ) -> Connection:
+            while True:
+                connection = await super().connect(req, traces, timeout)
+                if connection.protocol is None or not connection.protocol.should_close:
+                    return connection
+                connection.close()
+
+    return Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+
+
+async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool:
+    """Whether the end came before there was more than that."""
+    size = sum(map(len, parts))
+    while size <= most:
+        is_here = response.content.is_eof()
+        part = await (response.content.readany() if is_here else _next_part(response))
+        if not part:
+            return True
+        parts.append(part)
+        size += len(part)
+    return False
+
+
+async def _next_part(response: ClientResponse) -> bytes:
+    """aiohttp ends a connection that says what is no HTTP, and leaves who reads the body waiting:
+    so the connection is looked at while nothing comes."""
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WATCH_SECONDS):
+                return await response.content.readany()
+        if not response.content.is_eof() and _is_gone(response):
+            # The end of a connection may be the end of the body: that is told a moment later.
+            await asyncio.sleep(WATCH_SECONDS / 5)
+            if not response.content.is_eof():
+                from aiohttp import ClientPayloadError
+
+                raise ClientPayloadError
+
+
+def _is_gone(response: ClientResponse) -> bool:
+    link = response.connection and response.connection.transport
+    return link is None or link.is_closing()
+
+
+def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
+    """Whether one and only one thing says where the body ends (or nothing: then the connection
+    does). aiohttp's parsers differ in what they let pass."""
+    codings = headers.getall("Transfer-Encoding", ())
+    lengths = headers.getall("Content-Length", ())
+    if codings:
+        return not lengths and len(codings) == 1 and codings[0].strip().lower() == "chunked"
+    return not lengths or (len(lengths) == 1 and lengths[0].isdecimal() and lengths[0].isascii())
 
 
 def _timed_out(error: TimeoutError, limit: float) -> Lost:
@@ -152,6 +230,7 @@ def _timed_out(error: TimeoutError, limit: float) -> Lost:
 def _lost(error: Exception) -> Lost:
     """In our own words: what the library says may hold addresses with passwords in them."""
     import aiohttp
+    from aiohttp.http_exceptions import HttpProcessingError
 
     match error:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
@@ -160,12 +239,25 @@ def _lost(error: Exception) -> Lost:
             return Lost(f"no connection to the proxy: {_why(error)}", unreachable=True)
         case aiohttp.ClientConnectorError():
             return Lost(f"no connection: {_why(error)}", unreachable=True)
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
-            return Lost("the connection was cut before the answer was whole")
-        case aiohttp.ClientResponseError():
-            return Lost("the answer is not HTTP")
+        case aiohttp.ServerDisconnectedError():
+            return CUT
+        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError():
+            return _malformed(error)
         case _:
             return Lost(f"the connection failed: {_why(error)}")
+
+
+def _malformed(error: Exception) -> Lost:
+    from aiohttp.http_exceptions import ContentEncodingError
+
+    if str(error).startswith("Response payload is not completed"):
+        return CUT
+    cause = error.__cause__
+    if isinstance(cause, ContentEncodingError) or (
+        cause is not None and isinstance(cause.__cause__, ContentEncodingError)
+    ):
+        return NOT_INFLATED
+    return NO_HTTP
 
 
 def _why(error: Exception) -> str:

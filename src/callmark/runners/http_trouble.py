@@ -11,9 +11,12 @@ import msgspec
 from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.core.protocols import Reply
 from callmark.errors import Incomplete, UsageError
+from callmark.runners.http_request import encode_json
 
 LONGEST_QUOTE = 300
 LONGEST_READ = 20_000
+# No error is longer; of what is, nothing is read.
+LONGEST_BODY = 1 << 20
 
 BUSY = frozenset({429, 503, 529})
 PASSING = frozenset({408, 409, 425}) | BUSY
@@ -48,11 +51,8 @@ FILTERED = re.compile(
 NO_CREDIT = re.compile(
     r"insufficient_quota|insufficient[ _](balance|credit)|billing", re.IGNORECASE
 )
-NO_TOOLS = re.compile(
-    r"(?=.*\b(tools?|function[ _-]call(ing|s)?)\b)"
-    r"(?=.*(\b(supports?|supported|unsupported)\b|--enable))",
-    re.IGNORECASE | re.DOTALL,
-)
+TOOLS = re.compile(r"\b(tools?|function[ _-]call(ing|s)?)\b", re.IGNORECASE)
+SUPPORT = re.compile(r"\b(supports?|supported|unsupported)\b|--enable", re.IGNORECASE)
 NO_MODEL = re.compile(
     r"model_not_found|invalid_model|unknown_model"
     r"|\bmodels?\b.{0,200}?\b(not found|not exist|n't exist|not available|not a valid|is unknown)"
@@ -89,8 +89,13 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
     flagged: bool = False
 
     @property
+    def read(self) -> str:
+        """What is searched for the words of a known trouble."""
+        return f"{self.code[:LONGEST_QUOTE]} {self.message[:LONGEST_READ]}"
+
+    @property
     def quoted(self) -> str:
-        text = " ".join(self.message.split())
+        text = " ".join(self.message[:LONGEST_READ].split())
         return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
 
     def __str__(self) -> str:
@@ -110,9 +115,11 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def complaint_of(status: int, body: bytes) -> Complaint:
-    text = body[:LONGEST_READ].decode("utf-8", "replace").strip()
+    if len(body) > LONGEST_BODY:
+        return Complaint(status=status, message=f"a body of {len(body):,} bytes")
+    text = body.decode("utf-8", "replace").strip()
     try:
-        value = parse_json(body) if len(body) <= LONGEST_READ else None
+        value = parse_json(body)
     except NotJson:
         value = None
     if isinstance(value, list) and value:
@@ -132,8 +139,9 @@ def complaint_in(status: int, value: Json) -> Complaint:
     detail = inner.get("detail")
     if isinstance(detail, list) and detail and isinstance(detail[0], dict):
         message = _text(detail[0].get("msg"))
-        place = [step for step in detail[0].get("loc") or () if isinstance(step, str)]
-        param = next((step for step in place if step != "body"), "")
+        place = detail[0].get("loc")
+        steps = place if isinstance(place, list) else [place]
+        param = next((one for one in steps if isinstance(one, str) and one != "body"), "")
     more = inner.get("metadata")
     generated = inner.get("failed_generation")
     return Complaint(
@@ -150,7 +158,7 @@ def judged(
     complaint: Complaint, situation: Situation, asked: float | None = None
 ) -> Reply | Retry | Refused:
     """Raises what the user has to mend."""
-    status, text = complaint.status, f"{complaint.code} {complaint.message}"
+    status, text = complaint.status, complaint.read
     if status not in NEVER_OVERFLOW and OVERFLOW.search(text):
         return Reply(text="", finish="context_exceeded")
     if complaint.generated is not None:
@@ -164,6 +172,8 @@ def judged(
     if status in (401, 403):
         raise _not_let_in(complaint, situation)
     if 300 <= status < 400:
+        if situation.has_answered:
+            return Refused(f"{complaint}: the server sends us elsewhere, where no key goes")
         raise UsageError(
             f"{situation.where}: the server is elsewhere ({complaint}): change --base-url"
         )
@@ -184,8 +194,8 @@ def _not_let_in(complaint: Complaint, situation: Situation) -> UsageError:
 
 def _stop_if_named(complaint: Complaint, situation: Situation) -> None:
     """A 400, 404 or 422 that names what is wrong with every request ends the run."""
-    where, text = situation.where, f"{complaint.code} {complaint.message}"
-    if NO_TOOLS.search(complaint.message):
+    where, said, text = situation.where, complaint.message[:LONGEST_READ], complaint.read
+    if TOOLS.search(said) and SUPPORT.search(said):
         raise UsageError(
             f"{where}: the server does not do tools with {situation.model!r} ({complaint});"
             " start it so that it does, or choose another --model"
@@ -194,10 +204,10 @@ def _stop_if_named(complaint: Complaint, situation: Situation) -> None:
         raise UsageError(
             f"--model: {where} has no {situation.model!r} ({complaint}){_there(situation)}"
         )
-    named = complaint.param or _field_in(complaint.message, situation.fields)
+    named = complaint.param or _field_in(said, situation.fields)
     if named:
         raise UsageError(
-            f"{where}: the server does not take {named!r} as it is ({complaint});"
+            f"{where}: the server does not take {named[:LONGEST_QUOTE]!r} as it is ({complaint});"
             " change it, or leave it out of the request: null in callmark.yaml"
         )
     if complaint.status in (404, 405) and not situation.has_answered:
@@ -229,4 +239,4 @@ def _message_of(inner: dict[str, Json]) -> str:
 def _text(value: Json) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else encode_json(value).decode()

@@ -8,17 +8,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from callmark.core.jsontext import Json, NotJson, digest, parse_json
 from callmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
-from callmark.errors import Incomplete, UsageError
+from callmark.core.trace import RepairedCall, TraceEntry
+from callmark.errors import CallmarkError, Incomplete, UsageError, fault_of_ours
 from callmark.runners.http_answer import NoAnswer, completion_of, error_in, reply_of
 from callmark.runners.http_endpoint import endpoint_of
 from callmark.runners.http_limit import AdaptiveLimit
 from callmark.runners.http_request import RequestWriter
 from callmark.runners.http_retry import RetryPolicy, wait_before
+from callmark.runners.http_secrets import Secrets
 from callmark.runners.http_seen import Seen
-from callmark.runners.http_transport import Lost, Response, open_transport
+from callmark.runners.http_transport import Lost, Response, Transport
 from callmark.runners.http_trouble import (
+    Complaint,
     Refused,
     Retry,
     Situation,
@@ -34,6 +39,7 @@ MOST_CONNECTIONS = 256
 # An answer that took longer than this share of the time limit is no reason for more requests.
 PATIENCE = 0.25
 READY_TRIES = 3
+LONGEST_LIST = 1 << 20  # of models; a longer one is not read
 POLICY = RetryPolicy()
 
 
@@ -58,7 +64,8 @@ class OpenAIRunner(Runner):
         self._policy = policy or POLICY
         self._endpoint = endpoint_of(served)
         self._requests = RequestWriter(options)
-        self._transport = open_transport(
+        self._secrets = self._endpoint.secrets
+        self._transport = Transport(
             self._endpoint,
             timeout=served.request_timeout,
             keep_alive=not options.determinism_mode,
@@ -71,7 +78,7 @@ class OpenAIRunner(Runner):
             patience=served.request_timeout * PATIENCE,
         )
         self.max_batch = self._limit.now
-        self._seen = Seen(self._endpoint.base, one_server=options.determinism_mode)
+        self._seen = Seen(self._endpoint.base, self._secrets, one_server=options.determinism_mode)
         self._listed: tuple[str, ...] = ()
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
@@ -93,9 +100,12 @@ class OpenAIRunner(Runner):
                 " start the server, or give another --base-url"
             )
         if isinstance(found, Response) and found.status == 401:
-            judged(complaint_of(401, found.body), self._situation())
+            self._judged(complaint_of(401, found.body))
         if isinstance(found, Response) and found.status == 200:
-            self._listed = _names_in(found.body)
+            self._listed = tuple(map(self._secrets.clean, _names_in(found.body)))
+
+    def without_secrets(self, text: str) -> str:
+        return self._secrets.clean(text)
 
     async def close(self) -> None:
         await self._transport.close()
@@ -142,10 +152,14 @@ class OpenAIRunner(Runner):
         since = await self._limit.enter()
         try:
             received = await self._transport.post(body)
+            self._seen.requests += 1
+            outcome = self._outcome_of(received)
+        except CallmarkError:
+            raise
+        except Exception as error:  # whatever it is, it concerns this answer only
+            outcome = Refused(fault_of_ours("the answer could not be read", error))
         finally:
             self._limit.leave()
-        self._seen.requests += 1
-        outcome = self._outcome_of(received)
         if isinstance(outcome, Reply):
             self._limit.answered(since)
         elif isinstance(outcome, Retry) and outcome.overloaded:
@@ -155,22 +169,35 @@ class OpenAIRunner(Runner):
 
     def _outcome_of(self, received: Response | Lost) -> Reply | Retry | Refused:
         if isinstance(received, Lost):
+            if received.for_good:
+                return Refused(received.reason)
             return Retry(received.reason, overloaded=received.timed_out)
         if not 200 <= received.status < 300:
-            complaint = complaint_of(received.status, received.body)
-            return judged(complaint, self._situation(), received.asked)
+            return self._judged(complaint_of(received.status, received.body), received.asked)
         if _is_stream(received):
             return Refused("the server streams its answer, which was not asked for")
         try:
             completion = completion_of(received.body)
             error = error_in(completion)
             if error is not None:
-                return judged(complaint_in(_status_in(error), error), self._situation())
+                return self._judged(complaint_in(_status_in(error), error))
             reply = reply_of(completion, self._requests.codec)
         except NoAnswer as trouble:
-            return Retry(str(trouble))
+            return Retry(self._secrets.clean(str(trouble)))
         self._seen.note(completion)
-        return reply
+        return _concealed(reply, self._secrets) if self._secrets else reply
+
+    def _judged(self, complaint: Complaint, asked: float | None = None) -> Reply | Retry | Refused:
+        """What it says is clean before it is cut, quoted or raised."""
+        clean, generated = self._secrets.clean, complaint.generated
+        complaint = replace(
+            complaint,
+            message=clean(complaint.message),
+            code=clean(complaint.code),
+            param=clean(complaint.param),
+            generated=None if generated is None else clean(generated),
+        )
+        return judged(complaint, self._situation(), asked)
 
     def _situation(self) -> Situation:
         return Situation(
@@ -183,6 +210,33 @@ class OpenAIRunner(Runner):
         )
 
 
+def _concealed(reply: Reply, secrets: Secrets) -> Reply:
+    """The reply as it may be kept. What goes back to the server may be in pieces that are only
+    joined in the reasoning: where that held a secret, nothing goes back."""
+    reasoning = secrets.clean(reply.reasoning)
+    is_same = reasoning == reply.reasoning
+    return replace(
+        reply,
+        text=secrets.clean(reply.text),
+        calls=reply.calls and tuple([_concealed_call(call, secrets) for call in reply.calls]),
+        reasoning=reasoning,
+        carried=secrets.clean_json(reply.carried) if is_same and reply.carried else {},
+    )
+
+
+def _concealed_call(call: TraceEntry, secrets: Secrets) -> TraceEntry:
+    clean, repaired = secrets.clean, call.repaired
+    return replace(
+        call,
+        name=call.name and clean(call.name),
+        arguments=secrets.clean_json(call.arguments),
+        raw=call.raw and clean(call.raw),
+        reason=call.reason and clean(call.reason),
+        repaired=repaired
+        and RepairedCall(clean(repaired.name), secrets.clean_json(repaired.arguments)),
+    )
+
+
 def _is_stream(response: Response) -> bool:
     return response.content_type.startswith("text/event-stream") or response.body.startswith(
         (b"data:", b"event:")
@@ -192,13 +246,15 @@ def _is_stream(response: Response) -> bool:
 def _status_in(error: Json) -> int:
     """The status that an error in a good response gives itself; without one it may pass."""
     code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, str) and code.isdecimal():
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
     return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def _names_in(body: bytes) -> tuple[str, ...]:
     """The models that a server lists."""
+    if len(body) > LONGEST_LIST:
+        return ()
     try:
         match parse_json(body):
             case {"data": [*models]}:

@@ -157,6 +157,9 @@ class CachedRunner(Runner):
     def tokenizer_fingerprint(self) -> dict[str, Json] | None:
         return self._inner.tokenizer_fingerprint()
 
+    def without_secrets(self, text: str) -> str:
+        return self._inner.without_secrets(text)
+
     def observed(self) -> Observed:
         seen = self._inner.observed()
         # Flat: those of several processes are added up.

@@ -14,7 +14,7 @@ from callmark.core.results import Result
 from callmark.core.samples import Expectation
 from callmark.core.summary import Summariser
 from callmark.datasets.schema import metadata_problems
-from callmark.errors import BadInput, Incomplete, UsageError
+from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError, fault_of_ours
 from callmark.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
 from callmark.running.driving import Drive, Interrupts, side_by_side
 from callmark.running.evaluate import Evaluator, Origin
@@ -184,16 +184,27 @@ class TrialLoop:
             )
 
     def _finish(self, played: Played, kept: Finished | None) -> None:
-        setup = self._setup
         with self._interrupts.deferred():
-            result = self._evaluator.result(
-                played, setup.offers.to(played.sample), Origin(setup.fingerprints, setup.decoding)
-            )
+            result = self._scored(played)
             if kept is not None:
                 kept.append(encode_result(result))
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
             self._count(result, played.sample.expectation if is_as_read else None)
+
+    def _scored(self, played: Played) -> Result:
+        """Scored, or lost: no answer, whatever is in it, costs more than its trial."""
+        setup, score = self._setup, self._evaluator.result
+        offer = setup.offers.to(played.sample)
+        origin = Origin(setup.fingerprints, setup.decoding)
+        try:
+            return score(played, offer, origin)
+        except CallmarkError:
+            raise
+        except Exception as error:
+            why = fault_of_ours("the answer could not be scored", error)
+            trial = TrialInput(played.sample, played.trial, offer.names, offer.tools)
+            return score(failed(trial, Failure(why)), offer, origin)
 
     def _waiting(self, kept: Finished | None) -> Iterator[TrialInput]:
         setup = self._setup

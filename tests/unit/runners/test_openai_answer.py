@@ -265,3 +265,46 @@ def test_no_message_whatever_raises_anything_but_no_answer(message, finish):
     assert isinstance(reply.text, str)
     for entry in reply.calls or ():
         assert entry.status in ("unanswered", "malformed")
+
+
+def padded(field: str, size: int) -> bytes:
+    body = {"choices": [{"message": {"content": "4"}}], "usage": {"prompt_tokens": 7}}
+    return json.dumps(body).encode()[:-1] + b', "%b": [%b]}' % (
+        field.encode(),
+        b",".join([b"[1]"] * size),
+    )
+
+
+def test_f11_what_is_not_read_may_be_large():
+    completion = completion_of(padded("logprobs", 300_000))
+    assert reply_of(completion, CODEC).text == "4"
+    assert usage_of(completion) == Usage(prompt_tokens=7)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        padded("system_fingerprint", 300_000),
+        b'{"choices": [' + b"{}," * 1_000_000 + b"{}]}",
+        b'{"choices": [{"message": {"content": "' + b"x" * (5 << 20) + b'"}}]}',
+        b"[" * (1 << 20),
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b"9" * (1 << 20),
+    ],
+)
+def test_f11_what_is_read_may_not(body):
+    with pytest.raises(NoAnswer):
+        completion_of(body)
+
+
+@pytest.mark.parametrize("place", ["usage", "error", "model"])
+def test_f13_numbers_of_any_length_are_read_or_refused(place):
+    body = b'{"choices": [{"message": {"content": "4"}}], "%b": %b}' % (place.encode(), b"9" * 5000)
+    with pytest.raises(NoAnswer, match="5000 digits"):
+        completion_of(body)
+
+
+def test_f13_nesting_that_cannot_be_walked_is_refused():
+    deep = b"[" * 150 + b"]" * 150
+    with pytest.raises(NoAnswer, match="nested deeper"):
+        completion_of(b'{"choices": [{"message": {"reasoning_details": ' + deep + b"}}]}")

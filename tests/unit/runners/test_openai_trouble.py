@@ -274,3 +274,26 @@ def test_no_error_body_whatever_raises_anything_unexpected(status, body):
     except CallmarkError:
         return
     assert isinstance(outcome, Reply | Retry | Refused)
+
+
+@pytest.mark.parametrize(
+    "place", [5, None, True, 1.5, {}, {"a": 1}, [], [[]], [5, {}, None], "body"]
+)
+def test_f13_a_place_of_any_shape_is_read(place):
+    body = {"detail": [{"loc": place, "msg": "x"}]}
+    assert verdict(422, body, ANSWERED) == Refused("422: x")
+
+
+@pytest.mark.parametrize("code", ["9" * 5000, 10**4000, [], {}, -1, 1e300])
+def test_f13_a_code_of_any_size_is_read(code):
+    assert isinstance(verdict(400, said("x", code=code), ANSWERED), Refused)
+    assert isinstance(verdict(400, b'{"error": {"code": ' + b"9" * 5000 + b"}}", ANSWERED), Refused)
+
+
+def test_a_redirect_of_a_server_that_has_answered_costs_one_trial():
+    assert isinstance(verdict(302, b"", ANSWERED), Refused)
+
+
+def test_f11_of_a_body_that_is_no_error_message_nothing_is_read():
+    outcome = verdict(500, b"x" * (2 << 20), ANSWERED)
+    assert outcome == Retry("500: a body of 2,097,152 bytes")

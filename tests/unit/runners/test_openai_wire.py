@@ -1,35 +1,29 @@
-"""One response over a real socket, in every shape that HTTP allows and some that it does not. Both
-ways to talk to a server are held to the same."""
+"""One response over a real socket, in every shape that HTTP allows and some that it does not."""
 
 import asyncio
 import gzip
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.endpoints import Answer, Server
+from tests.endpoints import Answer, Server, self_signed
+from tests.hostile import FRAMING
 
+from callmark.runners import http_transport
 from callmark.runners.http_endpoint import endpoint_of
-from callmark.runners.http_transport import AiohttpTransport, Lost, Response, open_transport
-from callmark.runners.http_wire import Wire, _Connection
+from callmark.runners.http_transport import NO_HTTP, TOO_LARGE, Lost, Response, Transport
 from callmark.runners.options import Served
 
 BODY = b'{"choices": []}'
 ZIPPED = gzip.compress(BODY, mtime=0)
 
 
-def wire(url, timeout=5.0, keep_alive=True):
-    return Wire(endpoint_of(Served(base_url=url)), timeout=timeout, keep_alive=keep_alive)
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def by_aiohttp(url, timeout=5.0, keep_alive=True):
-    endpoint = endpoint_of(Served(base_url=url))
-    return AiohttpTransport(endpoint, timeout=timeout, keep_alive=keep_alive, proxy=None)
-
-
-@pytest.fixture(params=[wire, by_aiohttp])
-def transport_to(request):
-    return request.param
+def transport_to(url, timeout=5.0, keep_alive=True):
+    return Transport(endpoint_of(Served(base_url=url)), timeout=timeout, keep_alive=keep_alive)
 
 
 def exchange(transport, times=1):
@@ -60,7 +54,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("shape", WHOLE)
-def test_every_shape_of_a_response_is_read_whole(transport_to, shape):
+def test_every_shape_of_a_response_is_read_whole(shape):
     with Server(lambda _: WHOLE[shape]) as server:
         [response] = exchange(transport_to(server.url))
     assert isinstance(response, Response), response
@@ -86,7 +80,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("shape", BROKEN)
-def test_a_broken_response_is_lost_and_says_why(transport_to, shape):
+def test_a_broken_response_is_lost_and_says_why(shape):
     with Server(lambda _: BROKEN[shape]) as server:
         [outcome] = exchange(transport_to(server.url))
     assert isinstance(outcome, Lost), outcome
@@ -96,13 +90,13 @@ def test_a_broken_response_is_lost_and_says_why(transport_to, shape):
 
 
 @pytest.mark.parametrize("slow", [Answer(before=9.0), Answer(body=BODY, between=0.05)])
-def test_silence_and_a_slow_drip_end_at_the_time_limit(transport_to, slow):
+def test_silence_and_a_slow_drip_end_at_the_time_limit(slow):
     with Server(lambda _: slow) as server:
         [outcome] = exchange(transport_to(server.url, timeout=0.2))
     assert outcome == Lost("no answer within 0.2 s (request_timeout)", timed_out=True)
 
 
-def test_nobody_there_is_unreachable(transport_to):
+def test_nobody_there_is_unreachable():
     with Server(lambda _: GOOD) as server:
         url = server.url
     [outcome] = exchange(transport_to(url))
@@ -111,13 +105,13 @@ def test_nobody_there_is_unreachable(transport_to):
     assert "refused" in outcome.reason.lower() or "Connect call failed" in outcome.reason
 
 
-def test_connections_are_kept(transport_to):
+def test_connections_are_kept():
     with Server(lambda _: GOOD) as server:
         assert all(isinstance(one, Response) for one in exchange(transport_to(server.url), 5))
         assert server.connections == 1
 
 
-def test_a_connection_that_is_to_be_closed_is_not_used_again(transport_to):
+def test_a_connection_that_is_to_be_closed_is_not_used_again():
     closing = Answer(body=BODY, headers={"Connection": "close"})
     with Server(lambda _: closing) as server:
         assert all(isinstance(one, Response) for one in exchange(transport_to(server.url), 3))
@@ -125,19 +119,38 @@ def test_a_connection_that_is_to_be_closed_is_not_used_again(transport_to):
 
 
 def test_what_comes_after_an_answer_is_not_the_next_one():
-    with Server(lambda _: Answer(raw=GOOD.data() + b"HTTP/1.1 200 OK\r\n\r\n")) as server:
-        assert {one.body for one in exchange(wire(server.url), 3)} == {BODY}
-        assert server.connections == 3
+    """An answer that nobody asked for, a moment after the right one, on a connection that is
+    kept: whoever comes next must not take it for his."""
+    wrong = Answer(body=b"wrong").data()
+
+    def later():
+        yield b""
+        yield wrong
+
+    twice = Answer(raw=GOOD.data(), then=later(), ends="silent")
+    answers = [twice, GOOD]
+
+    async def talk(transport):
+        first = await transport.post(b"{}")
+        await asyncio.sleep(0.1)
+        second = await transport.post(b"{}")
+        await transport.close()
+        return first, second
+
+    with Server(lambda _: answers.pop(0)) as server:
+        first, second = asyncio.run(talk(transport_to(server.url)))
+        assert server.connections == 2
+    assert (first.body, second.body) == (BODY, BODY)
 
 
-def test_without_keep_alive_each_request_has_its_own(transport_to):
+def test_without_keep_alive_each_request_has_its_own():
     with Server(lambda _: GOOD) as server:
         exchange(transport_to(server.url, keep_alive=False), 3)
         assert server.connections == 3
         assert {request.headers["connection"] for request in server.requests} == {"close"}
 
 
-def test_a_kept_connection_that_the_server_closed_is_not_used(transport_to):
+def test_a_kept_connection_that_the_server_closed_is_not_used():
     """After a pause that is longer than connections are kept for, a new one is made."""
 
     async def talk(transport):
@@ -154,7 +167,7 @@ def test_a_kept_connection_that_the_server_closed_is_not_used(transport_to):
     assert isinstance(second, Response)
 
 
-def test_the_request_is_what_was_to_be_sent(transport_to):
+def test_the_request_is_what_was_to_be_sent():
     with Server(lambda _: GOOD) as server:
         exchange(transport_to(server.url))
         [request] = server.requests
@@ -167,59 +180,92 @@ def test_the_request_is_what_was_to_be_sent(transport_to):
     assert request.headers["host"] == f"127.0.0.1:{server.port}"
 
 
-def test_tls_and_proxies_go_through_aiohttp(monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-    def kind(url):
-        return type(open_transport(endpoint_of(Served(base_url=url)), timeout=1, keep_alive=True))
-
-    assert kind("https://h/v1") is AiohttpTransport
-    assert kind("http://h/v1") is Wire
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    assert kind("http://h/v1") is AiohttpTransport
-    monkeypatch.setenv("no_proxy", "h")
-    assert kind("http://h/v1") is Wire
-
-
 def test_a_proxy_of_the_environment_is_used(monkeypatch):
     with Server(lambda _: GOOD) as proxy:
         monkeypatch.setenv("http_proxy", f"http://user:word@127.0.0.1:{proxy.port}")
-        endpoint = endpoint_of(Served(base_url="http://example.invalid/v1"))
-        [response] = exchange(open_transport(endpoint, timeout=5, keep_alive=True))
+        [response] = exchange(transport_to("http://example.invalid/v1"))
         [request] = proxy.requests
     assert isinstance(response, Response)
     assert request.path == "http://example.invalid/v1/chat/completions"
     assert request.headers["proxy-authorization"].startswith("Basic ")
 
 
-class Nowhere(asyncio.Transport):
-    """What a connection writes to when only its reading matters."""
-
-    def write(self, data):
-        pass
-
-    def is_closing(self):
-        return False
-
-    def abort(self):
-        pass
+def test_no_proxy_is_heeded(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with Server(lambda _: GOOD) as server:
+        [response] = exchange(transport_to(server.url))
+    assert isinstance(response, Response)
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(sorted(WHOLE.keys() - {"until the end", "old"})), st.data())
-def test_however_a_response_is_cut_into_packets_it_is_the_same(shape, data):
+def test_tls_is_spoken_only_to_who_can_show_who_he_is(tmp_path):
+    with Server(lambda _: GOOD, certificate=self_signed(tmp_path)) as server:
+        [unknown] = exchange(transport_to(server.url))
+        assert server.requests == []
+    assert isinstance(unknown, Lost)
+    assert unknown.unreachable
+    assert unknown.reason.startswith("TLS: ")
+
+
+def test_a_redirect_is_not_followed():
+    with Server(lambda _: GOOD) as other:
+        there = Answer(307, headers={"Location": f"{other.url}/chat/completions"})
+        with Server(lambda _: there) as server:
+            [response] = exchange(transport_to(server.url))
+        assert response.status == 307
+        assert other.connections == 0
+
+
+AT_ONCE = [
+    name
+    for name, (answer, is_right) in FRAMING.items()
+    if is_right is False and answer.ends == "silent" and answer.raw and "open" not in name
+]
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_f9_f10_wrong_framing_is_an_error_at_once(name):
+    """The server holds the connection open: who waits for more waits for the time limit."""
+    with Server(lambda _: FRAMING[name][0]) as server:
+        [outcome] = exchange(transport_to(server.url, timeout=60.0))
+    assert outcome in (NO_HTTP, TOO_LARGE)
+
+
+def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(http_transport, "LARGE", 1000)
+    size = 300_000
+    transport = None
+
+    def answer(_):
+        return Answer(body=b" " * size, headers={"Connection": "close"})
+
     async def talk():
-        whole = WHOLE[shape].data()
-        cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1), max_size=8)))
-        connection = _Connection()
-        connection.connection_made(Nowhere())
-        answer = asyncio.ensure_future(connection.exchange(b"", 9.0))
-        await asyncio.sleep(0)
-        for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
-            connection.data_received(whole[start:end])
-        return await answer
+        nonlocal transport
+        transport = transport_to(server.url)
+        found = await asyncio.gather(*(transport.post(b"{}") for _ in range(8)))
+        await transport.close()
+        return found
 
-    head, body = asyncio.run(talk())
-    assert head.status == 200
-    assert body in (BODY, ZIPPED)
+    with Server(answer) as server:
+        assert [len(one.body) for one in asyncio.run(talk())] == [size] * 8
+
+
+@pytest.mark.parametrize("size", [99, 100, 101, 5000])
+def test_f11_a_body_has_a_bound_whatever_its_framing(monkeypatch, size):
+    monkeypatch.setattr(http_transport, "MOST_BYTES", 100)
+    monkeypatch.setattr(http_transport, "LARGE", 10)
+    body = b"x" * size
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ways = [
+        Answer(body=body),
+        Answer(raw=b"HTTP/1.1 200 OK\r\n\r\n" + body),
+        Answer(raw=chunked + b"%x\r\n%b\r\n0\r\n\r\n" % (size, body)),
+        Answer(body=gzip.compress(body), headers={"Content-Encoding": "gzip"}),
+    ]
+    for way in ways:
+        with Server(lambda _, way=way: way) as server:
+            [outcome] = exchange(transport_to(server.url))
+        if size <= 100:
+            assert outcome.body == body
+        else:
+            assert outcome == TOO_LARGE
