@@ -15,7 +15,7 @@ import msgspec
 from callmark.core.jsontext import Json
 from callmark.core.scores import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities
-from callmark.scorers.pii_edges import IN_CLASS, byte_length, joint_after, joint_before
+from callmark.scorers.pii_edges import byte_length, fold, joint_after, joint_before
 
 DEFAULT_ALLOWLIST = ("example.com", "example.org", "example.net")
 KnownTexts = Iterable[str] | Callable[[], Iterable[str]]
@@ -125,8 +125,8 @@ def _findings_in_argument(
 
 # --- what the model was shown -------------------------------------------------------------------
 
-_BETWEEN_DIGITS = re.compile(rf"(?<=[0-9])[{IN_CLASS}()./]{{1,3}}(?=[0-9])")
-_SQUEEZED_OUT = re.compile(rf"[{IN_CLASS}]")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[ \-()./]{1,3}(?=[0-9])")
+_SQUEEZED_OUT = re.compile(r"[ \-.]")
 _NOT_DIGIT = re.compile(r"[^0-9]")
 _TRUNK_PREFIX = re.compile(r"\A(?:00|0|1)")
 
