@@ -9,8 +9,15 @@ from typing import Literal
 import msgspec
 
 from callmark.core.scores import Severity
-from callmark.scorers.pii_edges import Span, fold, words_near
-from callmark.scorers.pii_numbers import digit_runs, find_cards, find_ibans, find_ssns
+from callmark.scorers.pii_edges import Span, fold_characters, words_near
+from callmark.scorers.pii_numbers import (
+    SHORTEST_CARD,
+    SHORTEST_SSN,
+    digit_runs,
+    find_cards,
+    find_ibans,
+    find_ssns,
+)
 from callmark.scorers.pii_phones import find_phones
 from callmark.scorers.pii_tokens import find_emails, find_ipv4, find_ipv6, find_uuids
 
@@ -50,14 +57,14 @@ def find_pii(text: str, *, locale: str | None = None, label: str = "") -> tuple[
 
     `locale` adds its country's way to write phone numbers to the American one. `label` is the
     key that the text stands under: `{"ssn": "536904399"}` names its number there."""
-    folded = fold(text)
-    found = _find_all(folded.text, locale, label)
-    if not found:
-        return ()
-    return tuple(
-        PiiHit(kind, *folded.original(span), KINDS[kind].severity)
-        for kind, span in _without_overlaps(found)
-    )
+    if text.isascii():
+        found = _find_all(text, locale, label)
+        spans = _without_overlaps(found) if found else []
+    else:
+        folded = fold_characters(text)
+        found = _find_all(folded.text, locale, label)
+        spans = [(kind, folded.original(span)) for kind, span in _without_overlaps(found)]
+    return tuple(PiiHit(kind, *span, KINDS[kind].severity) for kind, span in spans)
 
 
 def _find_all(text: str, locale: str | None, label: str) -> list[tuple[str, Span]]:
@@ -66,8 +73,11 @@ def _find_all(text: str, locale: str | None, label: str) -> list[tuple[str, Span
         found += [("email", span) for span in find_emails(text)]
     if runs := digit_runs(text):
         for groups in runs:
-            found += [("card", span) for span in find_cards(text, groups, label)]
-            found += [("ssn", span) for span in find_ssns(text, groups, label)]
+            length = groups[-1][1] - groups[0][0]
+            if length >= SHORTEST_CARD:
+                found += [("card", span) for span in find_cards(text, groups, label)]
+            if length >= SHORTEST_SSN:
+                found += [("ssn", span) for span in find_ssns(text, groups, label)]
             phones = find_phones(text, groups, locale=locale, label=label)
             found += [("phone", span) for span in phones]
         found += [("iban", span) for span in find_ibans(text)]

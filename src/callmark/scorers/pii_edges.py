@@ -23,10 +23,10 @@ _ESCAPES = frozenset({"\\n", "\\r", "\\t"})  # JSON inside a string: this letter
 # --- folding ------------------------------------------------------------------------------------
 
 
-class Folded(msgspec.Struct, frozen=True):
+class SearchText(msgspec.Struct, frozen=True):
     """A text as the finders read it: every digit, blank, hyphen and dot in its plain form, and
     without characters that nobody sees. `origins` are the places of its characters in the text
-    that it was, where they differ."""
+    that it was, where they differ, and that text's length."""
 
     text: str
     origins: tuple[int, ...] | None = None
@@ -34,25 +34,28 @@ class Folded(msgspec.Struct, frozen=True):
     def original(self, span: Span) -> Span:
         if self.origins is None:
             return span
-        return self.origins[span[0]], self.origins[span[1] - 1] + 1
+        return self.origins[span[0]], self.origins[span[1]]
 
 
 _HYPHENS = frozenset("\u2010\u2011\u2012\u2013\u2043\u2212")
 _DOTS = frozenset("\u00b7\u2022\u2024\u2027\u2219\u22c5\u30fb")
+_ASCII = bytes(range(128))
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
 _RAISED_RUN = re.compile(rf"(?<!\d)[{''.join(_RAISED)}]{{3,}}")
 
 
-def fold(text: str) -> Folded:
+def fold_characters(text: str) -> SearchText:
     """`４１１１` and `٤١١١` are 4111, a no-break space is a blank, a zero-width one is nothing."""
     if text.isascii():
-        return Folded(text)
-    chars = set(text)
-    changes = {char: new for char in chars if char > "\x7f" and (new := _plain(char)) != char}
+        return SearchText(text)
+    # By way of bytes: a fifth of the time of `set(text)`.
+    rare = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    chars = set(rare.decode("utf-8", "surrogatepass"))
+    changes = {char: new for char in chars if (new := _plain(char)) != char}
     if not _RAISED.keys().isdisjoint(chars):
         text = _RAISED_RUN.sub(_lower, text)
     if not changes:
-        return Folded(text)
+        return SearchText(text)
     folded = text
     if len(changes) <= 8:  # `translate` is slower than this for what people write
         for char, new in changes.items():
@@ -60,8 +63,9 @@ def fold(text: str) -> Folded:
     else:
         folded = text.translate({ord(char): new for char, new in changes.items()})
     if len(folded) == len(text):
-        return Folded(folded)
-    return Folded(folded, tuple(at for at, char in enumerate(text) if changes.get(char) != ""))
+        return SearchText(folded)
+    kept = (at for at, char in enumerate(text) if changes.get(char) != "")
+    return SearchText(folded, (*kept, len(text)))
 
 
 def _lower(raised: re.Match[str]) -> str:

@@ -94,7 +94,8 @@ _PARCEL_WORDS = re.compile(
     r"|ref|serial|upc|account|timestamp)(?![^\W_])",
     re.IGNORECASE,
 )
-_CARD_DIGITS = range(12, 20)
+SHORTEST_CARD = 12
+_CARD_DIGITS = range(SHORTEST_CARD, 20)
 _WRITTEN = frozenset(
     {(4, 6, 5), (4, 6, 4), (4, 5, 6)}
     | {(4,) * (n // 4) + (n % 4,) * (n % 4 > 0) for n in _CARD_DIGITS}
@@ -105,18 +106,11 @@ _ORDER = (3, 7, 7)  # a shop's order number
 def find_cards(text: str, groups: Sequence[Span], label: str) -> Iterator[Span]:
     """Numbers that pass the Luhn check, of an issuer and written as cards are. Where a word says
     that it is a card, of any issuer and however its digits are grouped."""
-    if groups[-1][1] - groups[0][0] < _CARD_DIGITS[0]:
-        return
-    named: bool | None = None
+    named = _names_a_card(text, groups, label)
     for first in range(len(groups)):
-        candidates = list(_card_ends(text, groups, first))
-        if not candidates:
-            continue
-        if named is None:
-            named = _names_a_card(text, groups, label)
-        for last, digits, sound in reversed(candidates):
+        for last, digits, usual in reversed(list(_card_ends(text, groups, first, named))):
             start, end = groups[first][0], groups[last][1]
-            by_itself = sound and _is_issued(digits) and not _is_parcel(text, start, end, label)
+            by_itself = usual and _is_issued(digits) and not _is_parcel(text, start, end, label)
             if (named or by_itself) and _is_luhn(digits):
                 yield start, end
                 break
@@ -128,17 +122,19 @@ def _names_a_card(text: str, groups: Sequence[Span], label: str) -> bool:
     )
 
 
-def _card_ends(text: str, groups: Sequence[Span], first: int) -> Iterator[tuple[int, str, bool]]:
+def _card_ends(
+    text: str, groups: Sequence[Span], first: int, named: bool
+) -> Iterator[tuple[int, str, bool]]:
     """Where a number that starts with this group can end, its digits, and whether it is written
-    as a card: in the usual groups, or in groups of three and more with one joint between."""
+    as a card: in the usual groups, or in groups of three and more with one joint between. Groups
+    of fewer are tried only where a word names a card."""
     digits = ""
     sizes: tuple[int, ...] = ()
     joints: set[str] = set()
-    for last in range(first, len(groups)):
-        start, end = groups[last]
+    for last, (start, end) in enumerate(groups[first : first + _CARD_DIGITS[-1]], first):
         if last > first:
             between = text[groups[last - 1][1] : start]
-            if not JOINTS.get(between.strip(" ") or " "):
+            if not JOINTS.get(between.strip(" ") or " ") or (sizes[-1] < 3 and not named):
                 return
             joints.add(between)
         digits += text[start:end]
@@ -147,7 +143,7 @@ def _card_ends(text: str, groups: Sequence[Span], first: int) -> Iterator[tuple[
             return
         if len(digits) in _CARD_DIGITS and _stands_alone(text, groups, first, last):
             one_joint = not joints or joints <= {" "} or joints <= {"-"}
-            usual = one_joint and min(3, *sizes) == 3 and sizes != _ORDER
+            usual = one_joint and min(sizes[:-1], default=3) >= 3 and sizes != _ORDER
             yield last, digits, usual or sizes in _WRITTEN
 
 
@@ -161,7 +157,7 @@ def _is_issued(digits: str) -> bool:
 
 def _is_parcel(text: str, start: int, end: int, label: str) -> bool:
     """Twelve digits in a row are also how parcels are numbered, and one in a hundred would pass."""
-    return end - start == 12 and (
+    return end - start == SHORTEST_CARD and (
         _PARCEL_WORDS.search(label) is not None or any(words_near(text, start, end, _PARCEL_WORDS))
     )
 
@@ -194,13 +190,14 @@ def _stands_alone(text: str, groups: Sequence[Span], first: int, last: int) -> b
 
 # --- social security numbers --------------------------------------------------------------------
 
+SHORTEST_SSN = 9
 _SSN_WORDS = re.compile(r"(?<![^\W_])(?<!\[)(?:ssn|social security)(?![^\W_])", re.IGNORECASE)
 
 
 def find_ssns(text: str, groups: Sequence[Span], label: str) -> Iterator[Span]:
     """123-45-6789 anywhere; nine digits in a row or with dots where a word says what they are."""
     for first, (start, end) in enumerate(groups):
-        if end - start == 9:
+        if end - start == SHORTEST_SSN:
             if _names_an_ssn(text, start, end, label) and is_free(text, start, end):
                 yield from _if_ssn(text, start, end)
         elif end - start == 3 and [b - a for a, b in groups[first : first + 3]] == [3, 2, 4]:
@@ -229,7 +226,7 @@ def _if_ssn(text: str, start: int, end: int) -> Iterator[Span]:
 
 # --- bank accounts ------------------------------------------------------------------------------
 
-_IBAN_CUE = re.compile(r"[0-9]{2}(?<=[A-Za-z]{2}[0-9]{2})")
+_IBAN_CUE = re.compile(r"[0-9](?<=[A-Za-z]{2}[0-9])[0-9]")
 _IBAN_GROUP = re.compile(r"[0-9A-Za-z]+(?:[ \-.](?=[0-9A-Za-z]))?")
 
 
