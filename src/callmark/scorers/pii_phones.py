@@ -230,7 +230,8 @@ def _parts(text: str, groups: Sequence[Span]) -> Iterator[Span]:
         if part and " /" in text[part[-1][1] : start]:
             yield part[0][0], part[-1][1]
             part = []
-        if DATE.match(text, start) or text[end : end + 1] == ":":
+        date = DATE.match(text, start)
+        if (date and " " not in date.group()) or text[end : end + 1] == ":":
             break
         part.append((start, end))
     if part:
