@@ -72,14 +72,16 @@ def _find_all(text: str, locale: str | None, label: str) -> list[tuple[str, Span
     if "@" in text:
         found += [("email", span) for span in find_emails(text)]
     if runs := digit_runs(text):
+        after = -1
         for groups in runs:
             length = groups[-1][1] - groups[0][0]
             if length >= SHORTEST_CARD:
                 found += [("card", span) for span in find_cards(text, groups, label)]
             if length >= SHORTEST_SSN:
                 found += [("ssn", span) for span in find_ssns(text, groups, label)]
-            phones = find_phones(text, groups, locale=locale, label=label)
+            phones = find_phones(text, groups, locale=locale, label=label, after=after)
             found += [("phone", span) for span in phones]
+            after = phones[-1][1] if phones else after
         found += [("iban", span) for span in find_ibans(text)]
     if text.count("-") >= 4:
         found += [("uuid", span) for span in find_uuids(text)]

@@ -28,15 +28,22 @@ _EXTENSION = re.compile(
 _PHONE_DIGITS = range(7, 16)
 
 
-def find_phones(text: str, groups: Sequence[Span], *, locale: str | None, label: str) -> list[Span]:
-    """The phone numbers of one run of digits, each with its extension."""
+def find_phones(
+    text: str, groups: Sequence[Span], *, locale: str | None, label: str, after: int = -1
+) -> list[Span]:
+    """The phone numbers of one run of digits, each with its extension. `after` is where the phone
+    number before it ends: this one may be the next of a list."""
     found: list[Span] = []
     if len(groups) >= 3:
         found += _north_american(text, groups[0][0], groups[-1][1])
     if international := _international(text, groups):
         found.append(international)
-    if not found and (cue := _cue_of(text, groups, label)):
-        found += _national(text, groups, cue)
+    if not found:
+        cue = _cue_of(text, groups, label)
+        if not cue and after >= 0 and _LISTED.fullmatch(text, after, groups[0][0]):
+            cue = "loose"
+        if cue:
+            found += _national(text, groups, cue)
     if not found and locale is not None:
         found += _regional(text, groups, locale)
     return [(start, _end_of_extension(text, end)) for start, end in found]
@@ -188,6 +195,7 @@ _AFTER = re.compile(
     r"(?:phone|mobile|cell|fax|landline|telephone|whatsapp)(?![^\W_])",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"[ ,;/|&]{1,3}(?:(?:or|and|und|oder|et|ou|y|o|e|en) )?\(?")
 _WINDOW = 40
 _BARRIER = re.compile(r".*[0-9\[\]<>{}]", re.DOTALL)
 _SENTENCE_END = re.compile(r"[!?;\n]|\.\s+[A-Z]")
@@ -203,6 +211,7 @@ _NO_PHONE = re.compile(
     rf"{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|{_YEAR} ?- ?{_YEAR}"
     r"|[0-9]+\.(?![0-9]{4}\Z)[0-9]+|[0-9]{14,}"
 )
+_ZIP = re.compile(r"[0-9]{5}-[0-9]{4}")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:[ .][0-9]{3})+")
 
 
@@ -264,6 +273,7 @@ def _is_clear(candidate: str) -> bool:
         2 <= len(groups) <= 6
         and max(groups) <= 8
         and min(groups[1:]) >= 2
+        and not _ZIP.fullmatch(candidate)
         and (candidate.startswith("0") or not _THOUSANDS.fullmatch(candidate))
     )
 
@@ -344,6 +354,7 @@ def _looks_written_as_phone(candidate: str) -> bool:
     return (
         not candidate.isdigit()
         and not DATE.match(candidate)
+        and not _ZIP.fullmatch(candidate)
         and (candidate.startswith("0") or not _THOUSANDS.fullmatch(candidate))
     )
 

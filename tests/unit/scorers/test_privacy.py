@@ -625,6 +625,8 @@ def test_f28_phones_with_extensions_and_next_to_a_cue_are_found(text, value):
 def test_f28_two_numbers_after_one_cue_are_two():
     text = "Tel. 030 1234567 / 030 7654321"
     assert found(text) == [("phone", "030 1234567"), ("phone", "030 7654321")]
+    text = "Call 905-674-3793x123, 0494 92 82 32 or 668 5702; 94103-1234 is the ZIP code"
+    assert [value for _, value in found(text)] == ["905-674-3793x123", "0494 92 82 32", "668 5702"]
 
 
 @pytest.mark.parametrize("key", ["phone", "phoneNumber", "contact_tel", "Mobile", "fax-no"])
