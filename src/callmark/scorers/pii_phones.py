@@ -158,6 +158,17 @@ _VERBS = frozenset(
 )
 _SENT_TO = frozenset("message messages registered".split())
 _CUES = _NOUNS | _VERBS | _SENT_TO
+# What may mean it: believed where the number is written as phone numbers are.
+_HINTS = frozenset(
+    """calls called calling caller callers reached reachable texted texting dialled dialed dialing
+    phoned phoning rang ringing contacted contacts""".split()
+)
+_HINTING_PAIRS = frozenset(
+    [(whose, "number") for whose in "my your his her our their s home work office direct".split()]
+    + [(which, "line") for which in "service support help direct phone hotline".split()]
+    + [("in", "touch")]
+)
+_TELLING = _CUES | _HINTS | {last for _, last in _HINTING_PAIRS}
 _PLACES = frozenset("at on under auf unter au sous al no op på pod по".split())
 _CALL_OF_A_TOOL = frozenset("function api tool the a this that each per of method rpc last".split())
 # What may stand between a cue and the number.
@@ -191,7 +202,7 @@ _SIGN_CUE = re.compile(
 _AFTER = re.compile(
     r" ?(?:- ?|\()(?:office|fax|mobile|cell|home|work|tel|telephone|phone|landline|handy|whatsapp"
     r"|direct|main|desk|bureau|domicile|mobil|privat)(?:\)|\Z|(?=[\s,;\\]))(?! [a-z])"
-    r"| (?:is|was) (?:my|our|his|her|their|the|your) (?:[a-z]+ ){0,2}"
+    r"| (?:is|was|as) (?:my|our|his|her|their|the|your) (?:[a-z]+ ){0,2}"
     r"(?:phone|mobile|cell|fax|landline|telephone|whatsapp)(?![^\W_])",
     re.IGNORECASE,
 )
@@ -301,7 +312,7 @@ def _cue_before(text: str, group: Span) -> Cue:
     start = group[0]
     window = text[max(0, start - _WINDOW) : start]
     words = _words(window)
-    if _CUES.isdisjoint(words):
+    if _TELLING.isdisjoint(words):
         signed = not window.isascii() and _SIGN_CUE.search(window)
         lettered = ":" in window[-2:] and _LETTER_CUE.search(window)
         return "tight" if signed or lettered else ""
@@ -309,18 +320,42 @@ def _cue_before(text: str, group: Span) -> Cue:
     if barrier:
         window = window[barrier.end() :]
         words = _words(window)
-    at = next((at for at in range(len(words) - 1, -1, -1) if words[at] in _CUES), None)
-    if at is None or (words[at] == "call" and at and words[at - 1] in _CALL_OF_A_TOOL):
-        return ""
-    between = words[at + 1 :]
-    if words[at] in _VERBS - _NOUNS and _EPOCH.fullmatch(text, *group):
-        return ""
-    if _CONNECTING.issuperset(between):
+    is_epoch = _EPOCH.fullmatch(text, *group) is not None
+    if _is_called(words, is_epoch):
         return "tight"
-    if not _OTHER_NUMBERS.isdisjoint(between) or _SENTENCE_END.search(window):
+    return "" if is_epoch else _cue_in(words, window)
+
+
+def _is_called(words: Sequence[str], is_epoch: bool) -> bool:
+    """A cue, and nothing but small words between it and the number."""
+    at = next((at for at in range(len(words) - 1, -1, -1) if words[at] in _CUES), None)
+    if at is None or not _CONNECTING.issuperset(words[at + 1 :]) or _is_tool_call(words, at):
+        return False
+    return words[at] in _NOUNS or not is_epoch
+
+
+def _is_tool_call(words: Sequence[str], at: int) -> bool:
+    return words[at] in ("call", "calls") and at > 0 and words[at - 1] in _CALL_OF_A_TOOL
+
+
+def _cue_in(words: Sequence[str], window: str) -> Cue:
+    """What the words of the sentence say, if none says that this is another number."""
+    if _SENTENCE_END.search(window):
         return ""
-    leads = between[-1] in _PLACES or window.rstrip(" *`\"'(").endswith(":")
-    return "tight" if leads else "loose"
+    for at in range(len(words) - 1, -1, -1):
+        if words[at] in _OTHER_NUMBERS:
+            return ""
+        if (
+            words[at] in _CUES
+            or words[at] in _HINTS
+            or tuple(words[at - 1 : at + 1]) in _HINTING_PAIRS
+        ):
+            if _is_tool_call(words, at):
+                return ""
+            named = words[at] in _NOUNS and window.rstrip(" *`\"'(").endswith(":")
+            dialled = words[at] in _CUES and words[-1] in _PLACES and at < len(words) - 1
+            return "tight" if named or dialled else "loose"
+    return ""
 
 
 # --- national forms of the sample's locale ------------------------------------------------------
