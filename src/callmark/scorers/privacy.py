@@ -134,6 +134,7 @@ _SQUEEZED_OUT = re.compile(r"[ \-.]")
 _NOT_DIGIT = re.compile(r"[^0-9]")
 _TRUNK_PREFIX = re.compile(r"\A(?:001|00|0|1)")
 _LONG_NUMBER = 9
+_MANY = 32
 
 
 class _Known:
@@ -141,6 +142,7 @@ class _Known:
 
     def __init__(self, texts: KnownTexts) -> None:
         self._texts = texts
+        self._asked = 0
 
     @cached_property
     def _text(self) -> str:
@@ -175,6 +177,10 @@ class _Known:
         folded = fold_characters(value).text.casefold()
         match KINDS[hit.kind].comparison:
             case "text":
+                self._asked += 1
+                # Reading what was shown costs more than a search, and less than many of them.
+                if self._asked > _MANY and folded in self._values:
+                    return True
                 if _stands_in(folded, self._folded, _VALUE_TIES):
                     return True
                 # glued to something: then what the finder makes of it counts
