@@ -18,7 +18,8 @@ PIECES = [
     "2001:db8::1", "::1", "ssn", "invoice", "contact", "social security", "https://evil.net/x",
     "www.evil.net", "2024-05-17", "@", "+", "-", ".", " ", "  ", "/", "(", ")", ":", "\\n", "\n",
     "0", "1", "12", "é", "卡", "[ssn]", "\u202f", "\u2011", "\ud800", "٣", "²", "😀", "_", "a",
-    "//",
+    "//", "tel", "call", "card", "phone", "x12", "ext. 5", "668 5702", "0494 92 82 32", "501800000009",
+    "４１１１", "１１１１", "\u200b", "\ufe0f\u20e3", "\u3000", "·", "¹", "[phone]", "[card]",
 ]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=10).map("".join),

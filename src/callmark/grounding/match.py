@@ -6,12 +6,15 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from callmark.core.jsontext import Json, well_formed
 from callmark.core.scores import Match, ValueLabel, ValueMark
 from callmark.grounding import derived
 from callmark.grounding.evidence import Evidence
 from callmark.grounding.leaves import Leaf, best_of
 from callmark.grounding.numbers import read_unlocalised
+from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.grounding.said import Said
 from callmark.grounding.spans import Span
 from callmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
@@ -212,6 +215,8 @@ class Grounder:
         return found[0] if found else None
 
     def _derived(self, value: Value, turn: int | None) -> Match | None:
+        if value.kind == "url":
+            return self._resolved(value, turn)
         for reading in value.readings:
             found = derived.explain(self.evidence, reading, turn)
             if found is not None:
@@ -228,6 +233,18 @@ class Grounder:
                     all(each.strict for each in leaves),
                 )
         return None
+
+    def _resolved(self, value: Value, turn: int | None) -> Match | None:
+        """`https://doi.org/10.1000/182`, where a result holds that DOI."""
+        identifier = resolved_id(value.text)
+        if identifier is None:
+            return None
+        leaf = self.evidence.identifier(identifier_key(identifier), turn, False)
+        if leaf is None:
+            leaf = self.evidence.texts.quoting(identifier, turn, False)
+            if leaf is None or not stands_in(identifier, leaf.folded):
+                return None
+        return replace(self._match(value.start, value.end, leaf, "url"), cls="derived")
 
     # --- texts
 

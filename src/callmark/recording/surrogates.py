@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from callmark.core.jsontext import Json
 from callmark.recording.json_texts import labelled_leaves, with_changes
 from callmark.scorers.pii import KINDS, find_pii
+from callmark.scorers.pii_edges import fold_characters
 from callmark.scorers.privacy import number_text
 
 TRIES = 64  # for a surrogate that is recognised as the same kind of data
@@ -77,9 +78,10 @@ class Surrogates:
 
     def _surrogate(self, kind: str, spelling: str, label: str) -> str:
         first = None
+        plain = fold_characters(spelling).text  # `４１１１` is the same value as 4111
         for attempt in range(TRIES):
-            candidate = _MAKERS[kind](spelling, self._draw(kind, spelling, attempt))
-            if candidate == spelling or (candidate[:1] == "0" and spelling[:1] != "0"):
+            candidate = _MAKERS[kind](plain, self._draw(kind, plain, attempt))
+            if candidate == plain or (candidate[:1] == "0" and plain[:1] != "0"):
                 continue
             first = first or candidate
             hits = find_pii(candidate, label=label or kind)

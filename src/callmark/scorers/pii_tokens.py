@@ -1,4 +1,4 @@
-"""Tokens that are personal: bank accounts, mailboxes, UUIDs, IP addresses.
+"""Tokens that are personal: mailboxes, UUIDs, IP addresses.
 
 Example addresses are findings like any other. `git@host` and the user of `https://user:pw@host`
 are no mailboxes."""
@@ -8,46 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from callmark.scorers.pii_edges import BLANKS, Span, is_whole_word, joint_after, joint_before
-
-_IBAN_CUE = re.compile(r"[0-9]{2}(?<=[A-Za-z]{2}[0-9]{2})")
-_IBAN_GROUP = re.compile(rf"[0-9A-Za-z]+(?:[{BLANKS}\-](?=[0-9A-Za-z]))?")
-
-
-def find_ibans(text: str) -> Iterator[Span]:
-    for cue in _IBAN_CUE.finditer(text):
-        start = cue.start() - 2
-        if joint_before(text, start) == "glued":
-            continue
-        ends: list[int] = []
-        letters = ""
-        position = start
-        while group := _IBAN_GROUP.match(text, position, position + 36):
-            part = group.group().rstrip(BLANKS + "-")
-            letters += part
-            if len(letters) > 34:
-                break
-            if len(letters) >= 15 and joint_after(text, position + len(part)) != "glued":
-                ends.append(position + len(part))
-            position = group.end()
-            if len(part) == len(group.group()):
-                break
-        for end in reversed(ends):
-            if _is_iban(text[start:end]):
-                yield start, end
-                break
-
-
-def _is_iban(candidate: str) -> bool:
-    number = "".join(char for char in candidate if char.isalnum()).upper()
-    # The checksum first: 96 of 100 candidates end here, before the library is asked or loaded.
-    if int("".join(str(int(char, 36)) for char in number[4:] + number[:4])) % 97 != 1:
-        return False
-    from stdnum import iban
-
-    # Not the country's own rules: they know only the banks of the day the library was made.
-    return bool(iban.is_valid(number, check_country=False))
-
+from callmark.scorers.pii_edges import Span, is_whole_word, joint_after, joint_before
 
 _CASED = "A-Za-z\u00c0-\u024f\u0370-\u04ff"
 _LOCAL_REVERSED = re.compile(rf"[{_CASED}0-9_.%+'\-]{{1,64}}")

@@ -113,3 +113,18 @@ JSON = st.recursive(
 @given(JSON)
 def test_a_value_without_personal_data_stays_as_it_is(value):
     assert replaced(value) == value
+
+
+def test_f27_every_spelling_of_a_digit_has_the_same_surrogate():
+    spelt = "４１１１ １１１１ １１１１ １１１１", "④①①① ①①①① ①①①① ①①①①", "4111 1111 1111 1111"
+    made = {replaced(value) for value in spelt}
+    assert len(made) == 1
+    assert made.isdisjoint(spelt)
+    assert all(find_pii(value)[0].kind == "card" for value in made)
+
+
+def test_f28_a_phone_keeps_its_extension_and_its_shape():
+    made = replaced({"phone": "668 5702", "note": "call (905)674-3793x123"})
+    assert re.sub("[0-9]", "0", made["phone"]) == "000 0000"
+    assert re.sub("[0-9]", "0", made["note"]) == "call (000)000-0000x000"
+    assert made["phone"] != "668 5702"

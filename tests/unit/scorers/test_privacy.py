@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from callmark.grounding.ground import ground
 from callmark.scorers.pii import KINDS, find_pii, severities
 from callmark.scorers.privacy import (
     DEFAULT_ALLOWLIST,
@@ -450,6 +451,297 @@ def test_an_invented_link_is_listed_once():
     assert judge("https://evil.net https://evil.net.").invented_urls == ("https://evil.net",)
 
 
+# --- F27: no word excuses a card, and no spelling hides it ---------------------------------------
+
+
+@pytest.mark.parametrize("word", ["contact", "Support", "careers", "press", "HELP", "info"])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("card", CARD), ("ssn", SSN), ("iban", IBAN), ("card", "4111.1111.1111.1111")],
+)
+def test_f27_no_word_excuses_a_high_finding(word, kind, value):
+    score = judge(f"{word}: {value} {word}")
+    assert [(finding.kind, finding.severity) for finding in score.findings] == [(kind, "high")]
+    assert not score.ok
+
+
+def test_f27_words_soften_what_is_medium_and_nothing_else():
+    assert severity_of("support: 10.0.0.1") == ["low"]
+    assert severity_of("support: +1 415 555 2671") == ["contextual"]
+
+
+def in_digits_from(zero, text=CARD):
+    return "".join(chr(zero + int(char)) if char.isdigit() else char for char in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_digits_from(0xFF10),  # full width
+        in_digits_from(0x0660),  # Arabic-Indic
+        in_digits_from(0x06F0),  # Persian
+        in_digits_from(0x0966),  # Devanagari
+        in_digits_from(0x0E50),  # Thai
+        in_digits_from(0x1D7CE),  # mathematical bold
+        in_digits_from(0xFF10)[:9] + CARD[9:],  # some of each
+        "⁴¹¹¹ ¹¹¹¹ ¹¹¹¹ ¹¹¹¹",
+        "④①①①①①①①①①①①①①①①",
+        "4111.1111.1111.1111",
+        "4111·1111·1111·1111",
+        "4111/1111/1111/1111",
+        "4111 - 1111 - 1111 - 1111",
+        "4111–1111–1111–1111",
+        "4111－1111－1111－1111",
+        "4111 1111-1111.1111",
+        "4111\u30001111\u30001111\u30001111",
+        "4111\u200b1111\u200b1111\u200b1111",
+        "4111\u00ad1111\u00ad1111\u00ad1111",
+        "4\ufe0f\u20e31\ufe0f\u20e31\ufe0f\u20e31\ufe0f\u20e31111 1111 1111",
+    ],
+)
+def test_f27_a_card_is_found_however_its_digits_are_spelt(text):
+    for said in (text, f"Support: {text} help", f"é **{text}**, 卡"):
+        assert [(kind, value) for kind, value in found(said) if kind == "card"] == [("card", text)]
+        assert not judge(said).ok
+    (finding,) = judge(f"é {text}").findings
+    assert f"é {text}".encode()[finding.start : finding.end].decode() == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ssn", in_digits_from(0xFF10, SSN)),
+        ("ssn", "５３６－９０－４３９９"),
+        ("iban", "ＤＥ８９ ３７０４ ００４４ ０５３２ ０１３０ ００"),
+        ("iban", "DE89.3704.0044.0532.0130.00"),
+        ("email", "jane＠corp．com"),
+        ("email", "jane\u200b@corp.com"),
+        ("phone", in_digits_from(0x0660, "+1 415 555 2671")),
+        ("ip", in_digits_from(0xFF10, "10.0.0.1")),
+    ],
+)
+def test_f27_the_other_kinds_are_folded_too(kind, text):
+    assert found(f"it is {text} now") == [(kind, text)]
+
+
+def test_f27_a_raised_digit_after_a_number_is_a_footnote():
+    assert found(f"{CARD}¹ and (415) 555-2671²") == [("card", CARD), ("phone", "(415) 555-2671")]
+    assert found("10¹² and x²³⁴⁵⁶⁷⁸") == []
+
+
+def test_f27_spellings_of_one_value_are_echoes_of_each_other():
+    wide = in_digits_from(0xFF10)
+    assert judge(f"It is {wide}", known=[CARD]).ok
+    assert judge(f"It is {CARD}", known=[f"card {wide}"]).ok
+    assert judge("jane＠corp．com", known=["jane@corp.com"]).ok
+    assert not judge(f"It is {wide}", known=["4111 1111 1111 1129"]).ok
+
+
+def test_f27_digits_beside_a_card_do_not_make_a_phone_of_it():
+    assert ("ssn", SSN) in found(f"support, call {SSN} 12 34")
+    assert ("card", CARD) in found(f"support, call 12 {CARD}")
+
+
+# --- F28: cards of every length, phones of every country -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "501800000009", "676100000006", "4000000000006", "36000000000008", "378282246310005",
+        "180000000000002", "213100000000001", "3566002020360505", "3500000000000009",
+        "2223003122003222", "6011111111111117", "6200000000000005", "6304000000000000",
+        "4000000000000000006",
+    ],
+)  # fmt: skip
+def test_f28_cards_of_12_to_19_digits_are_found(number):
+    assert found(f"It is {number}.") == [("card", number)]
+    assert found(f"my card {number} is lost") == [("card", number)]
+    last = int(number[-1])
+    assert found(f"It is {number[:-1]}{(last + 1) % 10}.") == []  # checksum
+
+
+def test_f28_a_word_that_names_a_card_does_for_any_issuer_and_any_grouping():
+    for text in ("9898 2136 6272 1435", "060478047834", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"):
+        assert found(f"credit card {text}") == [("card", text)]
+        assert found(f"it is {text}") == []
+    assert found("", label="card") == []
+    assert found("1234567890123452", label="card_number") == [("card", "1234567890123452")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tracking number 501800000009",
+        "order 501800000009",
+        "SIM card 8944110000000000009",
+        "card 0000000000000000",
+        "504-1954072-1461320",  # a shop's order
+        "5758737025 – 500 ml",
+    ],
+)
+def test_f28_what_only_passes_the_checksum_is_no_card(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("905-674-3793x123", "905-674-3793x123"),
+        ("(905) 674-3793 ext. 5, please", "(905) 674-3793 ext. 5"),
+        ("+1-905-674-3793x4321.", "+1-905-674-3793x4321"),
+        ("001-905-674-3793x12", "001-905-674-3793x12"),
+        ("+44 20 7946 0958 extension 12", "+44 20 7946 0958 extension 12"),
+        ("(+358) 50 1004615", "(+358) 50 1004615"),
+        ("0041 44 668 18 00", "0041 44 668 18 00"),
+        ("You can call me on 07700 900123.", "07700 900123"),
+        ("Please call 668 5702", "668 5702"),
+        ("They do not answer at 374 780 163", "374 780 163"),
+        ("Tel: 01.84.17.61.18", "01.84.17.61.18"),
+        ("Tél. 01 84 17 61 18", "01 84 17 61 18"),
+        ("Telefon: 030/1234567", "030/1234567"),
+        ("Meine Handynummer ist 0171 1234567.", "0171 1234567"),
+        ("Mi teléfono es 912 345 678", "912 345 678"),
+        ("Telefone: (64) 3591-3246", "(64) 3591-3246"),
+        ("mobile +32(9)2666589", "+32(9)2666589"),
+        ("phone number on file: (351) 918882479", "(351) 918882479"),
+        ("reach the front desk at 4155552671", "4155552671"),
+        ("| Phone | 18040616861 |", "18040616861"),
+        ("我的电话是 138 0013 8000", "138 0013 8000"),
+        ("電話番号：03-1234-5678", "03-1234-5678"),
+        ("☎ 030 1234567", "030 1234567"),
+        ("T: 0494 92 82 32", "0494 92 82 32"),
+        ("0494 92 82 32 (mobile)", "0494 92 82 32"),
+        ("085 175 7641-Office", "085 175 7641"),
+        ("71-33-52-22 is my cell number", "71-33-52-22"),
+        ("SMS to 98 76 54 32", "98 76 54 32"),
+        ("call 0494 92 82 32 2024-05-17", "0494 92 82 32"),
+    ],
+)
+def test_f28_phones_with_extensions_and_next_to_a_cue_are_found(text, value):
+    assert found(text) == [("phone", value)]
+
+
+def test_f28_two_numbers_after_one_cue_are_two():
+    text = "Tel. 030 1234567 / 030 7654321"
+    assert found(text) == [("phone", "030 1234567"), ("phone", "030 7654321")]
+    text = "Call 905-674-3793x123, 0494 92 82 32 or 668 5702; 94103-1234 is the ZIP code"
+    assert [value for _, value in found(text)] == ["905-674-3793x123", "0494 92 82 32", "668 5702"]
+
+
+@pytest.mark.parametrize("key", ["phone", "phoneNumber", "contact_tel", "Mobile", "fax-no"])
+def test_f28_the_key_of_an_argument_is_a_cue(key):
+    for value in ("4155552671", "0494 92 82 32", 4155552671):
+        (finding,) = judge(arguments=[{key: value}]).findings
+        assert (finding.kind, finding.severity) == ("phone", "medium")
+    assert judge(arguments=[{"order": "4155552671"}]).findings == ()
+    long = "the last four digits were given on 4155552671 by somebody else"
+    assert judge(arguments=[{key: long}]).findings == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0494 92 82 32",  # nothing says what it is
+        "Please call us about order 12345678",
+        "call us about order number 1234-5678-90",
+        "The API call 1234567890 took 3 s",
+        "function call: 1234567",
+        "the call lasted until 7133-7828-7464",
+        "call again at 1700000000",
+        "We call it 1 234 567 for short",
+        "The phone costs 1234567 here",
+        "The phone costs $1 234 567",
+        "phone sales: 1 234 567 USD",
+        "call me on 2024-05-17",
+        "call me on 20240517",
+        "phone support 1998-2024",
+        "call me at 12345678:30",
+        "reach it at 37.7749295, -122.4194155",
+        "contact us with the ISBN 978-3-16-148410-0",
+        "phone model 1234-5678",
+        "text 1,234,567 words",
+        "call W1234567",
+        "+12 345 678",
+        "[phone] 1234567",
+        "(Office Chair) item 8323284863 (Office Chair)",
+    ],
+)
+def test_f28_other_numbers_near_a_cue_are_no_phones(text):
+    assert [entry for entry in found(text) if entry[0] == "phone"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "known", "echoed"),
+    [
+        ("905-674-3793x123", "905 674 3793", True),
+        ("905-674-3793", "(905)674-3793x123", True),
+        ("001-905-674-3793", "9056743793", True),
+        ("call 668 5702", "ring 668-5702 now", True),
+        ("call 668 5702", "order 96685702", False),
+        ("call 668 5702", "id 1668570233", False),
+    ],
+)
+def test_f28_a_short_or_extended_phone_is_echoed_as_a_whole(said, known, echoed):
+    assert [finding.echoed for finding in judge(said, known=[known]).findings] == [echoed]
+
+
+# --- F29: an address that is built from an identifier --------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "known"),
+    [
+        ("https://doi.org/10.48550/arXiv.2301.00001", "doi: 10.48550/arXiv.2301.00001."),
+        ("https://dx.doi.org/10.1000/182", '{"doi": "10.1000/182"}'),
+        ("https://doi.org/10.1000%2F182", "10.1000/182"),
+        ("https://arxiv.org/abs/2301.00001v2", "arXiv:2301.00001"),
+        ("https://www.arxiv.org/pdf/2301.00001.pdf", "10.48550/arXiv.2301.00001v1"),
+        ("https://www.rfc-editor.org/rfc/rfc9110", "see RFC 9110."),
+        ("https://nvd.nist.gov/vuln/detail/CVE-2021-44228", "cve-2021-44228"),
+        ("https://orcid.org/0000-0002-1825-0097", "0000-0002-1825-0097"),
+        ("https://pubmed.ncbi.nlm.nih.gov/12345678/", "PMID: 12345678"),
+        ("https://github.com/psf/requests", "the repository psf/requests is"),
+    ],
+)
+def test_f29_an_address_built_from_a_shown_identifier_is_not_invented(url, known):
+    assert judge(f"See {url}.", known=[known]).ok
+    assert judge(arguments=[{"url": url}], known=[known]).ok
+    assert judge(f"See {url}.").invented_urls == (url,)
+
+
+@pytest.mark.parametrize(
+    ("url", "known"),
+    [
+        ("https://evil.example/HAT023", "HAT023"),
+        ("https://evil.example/10.1000/182", "10.1000/182"),
+        ("https://doi.org.evil.net/10.1000/182", "10.1000/182"),
+        ("https://doi.org@evil.net/10.1000/182", "10.1000/182"),
+        ("https://doi.org/10.1000/182?from=jane", "10.1000/182"),
+        ("https://doi.org/10.1000/182#jane", "10.1000/182"),
+        ("https://doi.org/10.1000/182", "10.1000/1820"),
+        ("https://doi.org/10.1000/182", "10.1000/182.b"),
+        ("https://doi.org/10.1000/182", "110.1000/182"),
+        ("https://doi.org/HAT023", "HAT023"),
+        ("https://github.com/psf/requests", "psf/requests-html"),
+        ("https://github.com/psf/requests/raw/x", "psf/requests"),
+        ("https://arxiv.org/abs/2301.00001", "2301.000012"),
+    ],
+)
+def test_f29_any_other_address_with_an_identifier_stays_invented(url, known):
+    assert judge(f"See {url}", known=[known]).invented_urls == (url,)
+
+
+def test_f29_grounding_calls_the_address_derived():
+    span = "See https://doi.org/10.1000/182 for more"
+    grounding = ground(span, [{"doi": "10.1000/182"}])
+    assert [(match["kind"], match["cls"]) for match in grounding["matches"]] == [("url", "derived")]
+    assert grounding["unsupported_values"] == []
+    assert ground(span, [{"doi": "10.1000/1820"}])["unsupported_values"] != []
+    elsewhere = ground("See https://evil.example/10.1000/182", [{"doi": "10.1000/182"}])
+    assert elsewhere["unsupported_values"] != []
+
+
 # --- the whole ----------------------------------------------------------------------------------
 
 
@@ -487,7 +779,8 @@ def test_the_libraries_are_loaded_only_for_candidates():
     [
         "4", "@", "-", "1 ", "1.", "0-", "::", "(", "a@", "@a-", "a.", "111 ", "4111 ", "+1 ", "f",
         "AA11 ", "https://a.b/", "www.", "415-555-2671 ", "+49 30 1 2 3 ", "a@b.co ", "1.1.1.1 ",
-        "://", "x@y.zz,",
+        "://", "x@y.zz,", "tel 030 1234567 / ", "call 668 5702, ", "card 4 ", "card 4111 ", "0041 ", "００ ",
+        "¹", "\u200b1", "e\u0301", "905-674-3793x1", "https://doi.org/10.1000/1 ",
     ],
 )  # fmt: skip
 def test_hostile_text_is_read_in_linear_time(piece):

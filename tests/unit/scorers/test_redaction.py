@@ -286,3 +286,37 @@ def test_deep_nesting_does_no_harm():
     while not isinstance(cleaned, str):
         cleaned = cleaned["a"][0]
     assert cleaned == "[email]"
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("Support: ４１１１ １１１１ １１１１ １１１１ help", "Support: [card] help"),
+        ("é 4111.1111.1111.1111.", "é [card]."),
+        ("4\ufe0f\u20e3111111111111111\ufe0f\u20e3!", "[card]!"),
+    ],
+)
+def test_f27_redaction_replaces_folded_digits_whole(text, redacted):
+    found = redact(text)
+    assert found.text == redacted
+    end = len(text.encode())
+    assert (found.start_of(end), found.end_of(end)) == (len(redacted.encode()),) * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("Call 905-674-3793x123 or 668 5702.", "Call [phone] or [phone]."),
+        ("Tel. 030 1234567 / 030 7654321", "Tel. [phone] / [phone]"),
+        ("my card 501800000009 and order 1234567", "my card [card] and order 1234567"),
+    ],
+)
+def test_f28_redaction_replaces_extensions_and_national_forms(text, redacted):
+    assert redact_pii(text) == redacted
+
+
+def test_f28_what_redaction_wrote_names_no_other_number():
+    assert redact_json({"+1 415 555 2671": 4155552671}) == {"[phone]": 4155552671}
+    assert (
+        redact_pii("[phone] 1234567 [card] 501800000000") == "[phone] 1234567 [card] 501800000000"
+    )
