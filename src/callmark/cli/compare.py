@@ -87,7 +87,9 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
-    wanted, tools = options_of(config, options), Tools(config.registry, config.allowlist)
+    wanted = options_of(config, options)
+    instead = config.source_of("registry") == "flag"
+    tools = Tools(config.registry, config.allowlist, instead=instead)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
 
