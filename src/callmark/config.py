@@ -43,6 +43,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     runner: str
     model: str | None = None
     dataset: str | None = None
+    name: str | None = None
     out: str | None = None
     report: str | None = None
     html: bool = True

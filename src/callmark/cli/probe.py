@@ -17,6 +17,7 @@ from callmark.cli.forms import (
 )
 from callmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import say_warnings
 from callmark.comparing.compare import Tools, results_compared
 from callmark.config import RunConfig, load_config
 from callmark.core.compare import CompareOptions
@@ -137,7 +138,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--no-cache", action="store_true", help="ask nulls again that were asked before"
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the answer")
+    parser.add_argument("--quiet", action="store_true", help="print only the answer, and warnings")
     return parser
 
 
@@ -162,6 +163,8 @@ def main(arguments: list[str]) -> int:
     )
     append_step_summary(lambda: probe_markdown(report))
     write(decided(report) if options.quiet else probe_blocks(report), sys.stdout)
+    if options.quiet:
+        say_warnings(report.warnings)
     return report.exit_code
 
 
