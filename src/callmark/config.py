@@ -155,6 +155,8 @@ class _Layer(msgspec.Struct, frozen=True):
     def error(self, path: tuple[str, ...], what: str) -> UsageError:
         match self.source:
             case "flag":
+                if path[0] == "gates" and len(path) > 1:
+                    return UsageError(f"--gate {'.'.join(path[1:])}: {what}")
                 return UsageError(f"--{'.'.join(path).replace('_', '-')}: {what}")
             case "header":
                 return UsageError(f"{self.file}: {field_path(path)}: {what}")
@@ -186,6 +188,8 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         for layer in layers
         for path, line in layer.lines.items()
     }
+    if sources["runner"] == "default" and values["base_url"] is not None:
+        values["runner"] = "openai_http"  # who names a server means it
     made = RunConfig(**values, sources=sources, places=places, config_file=file)
     try:
         return _checked(made)
@@ -288,7 +292,7 @@ def _gate_layers(
         known = known or gates
         for name, fields in gates.items():
             if name not in known:
-                hint = _did_you_mean(str(name), known)
+                hint = _gates_meant(str(name), known)
                 raise layer.error(("gates", str(name)), f"unknown gate{hint}")
             if not isinstance(fields, dict):
                 raise layer.error(("gates", name), f"must be an object, not {shown(fields)}")
@@ -324,6 +328,15 @@ def _checked(config: RunConfig) -> RunConfig:
 
 def _same_file(path: str, other: str | None) -> bool:
     return other is not None and Path(path).absolute() == Path(other).absolute()
+
+
+def _gates_meant(name: str, known: Iterable[str]) -> str:
+    """Gates have long names, and people give a part of them: `call_f1` is `call_f1_macro`."""
+    words = set(name.lower().replace("-", "_").split("_"))
+    named = [gate for gate in known if words <= set(gate.split("_"))]
+    if not named:
+        return _did_you_mean(name, known)
+    return f"; did you mean {listed(sorted(named))}?"
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -47,6 +47,7 @@ from callmark.store.problems import typed_problem
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 OUT_DIR = Path("probe-run")
+_MODEL = "--model: "  # how a runner calls what it was given
 MODELS: Group = {
     "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a name that is served"},
     "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
@@ -148,7 +149,10 @@ def main(arguments: list[str]) -> int:
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
-    report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
+    try:
+        report = probed(spec, config, options.out_dir, cache, quiet=options.quiet)
+    except UsageError as error:
+        raise _as_given(error, spec.models, options.spec) from None
 
     def write_page(stream: BinaryIO) -> None:
         write_probe_page(stream, report, _both_sides(report, config, options.out_dir))
@@ -187,6 +191,20 @@ def probed(
     questions = [question for probe in suite.probes for question in probe.questions]
     with open_views(spec.models, config, tools_of(questions)) as views:
         return ProbeRun(suite, views, cache, asking).report()
+
+
+def _as_given(error: UsageError, models: Models, spec: Path | None) -> UsageError:
+    """What is wrong with a model is said of the option, or of the field, that names it here."""
+    text = str(error)
+    if type(error) is not UsageError or not text.startswith(_MODEL):
+        return error
+    names = {"ft": models.ft.base, "base": models.base.base}
+    found = [view for view, name in names.items() if name in text]
+    # One name may be the beginning of the other; where both are the same, it is the base.
+    view = max(found or ["base"], key=lambda view: (len(names[view]), view == "base"))
+    flag = "--base" if view == "base" else "--tuned"
+    where = flag if spec is None else f"{spec}: models.{view}.base"
+    return UsageError(f"{where}: {text.removeprefix(_MODEL)}")
 
 
 def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:

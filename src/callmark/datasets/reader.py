@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import sys
@@ -211,6 +212,8 @@ class _FirstReading:
             self.hasher.update(line.data)
             if is_blank(line.json):
                 continue
+            if first:
+                _refuse_other_forms(line.json, self._name)
             try:
                 self._take(line, first)
             except (NotJson, BadHeader) as error:
@@ -253,6 +256,35 @@ class _FirstReading:
         if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
             return f"sample_id: none is given, and the item is the same as on line {earlier}"
         return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
+
+
+def _refuse_other_forms(first: bytes, name: str) -> None:
+    """What is no JSON lines at all is said once, and not for every line of it."""
+    text = first.strip()
+    imported = f"`callmark dataset import {name} --out NEW.jsonl` makes one of it"
+    if text.startswith(b"["):
+        what = f"is a JSON list; {imported}"
+    elif first.startswith(_TABLES):
+        what = f"is a Parquet table or an archive; {imported}"
+    elif text == b"{":
+        what = f"is a JSON value that goes over many lines; {imported}"
+    elif _is_row_of_names(text.decode("utf-8", "replace")):
+        what = (
+            'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
+            " Python's csv.DictReader and json.dumps"
+        )
+    else:
+        return
+    raise BadInput(f"{name}: a dataset has one JSON object on each line, but this {what}")
+
+
+_TABLES = (b"PAR1", b"PK\x03\x04")
+_NAME = re.compile(r"[\w .-]*")
+
+
+def _is_row_of_names(text: str) -> bool:
+    cells = re.split(r"[,;\t]", text)
+    return len(cells) > 1 and all(_NAME.fullmatch(cell.strip().strip('"')) for cell in cells)
 
 
 class _Source:
