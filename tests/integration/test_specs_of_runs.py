@@ -9,7 +9,7 @@ from tests.integration.conftest import item, read_lines, write_lines
 
 from callmark.api import compare
 from callmark.cli.dispatch import dispatch
-from callmark.errors import FingerprintMismatch
+from callmark.errors import BadInput, FingerprintMismatch
 from callmark.running.rescore import score_file
 
 PARAMETERS = {
@@ -170,3 +170,19 @@ def test_f4_fixtures_are_suggested_by_the_keys_of_the_run(own, tmp_path, capsys)
 
 def test_f4_lines_of_others_are_read_with_the_tools_at_hand(project):
     assert score_file(project.answers).report.counts.samples == 25
+
+
+def test_files_of_the_old_name_are_refused_in_one_sentence(own, tmp_path, capsys):
+    report = json.loads(own.report.read_text("utf-8"))
+    report["provenance"]["another"] = report["provenance"].pop("callmark")
+    own.report.write_text(json.dumps(report), "utf-8")
+    for words in (["report", str(own.folder), "-o", str(tmp_path / "x.md")],
+                  ["compare", str(own.report), str(own.report)]):  # fmt: skip
+        assert dispatch(words) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert "an older version of this program under another name: run it again" in line
+    tools = [{**SPEC, "x-anothermark": SPEC["x-callmark"]}]
+    del tools[0]["x-callmark"]
+    own.tools.write_text(json.dumps(tools), "utf-8")
+    with pytest.raises(BadInput, match="x-anothermark: has the fields of x-callmark: rename it"):
+        own.run(registry=str(own.tools))

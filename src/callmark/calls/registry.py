@@ -270,6 +270,7 @@ def _has_other_specs(specs: Mapping[str, Json]) -> bool:
 def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
     function = _openai_shaped(_function_of(raw))
     name = _name_of(function, key)
+    _refuse_old_extension(function, name)
     if "name" not in function:
         function = {"name": name, **function}
     description = function.get("description")
@@ -313,6 +314,15 @@ def _name_of(function: dict[str, Json], key: str | None) -> str:
     if key is not None and name != key:
         raise _SpecError(f"the spec calls itself {name!r}")
     return name
+
+
+def _refuse_old_extension(function: Mapping[str, Json], name: str) -> None:
+    """Our own extension under another name would be ignored, and every key be another one."""
+    ours = set(XCallmark.__struct_fields__)
+    for key, value in function.items():
+        if key.startswith("x-") and key != X_CALLMARK and isinstance(value, dict):
+            if value and ours.issuperset(value):
+                raise _SpecError(f"{name}: {key}: has the fields of {X_CALLMARK}: rename it")
 
 
 def _openai_shaped(function: dict[str, Json]) -> dict[str, Json]:

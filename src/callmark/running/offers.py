@@ -149,8 +149,9 @@ class ToolsOfResults:
             raise FingerprintMismatch(
                 f"{self._results}: was made with other tools than those at hand:"
                 f" tool_registry_sha256 is {sha256}, that of {self._name}"
-                f" {self.at_hand.registry.sha256}; the run stored its own as {path.name} beside its"
-                " results: copy that file here too, or name the tools with --registry"
+                f" {self.at_hand.registry.sha256}; copy {path.name}, which a run writes beside its"
+                " results, to this place too, or name the tools with --registry (an older version"
+                " wrote none: run it again)"
             )
         registry = open_registry(str(path))
         if registry.sha256 != sha256:
