@@ -320,9 +320,9 @@ def _refuse_old_extension(function: Mapping[str, Json], name: str) -> None:
     """Our own extension under another name would be ignored, and every key be another one."""
     ours = set(XCallmark.__struct_fields__)
     for key, value in function.items():
-        if key.startswith("x-") and key != X_CALLMARK and isinstance(value, dict):
-            if value and ours.issuperset(value):
-                raise _SpecError(f"{name}: {key}: has the fields of {X_CALLMARK}: rename it")
+        is_like_ours = isinstance(value, dict) and bool(value) and ours.issuperset(value)
+        if is_like_ours and key.startswith("x-") and key != X_CALLMARK:
+            raise _SpecError(f"{name}: {key}: has the fields of {X_CALLMARK}: rename it")
 
 
 def _openai_shaped(function: dict[str, Json]) -> dict[str, Json]:

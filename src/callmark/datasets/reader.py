@@ -36,6 +36,8 @@ from callmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
 from callmark.store.key_index import KeyIndex
 from callmark.store.problems import Problems, shown
 
+STDIN = "<stdin>"
+
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What the first reading found out: with it another process needs no first reading."""
@@ -261,7 +263,8 @@ class _FirstReading:
 def _refuse_other_forms(first: bytes, name: str) -> None:
     """What is no JSON lines at all is said once, and not for every line of it."""
     text = first.strip()
-    imported = f"`callmark dataset import {name} --out NEW.jsonl` makes one of it"
+    source = "FILE" if name == STDIN else name
+    imported = f"`callmark dataset import {source} --out NEW.jsonl` makes one of it"
     if text.startswith(b"["):
         what = f"is a JSON list; {imported}"
     elif first.startswith(_TABLES):
@@ -305,7 +308,7 @@ class _Source:
 
 def _source_of(path: Path | Literal["-"]) -> _Source:
     if path == "-":
-        return _Source("<stdin>", _spool(sys.stdin.buffer), spooled=True)
+        return _Source(STDIN, _spool(sys.stdin.buffer), spooled=True)
     path = Path(path)
     with open_input(path) as stream:
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
