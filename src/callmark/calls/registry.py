@@ -331,7 +331,8 @@ def _openai_shaped(function: dict[str, Json]) -> dict[str, Json]:
     key = _schema_key(function)
     if key == PARAMETERS:
         return function
-    shaped = {name: function[name] for name in ("name", "description") if name in function}
+    kept = ("name", "description")
+    shaped: dict[str, Json] = {name: function[name] for name in kept if name in function}
     shaped[PARAMETERS] = function[key]
     extension = function.get(X_CALLMARK) or {}
     more = {

@@ -70,8 +70,8 @@ def _looked_at(results: Path) -> tuple[Counter[str], set[str]]:
     statuses: Counter[str] = Counter()
     tools: set[str] = set()
     for line in read_recorded(results):
-        is_ours = isinstance(line, RecordedAnswer)
-        statuses[line.status if is_ours else "ok"] += 1
-        if is_ours and line.fingerprints is not None:
-            tools.add(line.fingerprints.tool_registry_sha256 or "")
+        ours = line if isinstance(line, RecordedAnswer) else None
+        statuses["ok" if ours is None else ours.status] += 1
+        if ours is not None and ours.fingerprints is not None:
+            tools.add(ours.fingerprints.tool_registry_sha256 or "")
     return statuses, tools - {""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
@@ -172,8 +172,7 @@ class _Scoring:
         )
 
     def _tools_of_first_line(self) -> Offers:
-        with closing(read_recorded(self._path)) as lines:
-            return self.tools.of(_registry_of(next(lines, None)))
+        return self.tools.of(_registry_of(next(read_recorded(self._path), None)))
 
     def store_specs(self, results: Path) -> None:
         """The specs of the tools that the lines were scored with, beside where they are written."""
