@@ -129,7 +129,8 @@ def compare(
         options = msgspec.convert(given, CompareOptions)
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
-    found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=Tools(registry)))
+    tools = Tools(registry, instead=registry is not None)
+    found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=tools))
     return found
 
 

@@ -15,7 +15,7 @@ from callmark.core.samples import Header
 from callmark.errors import UsageError
 from callmark.resources import config_template, default_config
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.problems import field_path, shown, typed_problem, word_problem, words_of
+from callmark.store.problems import field_path, listed, shown, typed_problem, word_problem, words_of
 from callmark.store.settings_file import read_settings
 
 AUTOMATIC = Path("callmark.yaml")
@@ -43,6 +43,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     runner: str
     model: str | None = None
     dataset: str | None = None
+    name: str | None = None
     out: str | None = None
     report: str | None = None
     html: bool = True
@@ -175,6 +176,8 @@ class _Layer(msgspec.Struct, frozen=True):
     def error(self, path: tuple[str, ...], what: str) -> UsageError:
         match self.source:
             case "flag":
+                if path[0] == "gates" and len(path) > 1:
+                    return UsageError(f"--gate {'.'.join(path[1:])}: {what}")
                 return UsageError(f"--{'.'.join(path).replace('_', '-')}: {what}")
             case "header":
                 return UsageError(f"{self.file}: {field_path(path)}: {what}")
@@ -206,6 +209,8 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         for layer in layers
         for path, line in layer.lines.items()
     }
+    if sources["runner"] == "default" and values["base_url"] is not None:
+        values["runner"] = "openai_http"  # who names a server means it
     made = RunConfig(**values, sources=sources, places=places, config_file=file)
     try:
         return _checked(made)
@@ -307,10 +312,7 @@ def _gate_layers(
         known = known or gates
         for name, fields in gates.items():
             if name not in known:
-                what = (
-                    _gate_keys(known).refusal(str(name)).replace("unknown key", "unknown gate", 1)
-                )
-                raise layer.error(("gates", str(name)), what)
+                raise layer.error(("gates", str(name)), _unknown_gate(str(name), known))
             if not isinstance(fields, dict):
                 raise layer.error(("gates", name), f"must be an object, not {shown(fields)}")
         yield GateLayer(layer.source, gates)
@@ -370,3 +372,12 @@ def _gate_keys(known: Iterable[str]) -> KeySet:
             **dict.fromkeys(("bound", "policy", "pct"), "the object of one gate"),
         },
     )
+
+
+def _unknown_gate(name: str, known: Iterable[str]) -> str:
+    """Gates have long names, and people give a part of them: `call_f1` is `call_f1_macro`."""
+    words = set(name.lower().replace("-", "_").split("_"))
+    named = sorted(gate for gate in known if words <= set(gate.split("_")))
+    if named:
+        return f"unknown gate; did you mean {listed(named)}?"
+    return _gate_keys(known).refusal(name).replace("unknown key", "unknown gate", 1)

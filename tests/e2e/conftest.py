@@ -72,7 +72,10 @@ class World:
         path.write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
 
     def arguments(self, *more: str | Path) -> list[str]:
+        """A run whose results go to results.jsonl here, unless `more` says otherwise."""
         named = {"--in": self.dataset, "--fixtures": self.fixtures, "--model": self.answers}
+        if not {"--out", "--num-shards", "--shard-index"}.intersection(more):
+            named["--out"] = Path("results.jsonl")
         flat = [str(word) for pair in named.items() for word in pair]
         return ["run", "--runner", "replay", *flat, *map(str, more)]
 

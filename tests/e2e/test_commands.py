@@ -83,7 +83,7 @@ def test_init_writes_once_and_the_example_runs(callmark, tmp_path):
     assert "mine/callmark.yaml: exists already" in again.stderr
     finished = callmark("run", cwd=tmp_path / "mine")
     assert finished.returncode == 0, finished.stderr
-    assert read_report(tmp_path / "mine" / "runs" / "report.json")["verdict"] == "pass"
+    assert read_report(tmp_path / "mine" / "runs" / "latest" / "report.json")["verdict"] == "pass"
 
 
 def test_a_good_model_passes_and_files_are_where_they_belong(callmark, world):
@@ -314,7 +314,8 @@ def test_d38_a_run_leaves_its_inputs_alone(callmark, world):
     before = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
     callmark(*world.arguments("--out", "new/results.jsonl"))
     after = {path: path.read_bytes() for path in world.folder.rglob("*") if path.is_file()}
-    written = {"results.jsonl", "report.json", "report.html"}
+    [tools] = (world.folder / "new").glob("tools-*.json")
+    written = {"results.jsonl", "report.json", "report.html", tools.name}
     assert {path.name for path in after.keys() - before.keys()} == written
     assert all(after[path] == data for path, data in before.items())
 

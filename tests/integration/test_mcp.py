@@ -133,6 +133,23 @@ def test_times_are_pinned_and_secrets_and_personal_data_gone(tmp_path, monkeypat
     assert "personal values were replaced" in capsys.readouterr().out
 
 
+def test_f53_an_unknown_tool_is_listed_and_gets_no_fixture(tmp_path, capsys):
+    calls = [("find_order", {"order_id": "W100"}), ("find_ordr", {"order_id": "W100"})]
+    for more in ([], ["--mode", "new"]):  # the second time as well
+        assert record(tmp_path / "f", calls, "--mode", "new", *more) == 1
+        printed = capsys.readouterr().out
+        assert 'no such tool, so nothing was recorded: find_ordr {"order_id":"W100"}' in printed
+        assert "1 without a fixture" in printed
+    assert sorted(path.name for path in (tmp_path / "f").glob("*.jsonl")) == ["find_order.jsonl"]
+
+
+def test_f53_a_function_that_was_not_given_is_listed_too(tmp_path, capsys):
+    file = write_calls(tmp_path / "calls.jsonl", [("add", {"a": 1}), ("subtract", {"a": 1})])
+    words = ["fixtures", "record", str(tmp_path / "f"), "--calls", str(file), "--mode", "new"]
+    assert main([*words, "--python", "tests.live_functions:add"]) == 1
+    assert "no such tool, so nothing was recorded: subtract" in capsys.readouterr().out
+
+
 def test_a_server_that_dies_is_named_and_its_answers_stay(tmp_path, capsys):
     folder = tmp_path / "fixtures"
     code = record(folder, [CALLS[0], ("dies", {}), ("picture", {})], "--mode", "new")

@@ -245,7 +245,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     defaults = load_config(None, {})
     changed = {"gates", "sources", "places", "config_file"}
     changed |= {"max_turns", "strict_keys", "url_allowlist", "baseline", "primary_metrics"}
-    changed |= {"dataset", "out", "report", "fixtures", "registry", "allowlist", "model"}
+    changed |= {"dataset", "name", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
     changed |= {"model_revision", "adapter", "prompt_wrapper", "system", "cache"}
     changed |= {"engine", "num_shards", "num_cpus", "num_gpus"}

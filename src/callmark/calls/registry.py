@@ -22,6 +22,7 @@ from callmark.core.keys import KeySet, did_you_mean, meant_key
 from callmark.errors import BadInput, UsageError
 
 X_CALLMARK = "x-callmark"
+PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"
 QUERY_KEYS = frozenset({"q", "query"})
 SEARCH_PREFIX = fold_name("web.search")
 SEARCH_TOP_K = 3
@@ -78,8 +79,8 @@ class Registry:
     @classmethod
     def from_specs(cls, specs: Json, *, where: str, locate: Locate | None = None) -> Registry:
         """From OpenAI-style specs: a list, `{"tools": […]}`, `{name: spec}` or a single spec,
-        each plain or wrapped. Raises BadInput that names every spec that is wrong, by `where` or
-        by what `locate` makes of its path."""
+        each plain or wrapped; those of MCP and Anthropic are read as the same. Raises BadInput
+        that names every spec that is wrong, by `where` or by what `locate` makes of its path."""
         at = locate or (lambda _: where)
         problems: list[str] = []
         found: dict[str, ToolSpec] = {}
@@ -186,7 +187,7 @@ def tool_parameters(tools: Json) -> dict[str, Json]:
     for raw in _raw_specs(tools, lambda _: "tools"):
         if not isinstance(raw.spec, str):
             function = _function_of(raw.spec)
-            found[fold_name(_name_of(function, raw.key))] = function.get("parameters")
+            found[fold_name(_name_of(function, raw.key))] = function.get(_schema_key(function))
     return found
 
 
@@ -280,10 +281,11 @@ def _has_other_specs(specs: Mapping[str, Json]) -> bool:
 def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
     if key is not None and isinstance(raw, list) and meant_key(key, ("tools",)):
         raise _SpecError(did_you_mean("tools"))
-    function = _function_of(raw)
+    function = _openai_shaped(_function_of(raw))
     for slip in spec_slips(raw):
         raise _SpecError(f"{f'{name}: ' if (name := function.get('name')) else ''}{slip}")
     name = _name_of(function, key)
+    _refuse_old_extension(function, name)
     if "name" not in function:
         function = {"name": name, **function}
     description = function.get("description")
@@ -396,12 +398,42 @@ def _name_of(function: dict[str, Json], key: str | None) -> str:
     return name
 
 
+def _refuse_old_extension(function: Mapping[str, Json], name: str) -> None:
+    """Our own extension under another name would be ignored, and every key be another one."""
+    ours = set(XCallmark.__struct_fields__)
+    for key, value in function.items():
+        is_like_ours = isinstance(value, dict) and bool(value) and ours.issuperset(value)
+        if is_like_ours and key.startswith("x-") and key != X_CALLMARK:
+            raise _SpecError(f"{name}: {key}: has the fields of {X_CALLMARK}: rename it")
+
+
+def _openai_shaped(function: dict[str, Json]) -> dict[str, Json]:
+    """A spec of MCP or of Anthropic in our own spelling, so that one tool has one hash. What else
+    an MCP server says of a tool is kept apart: no model is sent it."""
+    key = _schema_key(function)
+    if key == PARAMETERS:
+        return function
+    kept = ("name", "description")
+    shaped: dict[str, Json] = {name: function[name] for name in kept if name in function}
+    shaped[PARAMETERS] = function[key]
+    extension = function.get(X_CALLMARK) or {}
+    more = {
+        name: value for name, value in function.items() if name not in (*shaped, key, X_CALLMARK)
+    }
+    if more and key == MCP_SCHEMA and isinstance(extension, dict):
+        extension = {"mcp": more, **extension}
+    return {**shaped, X_CALLMARK: extension} if extension else shaped
+
+
+def _schema_key(function: Mapping[str, Json]) -> str:
+    """Under which name a spec has the schema of its arguments."""
+    keys = (PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA)
+    return next((key for key in keys if key in function), PARAMETERS)
+
+
 def _parameters_of(function: dict[str, Json]) -> dict[str, Json]:
-    parameters = function.get("parameters")
+    parameters = function.get(_schema_key(function))
     if parameters is None:
-        for other in ("inputSchema", "input_schema"):
-            if other in function:
-                raise _SpecError(f"has {other} but no parameters: rename it")
         return dict(_NO_PARAMETERS)
     if not isinstance(parameters, dict):
         raise _SpecError("parameters: expected a JSON Schema object")

@@ -9,6 +9,7 @@ from callmark.cli.parser import CommandParser
 from callmark.comparing.opening import results_of
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
+from callmark.running.offers import ToolsOfResults, specs_beside, store_specs
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.jsonl import open_input
 from callmark.store.recorded import RecordedAnswer, read_recorded
@@ -22,12 +23,13 @@ def build_parser() -> CommandParser:
         "baseline set",
         """
         Keep the results of a run as the baseline of later ones: they are read once to be sure that
-        they are whole, and copied. `callmark run --baseline FILE` then runs, and compares the new
-        results with them; `baseline: FILE` in a callmark.yaml does so every time.
+        they are whole, and copied with the specs of their tools. `callmark run --baseline FILE`
+        then runs, and compares the new results with them; `baseline: FILE` in a callmark.yaml does
+        so every time.
         """,
         """
-        callmark baseline set runs/results.jsonl
-        callmark baseline set runs --out baselines/july.jsonl
+        callmark baseline set runs/latest
+        callmark baseline set runs/search-7 --out baselines/july.jsonl
         """,
     )
     parser.add_argument(
@@ -45,9 +47,13 @@ def main(arguments: list[str]) -> int:
     if results.absolute() == kept.absolute():
         raise UsageError(f"{kept}: is that run already: choose another --out")
     check_writable(kept)
-    statuses = Counter(_status(line) for line in read_recorded(results))
+    statuses, tools = _looked_at(results)
     if not statuses:
         raise BadInput(f"{results}: holds no line to keep")
+    stored = ToolsOfResults(results)
+    for sha256 in sorted(tools):
+        if specs_beside(results, sha256).is_file():
+            store_specs(kept, stored.of(sha256).registry)
     with open_input(results) as source, atomic_writer(kept) as target:
         while block := source.read(BLOCK):
             target.write(block)
@@ -59,5 +65,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _status(line: object) -> str:
-    return line.status if isinstance(line, RecordedAnswer) else "ok"
+def _looked_at(results: Path) -> tuple[Counter[str], set[str]]:
+    """How its trials ended, and the hashes of the tools that they were made with."""
+    statuses: Counter[str] = Counter()
+    tools: set[str] = set()
+    for line in read_recorded(results):
+        ours = line if isinstance(line, RecordedAnswer) else None
+        statuses["ok" if ours is None else ours.status] += 1
+        if ours is not None and ours.fingerprints is not None:
+            tools.add(ours.fingerprints.tool_registry_sha256 or "")
+    return statuses, tools - {""}

@@ -15,6 +15,7 @@ from callmark.cli.forms import (
 )
 from callmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import say_warnings
 from callmark.comparing.compare import Tools, compare_runs, comparison_bytes, results_compared
 from callmark.config import RunConfig, load_config
 from callmark.core.compare import CompareOptions
@@ -79,7 +80,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
-    parser.add_argument("--quiet", action="store_true", help="print only the decision")
+    parser.add_argument("--quiet", action="store_true", help="print only decision and warnings")
     return parser
 
 
@@ -87,7 +88,9 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
-    wanted, tools = options_of(config, options), Tools(config.registry, config.allowlist)
+    wanted = options_of(config, options)
+    instead = config.source_of("registry") == "flag"
+    tools = Tools(config.registry, config.allowlist, instead=instead)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
 
@@ -122,4 +125,6 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
 
 def present(comparison: Comparison, *, quiet: bool) -> int:
     write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
+    if quiet:
+        say_warnings(comparison.warnings)
     return exit_code(comparison)

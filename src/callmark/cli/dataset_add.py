@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callmark.cli.parser import CommandParser
+from callmark.comparing.opening import results_of
 from callmark.datasets.add import Added, add_from_trace
 from callmark.reports.layout import Block, line, write
-from callmark.running.offers import open_registry
-from callmark.running.selection import RESULTS
+from callmark.running.offers import ToolsOfResults
 from callmark.store.lines import find_result
 
 
@@ -44,7 +44,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("--id", metavar="NEW", help="the new sample's id (default: the same)")
     parser.add_argument(
-        "--registry", metavar="PATH", help="tool specs, file or folder (default: built in)"
+        "--registry", metavar="PATH", help="tool specs, file or folder (default: those of the run)"
     )
     return parser
 
@@ -52,14 +52,15 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
-    results = run / RESULTS if run.is_dir() else run
+    results = results_of(run)
     number, result = find_result(results, sample_id, options.trial)
+    tools = ToolsOfResults(results, options.registry, instead=options.registry is not None)
     added = add_from_trace(
         options.dataset,
         result,
         fixtures=options.fixtures,
         new_id=options.id,
-        registry=open_registry(options.registry),
+        registry=tools.of(result.fingerprints.tool_registry_sha256).registry,
         where=f"{results}:{number}: {sample_id}",
     )
     write(_blocks(added, options.fixtures), sys.stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from callmark.calls.registry import Registry
 from callmark.cli.parser import CommandParser
 from callmark.datasets.exporting import (
     DATASET_EXPORTS,
@@ -15,8 +16,9 @@ from callmark.datasets.exporting import (
 )
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.running.offers import open_registry
+from callmark.running.offers import open_registry, specs_beside
 from callmark.store.files import check_writable
+from callmark.store.lines import read_results
 
 
 def build_parser() -> CommandParser:
@@ -38,7 +40,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--registry",
         metavar="PATH",
-        help="the tools of the results, for the log to hold their specs (default: built in)",
+        help="tools of the results, for the log to hold their specs (default: those of the run)",
     )
     return parser
 
@@ -52,7 +54,7 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"{options.out}: is the file that is exported: choose another place")
     check_writable(options.out)
     if chosen == INSPECT:
-        tools = open_registry(options.registry)
+        tools = _registry_of(options.source, options.registry)
         count = export_inspect(options.source, options.out, tools, named=options.registry)
     elif options.registry is not None:
         raise UsageError(f"--registry: goes into a log of results only, this is {chosen}")
@@ -61,3 +63,13 @@ def main(arguments: list[str]) -> int:
     noun = "trials" if chosen == INSPECT else "samples"
     write([line(f"{options.out}: {count} {noun} ({chosen})", "strong")], sys.stdout)
     return 0
+
+
+def _registry_of(results: Path, named: str | None) -> Registry:
+    """What was named, else what the run stored; a log may also do without the specs."""
+    if named is None:
+        first = next(read_results(results), None)
+        sha256 = first.fingerprints.tool_registry_sha256 if first else None
+        stored = specs_beside(results, sha256) if sha256 else None
+        named = str(stored) if stored is not None and stored.is_file() else None
+    return open_registry(named)

@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
             f"{done.unanswered} calls were not answered: {done.lost[0]}; what was answered is"
             " written: mend that and run the same command with --mode new"
         )
-    return 1 if done.missing else 0
+    return 1 if done.missing or done.unknown else 0
 
 
 def _recorded(
@@ -90,11 +90,18 @@ def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
 def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
     print(
         f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
-        f" {done.written} answers written, {len(done.missing) + done.unanswered} without a fixture"
+        f" {done.written} answers written, {_without_fixture(done)} without a fixture"
     )
     for text in done.warnings:
         print(f"  {one_line(text, 200)}")
     for missed in done.missing[:SHOWN]:
         print(f"  missing: {one_line(f'{missed.name} {canonical_json(missed.key)}', 120)}")
+    for unknown in done.unknown[:SHOWN]:
+        text = f"{unknown.name} {canonical_json(unknown.key)}"
+        print(f"  no such tool, so nothing was recorded: {one_line(text, 120)}")
     if done.missing and mode in ("none", "once"):
         print("  record them: --mode new with --mcp or --python", file=sys.stderr)
+
+
+def _without_fixture(done: Recorded) -> int:
+    return len(done.missing) + len(done.unknown) + done.unanswered

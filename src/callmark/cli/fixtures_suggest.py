@@ -8,9 +8,11 @@ from pathlib import Path
 
 from callmark.broker.broker import ToolBroker
 from callmark.broker.suggest import suggest
+from callmark.calls.registry import Registry
 from callmark.cli.parser import CommandParser
+from callmark.comparing.opening import results_of
 from callmark.core.trace import TraceEntry
-from callmark.running.offers import open_registry
+from callmark.running.offers import ToolsOfResults
 from callmark.store.lines import read_results
 
 
@@ -23,31 +25,41 @@ def build_parser() -> CommandParser:
         into your fixtures; a line that is not filled in is refused when fixtures are loaded.
         """,
         """
-        callmark fixtures suggest results.jsonl
+        callmark fixtures suggest runs/latest
         callmark fixtures suggest results.jsonl --fixtures fixtures/ >> fixtures/new.jsonl
         """,
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="results file of a run")
+    parser.add_argument(
+        "results", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
+    )
     parser.add_argument(
         "--fixtures",
         metavar="DIR",
         help="leave out calls that this folder answers by now, and note the nearest fixture",
     )
-    parser.add_argument("--registry", metavar="PATH", help="tool specs (default: built in)")
+    parser.add_argument("--registry", metavar="PATH", help="tool specs (default: those of the run)")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    results = results_of(options.results)
     broker = None
     if options.fixtures is not None:
-        broker = ToolBroker(options.fixtures, open_registry(options.registry))
-    lines = suggest(_entries(options.results), broker)
+        broker = ToolBroker(options.fixtures, _registry_of(results, options.registry))
+    lines = suggest(_entries(results), broker)
     for text in lines:
         print(text)
     if not lines:
-        print(f"{options.results}: no call is without a fixture", file=sys.stderr)
+        print(f"{results}: no call is without a fixture", file=sys.stderr)
     return 0
+
+
+def _registry_of(results: Path, named: str | None) -> Registry:
+    """The tools of the run, which decide what a key is."""
+    first = next(read_results(results), None)
+    sha256 = None if first is None else first.fingerprints.tool_registry_sha256
+    return ToolsOfResults(results, named, instead=named is not None).of(sha256).registry
 
 
 def _entries(results: Path) -> Iterator[tuple[str, TraceEntry]]:

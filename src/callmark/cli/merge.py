@@ -43,7 +43,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--reports", nargs="+", type=Path, metavar="FILE", help="one for each SHARD, in their order"
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
     return parser
 
 

@@ -17,6 +17,7 @@ from callmark.cli.forms import (
 )
 from callmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
+from callmark.cli.reporting import say_warnings
 from callmark.comparing.compare import Tools, results_compared
 from callmark.config import RunConfig, load_config
 from callmark.core.compare import CompareOptions
@@ -46,6 +47,7 @@ from callmark.store.problems import typed_problem
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 OUT_DIR = Path("probe-run")
+_MODEL = "--model: "  # how a runner calls what it was given
 
 
 class Once(argparse.Action):
@@ -163,7 +165,7 @@ def build_parser() -> CommandParser:
         action="store_true",
         help="exit 5 unless a drop beyond the floor is ruled out: no drop seen is not enough",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the answer")
+    parser.add_argument("--quiet", action="store_true", help="print only the answer, and warnings")
     return parser
 
 
@@ -173,14 +175,17 @@ def main(arguments: list[str]) -> int:
     spec = spec_of(options)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
-    report = probed(
-        spec,
-        config,
-        options.out_dir,
-        cache,
-        quiet=options.quiet,
-        require_power=options.require_power,
-    )
+    try:
+        report = probed(
+            spec,
+            config,
+            options.out_dir,
+            cache,
+            quiet=options.quiet,
+            require_power=options.require_power,
+        )
+    except UsageError as error:
+        raise _as_given(error, spec.models, options.spec) from None
 
     def write_page(stream: BinaryIO) -> None:
         write_probe_page(stream, report, _both_sides(report, config, options.out_dir))
@@ -195,6 +200,8 @@ def main(arguments: list[str]) -> int:
     )
     append_step_summary(lambda: probe_markdown(report))
     write(decided(report) if options.quiet else probe_blocks(report), sys.stdout)
+    if options.quiet:
+        say_warnings(report.warnings)
     return report.exit_code
 
 
@@ -224,6 +231,20 @@ def probed(
     questions = [question for probe in suite.probes for question in probe.questions]
     with open_views(spec.models, config, tools_of(questions)) as views:
         return ProbeRun(suite, views, cache, asking).report()
+
+
+def _as_given(error: UsageError, models: Models, spec: Path | None) -> UsageError:
+    """What is wrong with a model is said of the option, or of the field, that names it here."""
+    text = str(error)
+    if type(error) is not UsageError or not text.startswith(_MODEL):
+        return error
+    names = {"ft": models.ft.base, "base": models.base.base}
+    found = [view for view, name in names.items() if name in text]
+    # One name may be the beginning of the other; where both are the same, it is the base.
+    view = max(found or ["base"], key=lambda view: (len(names[view]), view == "base"))
+    flag = "--base" if view == "base" else "--tuned"
+    where = flag if spec is None else f"{spec}: models.{view}.base"
+    return UsageError(f"{where}: {text.removeprefix(_MODEL)}")
 
 
 def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:

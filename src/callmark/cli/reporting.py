@@ -13,6 +13,7 @@ from callmark.broker.nearest import explain_miss
 from callmark.core.jsontext import canonical_json
 from callmark.core.report import MissedCall, Report
 from callmark.reports.layout import write
+from callmark.reports.neutral import neutralise
 from callmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
 from callmark.running.offers import open_registry
 from callmark.scorers.redaction import redact_pii
@@ -30,14 +31,21 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def present(report: Report, places: Places, *, quiet: bool, more: Sequence[str] = ()) -> None:
-    """The whole report, or its first line."""
+    """The whole report, or its first line; what a person should know is said in any case."""
     if quiet:
         write([verdict_line(report)], sys.stdout)
+        say_warnings(report.warnings)
         return
     steps = [*_next_steps(report, places), *more]
     write(
         report_blocks(report, misses=explained_misses(report, places), next_steps=steps), sys.stdout
     )
+
+
+def say_warnings(warnings: Sequence[str]) -> None:
+    """Beside what is printed, so that whoever reads that finds nothing else in it."""
+    for text in warnings:
+        print(f"warning: {neutralise(text)}", file=sys.stderr)
 
 
 def explained_misses(report: Report, places: Places) -> list[str]:

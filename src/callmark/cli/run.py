@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ from callmark.cli.reporting import Places, present
 from callmark.cli.run_recording import RECORDING, live_tools
 from callmark.comparing.compare import Tools, compare_runs, write_comparison
 from callmark.comparing.opening import results_of
-from callmark.config import RunConfig, load_config
+from callmark.config import AUTOMATIC, RunConfig, load_config
 from callmark.core.report import Report
 from callmark.errors import Incomplete, UsageError
 from callmark.reports.compare_markdown import comparison_markdown
@@ -41,6 +42,7 @@ from callmark.reports.finished import Finished
 from callmark.reports.forms import Wanted, check_forms, write_forms
 from callmark.reports.html import write_html
 from callmark.reports.markdown import report_markdown
+from callmark.reports.neutral import one_line
 from callmark.reports.progress import RunProgress
 from callmark.running.evaluate import cross_scorer
 from callmark.running.offers import GivenTools
@@ -50,23 +52,34 @@ from callmark.running.selection import RESULTS
 from callmark.shards.files import report_beside, shard_results
 from callmark.shards.run import run_anywhere
 from callmark.store.files import check_writable, has_place
+from callmark.store.runs import as_it_is_now, latest_run_folder, new_run_folder
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
+MAY_BE_LATEST = ("baseline", "failed_from", "model")  # read after `runs/latest` leads to this run
 PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
 PAGE_COSTS = "which takes a while for so many trials"
 BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
 OUTPUT: Group = {
+    "--name": {
+        "metavar": "TEXT",
+        "help": "what the folder below runs/ is called (default: after the settings file, or the"
+        " dataset)",
+    },
     "--out": {
         "metavar": "FILE",
-        "help": "results, one line per trial (results.jsonl, results.shard_I.jsonl)",
+        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, which runs/latest"
+        " leads to; a shard: results.shard_I.jsonl)",
     },
     "--report": {
         "metavar": "FILE",
         "help": "the report (report.json beside --out, report.shard_I.json)",
     },
     "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
-    "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
+    "--resume": {
+        **FLAG,
+        "help": "go on with the journal of an unfinished run; without --out: of runs/latest",
+    },
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--cache": {
         "metavar": "DIR",
@@ -107,7 +120,7 @@ def build_parser() -> CommandParser:
         """,
         """
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
-        callmark run --only search-rope-01 --out one.jsonl
+        callmark run --only search-rope-01 --name one
         callmark run --baseline baseline.jsonl --junit junit.xml
         callmark run --resume
         """,
@@ -115,7 +128,7 @@ def build_parser() -> CommandParser:
     add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)
     parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
     return parser
 
 
@@ -126,6 +139,11 @@ def main(arguments: list[str]) -> int:
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
         return _print_json(dry_run(config))
+    with _placed(config) as config:
+        return _run(options, config)
+
+
+def _run(options: argparse.Namespace, config: RunConfig) -> int:
     forms = forms_of(options)
     if config.baseline is not None:
         results_of(Path(config.baseline))  # a missing one is said before hours of running
@@ -158,6 +176,8 @@ def run_and_present(
         if written is not None:
             check_writable(Path(written))
     check_forms((*forms, *own))
+    if config.out is not None and not config.resume and Path(config.out).is_file():
+        print(f"{one_line(config.out)}: is replaced when this run is complete", file=sys.stderr)
 
     def publish(report: Report, results: Path | None = None) -> None:
         shown = () if is_too_large(report, config) else own
@@ -228,7 +248,7 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
 
 
 def config_of(options: argparse.Namespace) -> RunConfig:
-    """The settings of this command line, with a place for the output if nobody named one."""
+    """The settings of this command line. The results of a shard always have a place."""
     flags = flags_given(options, list(GROUPS.values()))
     if flags.pop("no_cache", False):
         flags["cache"] = None
@@ -240,15 +260,41 @@ def config_of(options: argparse.Namespace) -> RunConfig:
         flags = {"engine": None, "num_cpus": None, "num_gpus": None, **flags}
     file: Path | None = getattr(options, "config", None)
     config = load_config(file, flags)
-    out = config.out or RESULTS
-    report = config.report or str(Path(out).with_name(REPORT))
-    if _is_one_shard(config):
-        # One settings file serves all shards: they must not write over each other.
-        if config.source_of("out") != "flag":
-            out = str(shard_results(Path(out), config.shard_index))
-        if config.source_of("report") != "flag":
-            report = str(report_beside(Path(out)))
+    if not _is_one_shard(config):
+        return config
+    # One settings file serves all shards: they must not write over each other.
+    out, report = config.out or RESULTS, config.report
+    if config.source_of("out") != "flag":
+        out = str(shard_results(Path(out), config.shard_index))
+    if config.source_of("report") != "flag":
+        report = str(report_beside(Path(out)))
     return msgspec.structs.replace(config, out=out, report=report)
+
+
+@contextmanager
+def _placed(config: RunConfig) -> Iterator[RunConfig]:
+    """With a place for the output, if nobody named one."""
+    with ExitStack() as stack:
+        out = config.out
+        if out is None:
+            named = {name: getattr(config, name) for name in MAY_BE_LATEST}
+            read = {name: as_it_is_now(path) for name, path in named.items() if path is not None}
+            config = msgspec.structs.replace(config, **read)
+            folder = latest_run_folder() if config.resume else None
+            folder = folder or stack.enter_context(new_run_folder(_name_of(config)))
+            out = str(folder / RESULTS)
+        report = config.report or str(Path(out).with_name(REPORT))
+        yield msgspec.structs.replace(config, out=out, report=report)
+
+
+def _name_of(config: RunConfig) -> str:
+    """Of a run: the one that is given, that of its settings file, or that of its dataset."""
+    if config.name is not None:
+        return config.name
+    settings = None if config.config_file is None else Path(config.config_file)
+    if settings is not None and settings.name != AUTOMATIC.name:
+        return settings.stem
+    return "stdin" if config.dataset in (None, "-") else Path(str(config.dataset)).stem
 
 
 def _is_one_shard(config: RunConfig) -> bool:

@@ -15,6 +15,7 @@ from callmark.cli.forms import add_form_options, forms_of
 from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
 from callmark.cli.reporting import Places, present
+from callmark.comparing.opening import results_of
 from callmark.config import RunConfig, load_config
 from callmark.reports.finished import Finished
 from callmark.reports.forms import write_forms
@@ -44,11 +45,13 @@ def build_parser() -> CommandParser:
         privacy are reported, and the gates on eligible samples do not apply.
         """,
         """
-        callmark score results.jsonl --gate integration_f1_macro_lax=0.95
+        callmark score runs/latest --gate integration_f1_macro_lax=0.95
         callmark score conversations.jsonl --out scored.jsonl --report report.json
         """,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="results or conversations, JSONL")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="results or conversations, JSONL; or a run's folder"
+    )
     parser.add_argument(
         "--answers",
         type=Path,
@@ -57,7 +60,7 @@ def build_parser() -> CommandParser:
     )
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
     return parser
 
 
@@ -67,7 +70,7 @@ def main(arguments: list[str]) -> int:
     forms = forms_of(options, has_trials=config.out is not None)
     with (
         RunProgress(sys.stderr, silent=options.quiet) as progress,
-        _with_answers(options.file, options.answers) as file,
+        _with_answers(_file_of(options.file), options.answers) as file,
     ):
         outcome = score_file(file, config, progress=progress)
     finished = Finished(
@@ -79,6 +82,11 @@ def main(arguments: list[str]) -> int:
     write_forms(finished, forms)
     present(outcome.report, Places(results=config.out, report=config.report), quiet=options.quiet)
     return outcome.exit_code
+
+
+def _file_of(named: Path) -> Path:
+    """A folder stands for the results in it."""
+    return results_of(named) if named.is_dir() else named
 
 
 @contextmanager

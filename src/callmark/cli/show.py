@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from callmark.cli.parser import CommandParser
+from callmark.comparing.opening import results_of
 from callmark.core.claims import summed
 from callmark.core.jsontext import canonical_json, plain
 from callmark.errors import UsageError
 from callmark.reports.claims import claims_blocks
 from callmark.reports.layout import write
 from callmark.reports.show import show_blocks
-from callmark.running.selection import RESULTS
 from callmark.scorers.claims import claims_of
 from callmark.store.lines import find_result, read_results
 
@@ -49,8 +49,7 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
-    run: Path = options.run
-    path = run / RESULTS if run.is_dir() else run
+    path = results_of(options.run)
     if options.claims:
         return _show_claims(path, options.id, options.trial, as_json=options.json)
     if options.id is None or options.json:

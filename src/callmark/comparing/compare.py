@@ -10,7 +10,6 @@ import msgspec
 
 from callmark.comparing.opening import file_of, is_report
 from callmark.config import RunConfig, load_config
-from callmark.core.chance import CrossScore
 from callmark.core.compare import CompareOptions, check_primary, compare_sides
 from callmark.core.compare_records import Comparison
 from callmark.core.compare_reports import ReportValues, compare_reports
@@ -21,7 +20,7 @@ from callmark.core.results import Result
 from callmark.core.trial_keys import ConflictingResults
 from callmark.errors import BadInput, UsageError
 from callmark.running.conflicts import located
-from callmark.running.rescore import rescored
+from callmark.running.rescore import rescore
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer
 from callmark.store.lines import read_results
@@ -29,10 +28,12 @@ from callmark.store.report_file import read_json_record
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """With which tools arguments are checked again; None: the built-in ones."""
+    """With which tools arguments are checked again where a run has stored none beside its results;
+    None: the built-in ones. `instead`: in any case, because somebody said so."""
 
     registry: str | None = None
     allowlist: str | None = None
+    instead: bool = False
 
 
 def compare_runs(
@@ -61,10 +62,12 @@ def compare_runs(
             " (paired), or both reports (differences only)"
         )
     config = _config(tools or Tools())
-    side_a = _side(path_a, config, options, progress)
-    side_b = _side(path_b, config, options, progress)
+    said: list[str] = []
+    side_a = _side(path_a, config, options, progress, said)
+    side_b = _side(path_b, config, options, progress, said)
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
-    return compare_sides(side_a, side_b, options)
+    found = compare_sides(side_a, side_b, options)
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *dict.fromkeys(said)))
 
 
 def results_compared(
@@ -74,7 +77,9 @@ def results_compared(
     path = file_of(run)
     if is_report(path):
         return iter(())
-    return _opened(path, _config(tools or Tools()), options)[1]
+    if options.as_stored:
+        return read_results(path)
+    return rescore(path, _config(tools or Tools())).results
 
 
 def write_comparison(path: Path, comparison: Comparison) -> None:
@@ -87,29 +92,29 @@ def comparison_bytes(comparison: Comparison) -> bytes:
 
 
 def _side(
-    path: Path, config: RunConfig, options: CompareOptions, progress: Progress | None
+    path: Path,
+    config: RunConfig,
+    options: CompareOptions,
+    progress: Progress | None,
+    said: list[str],
 ) -> Side:
-    cross_score, results = _opened(path, config, options)
-    side = Side(str(path), cross_score)
+    """One side, read to its end. What a person should know of it is added to `said`."""
+    # The level of chance is not stored: scores of another scorer and ours do not mix.
+    again = None if options.as_stored else rescore(path, config)
+    side = Side(str(path), None if again is None else again.cross_score)
     done = 0
-    for done, result in enumerate(results, start=1):
+    for done, result in enumerate(again.results if again else read_results(path), start=1):
         side.add(result)
         if progress is not None:
             progress(Standing(done, done))
     if not done:
         raise BadInput(f"{path}: holds no line to compare")
+    said += again.warnings() if again else ()
     try:
         _ = side.samples
     except ConflictingResults as conflict:
         raise located(conflict, path) from None
     return side
-
-
-def _opened(
-    path: Path, config: RunConfig, options: CompareOptions
-) -> tuple[CrossScore | None, Iterator[Result]]:
-    # The level of chance is not stored: scores of another scorer and ours do not mix.
-    return (None, read_results(path)) if options.as_stored else rescored(path, config)
 
 
 def _report_of(path: Path) -> ReportValues:
@@ -120,4 +125,7 @@ def _config(tools: Tools) -> RunConfig:
     """The lines say what they were scored with; no file of the current folder has a say."""
     named: dict[str, Json] = {"registry": tools.registry, "allowlist": tools.allowlist}
     given = {name: value for name, value in named.items() if value is not None}
-    return load_config(Path(os.devnull), given)
+    config = load_config(Path(os.devnull), given)
+    if tools.instead:
+        return config
+    return msgspec.structs.replace(config, sources={**config.sources, "registry": "config"})

@@ -7,6 +7,7 @@ from pathlib import Path
 from callmark.core.jsontext import NotJson
 from callmark.errors import BadInput
 from callmark.running.selection import RESULTS
+from callmark.store.journal import journal_path
 from callmark.store.jsonl import is_blank, lines_of, open_input, parse_line
 
 REPORT = "report.json"
@@ -19,15 +20,24 @@ def file_of(run: Path) -> Path:
     for name in (RESULTS, REPORT):
         if (run / name).is_file():
             return run / name
-    raise BadInput(f"{run}: holds neither {RESULTS} nor {REPORT}: name a file")
+    raise _unfinished(run) or BadInput(f"{run}: holds neither {RESULTS} nor {REPORT}: name a file")
 
 
 def results_of(run: Path) -> Path:
     """The results of a run; a report will not do."""
     path = file_of(run)
     if is_report(path):
-        raise BadInput(f"{path}: is a report; results are needed, one line for each trial")
+        raise _unfinished(path.parent) or BadInput(
+            f"{path}: is a report; results are needed, one line for each trial"
+        )
     return path
+
+
+def _unfinished(folder: Path) -> BadInput | None:
+    journal = journal_path(folder / RESULTS)
+    if not journal.is_file() or (folder / RESULTS).is_file():
+        return None
+    return BadInput(f"{journal}: the run is not finished: `callmark run --resume` goes on")
 
 
 def is_report(path: Path) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -34,6 +35,8 @@ from callmark.errors import BadInput, OutputFailed
 from callmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
 from callmark.store.key_index import KeyIndex
 from callmark.store.problems import Problems, shown
+
+STDIN = "<stdin>"
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,6 +217,8 @@ class _FirstReading:
             self.hasher.update(line.data)
             if is_blank(line.json):
                 continue
+            if first:
+                _refuse_other_forms(line.json, self._name)
             try:
                 self._take(line, first)
             except (NotJson, BadHeader) as error:
@@ -266,6 +271,36 @@ class _FirstReading:
         return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
 
 
+def _refuse_other_forms(first: bytes, name: str) -> None:
+    """What is no JSON lines at all is said once, and not for every line of it."""
+    text = first.strip()
+    source = "FILE" if name == STDIN else name
+    imported = f"`callmark dataset import {source} --out NEW.jsonl` makes one of it"
+    if text.startswith(b"["):
+        what = f"is a JSON list; {imported}"
+    elif first.startswith(_TABLES):
+        what = f"is a Parquet table or an archive; {imported}"
+    elif text == b"{":
+        what = f"is a JSON value that goes over many lines; {imported}"
+    elif _is_row_of_names(text.decode("utf-8", "replace")):
+        what = (
+            'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
+            " Python's csv.DictReader and json.dumps"
+        )
+    else:
+        return
+    raise BadInput(f"{name}: a dataset has one JSON object on each line, but this {what}")
+
+
+_TABLES = (b"PAR1", b"PK\x03\x04")
+_NAME = re.compile(r"[\w .-]*")
+
+
+def _is_row_of_names(text: str) -> bool:
+    cells = re.split(r"[,;\t]", text)
+    return len(cells) > 1 and all(_NAME.fullmatch(cell.strip().strip('"')) for cell in cells)
+
+
 class _Source:
     """A file that can be opened twice: the user's own, or a copy of what came once only."""
 
@@ -284,7 +319,7 @@ class _Source:
 
 def _source_of(path: Path | Literal["-"]) -> _Source:
     if path == "-":
-        return _Source("<stdin>", _spool(sys.stdin.buffer), spooled=True)
+        return _Source(STDIN, _spool(sys.stdin.buffer), spooled=True)
     return _Source(str(path), Path(path))
 
 

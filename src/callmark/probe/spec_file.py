@@ -71,6 +71,8 @@ def read_cases(path: Path, mode: SchemaMode = "full") -> tuple[ToolUseCase, ...]
     problems = Problems()
     value = problems.plain(document.value)
     where: Where = ()
+    if isinstance(value, list) and value:
+        _refuse_dataset(value[0], path)
     if isinstance(value, dict) and isinstance(value.get("cases"), list):
         value, where = value["cases"], ("cases",)
     cases = () if problems.found else cases_of(value, problems, where)
@@ -93,6 +95,7 @@ def _cases_of_lines(path: Path, mode: SchemaMode) -> tuple[ToolUseCase, ...]:
             except NotJson as error:
                 problems.add((), str(error))
             else:
+                _refuse_dataset(value, path)
                 case = problems.record(value, ToolUseCase, ())
                 if case is not None:
                     found.append(case)
@@ -101,6 +104,14 @@ def _cases_of_lines(path: Path, mode: SchemaMode) -> tuple[ToolUseCase, ...]:
     if refused:
         raise BadInput(refused[:MAX_PROBLEMS])
     return _some(tuple(found), path)
+
+
+def _refuse_dataset(entry: Json, path: Path) -> None:
+    if isinstance(entry, dict) and ("__header__" in entry or "metadata" in entry):
+        raise BadInput(
+            f"{path}: is a dataset, no file of cases: give it with --dataset, and its fixtures with"
+            " --fixtures"
+        )
 
 
 def _without_place(problem: Problem) -> Problem:

@@ -35,7 +35,16 @@ from callmark.recording.folder import (
 )
 from callmark.recording.live import LiveTools, Lost
 from callmark.recording.pins import Pin, Pins, read_pin
-from callmark.recording.recorder import AsWritten, Called, Mode, NotCalled, Recorder, Replayed
+from callmark.recording.recorder import (
+    AsWritten,
+    Called,
+    Mode,
+    NoSuchTool,
+    NotCalled,
+    Outcome,
+    Recorder,
+    Replayed,
+)
 from callmark.recording.secrets import SecretFilter
 from callmark.recording.source import LiveSource
 from callmark.recording.surrogates import Surrogates
@@ -69,8 +78,8 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, and
-    `unasked` came after the server had gone."""
+    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, for
+    `unknown` there is no such tool, and `unasked` came after the server had gone."""
 
     planned: int = 0
     calls: int = 0
@@ -78,6 +87,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     written: int = 0
     lost: tuple[str, ...] = ()
     missing: tuple[NotCalled, ...] = ()
+    unknown: tuple[NoSuchTool, ...] = ()
     unasked: int = 0
     warnings: tuple[str, ...] = ()
 
@@ -163,6 +173,7 @@ def record(
     known = seen = 0
     lost: list[str] = []
     missing: dict[str, NotCalled] = {}
+    unknown: dict[str, NoSuchTool] = {}
     try:
         for outcome in _asked(planned, recorder):
             seen += 1
@@ -173,6 +184,8 @@ def record(
                     known += 1
                 case NotCalled(name=name, key=key):
                     missing.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
+                case NoSuchTool(name=name, key=key):
+                    unknown.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
                 case Lost(reason=reason):
                     lost.append(reason)
     finally:
@@ -185,14 +198,13 @@ def record(
         written=written,
         lost=tuple(lost),
         missing=tuple(missing.values()),
+        unknown=tuple(unknown.values()),
         unasked=len(planned) - seen,
         warnings=(*begun.warnings, *warnings),
     )
 
 
-def _asked(
-    planned: Sequence[PlannedCall], recorder: Recorder
-) -> Iterable[Called | Replayed | NotCalled | Lost]:
+def _asked(planned: Sequence[PlannedCall], recorder: Recorder) -> Iterable[Outcome]:
     for sample_id, calls in groupby(planned, key=lambda call: call.sample_id):
         session = recorder.session(sample_id)
         for call in calls:

@@ -39,11 +39,19 @@ class NotCalled(msgspec.Struct, frozen=True):
     key: Json
 
 
+class NoSuchTool(msgspec.Struct, frozen=True):
+    """Nothing answers, and no live tool has this name: whatever a server said to it would be the
+    answer of no tool."""
+
+    name: str
+    key: Json
+
+
 # What stands in the folder instead of these arguments: personal data may have been replaced.
 AsWritten = Callable[[dict[str, Json]], dict[str, Json]]
 # (tool, answer) -> the answer as everybody gets it: a model, its results, the folder.
 Settle = Callable[[str, Json], Json]
-Outcome = Replayed | Called | NotCalled | Lost
+Outcome = Replayed | Called | NotCalled | NoSuchTool | Lost
 
 
 class _Sequence(msgspec.Struct):
@@ -70,6 +78,7 @@ class Recorder:
         settle: Settle = lambda name, result: result,
     ) -> None:
         self._live = live
+        self._names = frozenset(spec["name"] for spec in live.specs) if live else frozenset()
         self._settle = settle
         self.as_written = as_written
         self.registry = registry
@@ -113,6 +122,8 @@ class Recorder:
             return Replayed(sequence.results[position])
         if not self._may_call or self._live is None:
             return NotCalled(call.name, call.key)
+        if call.name not in self._names:
+            return NoSuchTool(call.name, call.key)
         self.calls += 1
         answer = self._live.call(call.name, arguments)
         if isinstance(answer, Lost):

@@ -10,6 +10,7 @@ from callmark.errors import Incomplete, UsageError
 from callmark.recording.live import LiveTools, Lost
 from callmark.recording.recorder import (
     Called,
+    NoSuchTool,
     NotCalled,
     Recorder,
     RecordingSession,
@@ -68,7 +69,7 @@ class LiveSession:
             case Replayed(result=result) | Called(result=result):
                 line = {"name": name, "key": arguments, "result": result}
                 return Hit(result, SERVED_LIVE, digest(line))
-            case NotCalled(key=key):
+            case NotCalled(key=key) | NoSuchTool(key=key):
                 return Miss(name, arguments, key)
             case Lost(reason=reason):
                 raise Incomplete(

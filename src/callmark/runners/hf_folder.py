@@ -15,6 +15,7 @@ from callmark.store.jsonl import read_input
 CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
 WEIGHTS = "model.safetensors"
+GGUF = ".gguf"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -61,6 +62,13 @@ class AdapterFolder(msgspec.Struct, frozen=True):
 def model_folder(name: str | None) -> ModelFolder:
     if name is None:
         raise UsageError("--model: hf_local needs one: the folder of a causal language model")
+    gguf = next(iter([Path(name)] if name.endswith(GGUF) else Path(name).glob(f"*{GGUF}")), None)
+    if gguf is not None and not (Path(name) / WEIGHTS).is_file():
+        raise UsageError(
+            f"--model: {name}: {gguf.name} is for llama.cpp, and hf_local loads safetensors: serve"
+            " it (llama-server -m FILE) and use --base-url, or name the folder of the checkpoint"
+            " that it was made from"
+        )
     folder = _folder("--model", name)
     if not (folder / CONFIG).is_file():
         if (folder / ADAPTER_CONFIG).is_file():

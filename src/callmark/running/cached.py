@@ -14,7 +14,7 @@ from callmark.config import RunConfig
 from callmark.core.jsontext import Json, canonical_json, plain
 from callmark.core.protocols import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.core.results import Decoding, Fingerprints
-from callmark.errors import CallmarkError, UsageError
+from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
 from callmark.runners.http_request import REMEMBERED, encode_json
 from callmark.running.wiring import resolved
 from callmark.store.response_cache import ResponseCache
@@ -23,28 +23,31 @@ if TYPE_CHECKING:
     from callmark.running.setup import Setup
 
 # Raised whenever a runner reads one and the same answer otherwise than before.
-REPLIES_VERSION = 1
+REPLIES_VERSION = 2
 # A prompt that is too long for a server may not be so tomorrow, and asking again costs nothing.
 NOT_HELD: frozenset[Finish] = frozenset({"context_exceeded"})
-# Runners whose model only the user can tell from another one behind the same name.
-NAMED_BY_USER = frozenset({"openai_http"})
 RECORDED = frozenset({"replay"})
 
+
+class KeptReply(msgspec.Struct, frozen=True):
+    """A reply and who gave it: the provenance of the run that asked, as far as it was known by
+    then. Of a local model there is none: its bytes are its name."""
+
+    reply: Reply
+    base_url: tuple[str, ...] = ()
+    served_models: tuple[str, ...] = ()
+    system_fingerprints: tuple[str, ...] = ()
+
+
+ORIGIN = ("base_url", "served_models", "system_fingerprints")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Reply).decode
+_decode_kept = msgspec.json.Decoder(KeptReply).decode
 
 
 def check_cache(config: RunConfig) -> None:
     """Raises where a cache could give a wrong answer, or keep too much."""
-    if config.cache is None:
-        return
-    if config.runner in NAMED_BY_USER and not config.model_revision:
-        raise UsageError(
-            "--cache: which version of the model is served? Without that, answers of an older one"
-            " would be taken for those of a newer: add --model-revision TEXT, any name that"
-            " changes when the model does"
-        )
-    if config.redact_pii:
+    if config.cache is not None and config.redact_pii:
         raise UsageError(
             "--cache: does not go with redact_pii: a cache keeps answers as they were given;"
             " leave one of them out"
@@ -72,6 +75,7 @@ class Keys:
         decoding: Decoding,
         *,
         raw_prompt: bool = False,
+        endpoint: str | None = None,
     ) -> None:
         self._is_drawn = decoding.temperature != 0
         self._common: dict[str, Json] = {
@@ -82,6 +86,8 @@ class Keys:
             # With what ${NAME} stands for: it may be the name of an adapter.
             "extra_body": resolved(config.extra_body, "extra_body", []),
             "raw_prompt": raw_prompt,
+            # Two servers may call two models by one name, unless somebody says which one it is.
+            "endpoint": None if config.model_revision else endpoint,
         }
         self._begun: dict[tuple[int, int], tuple[Sequence[dict[str, Json]], hashlib._Hash]] = {}
 
@@ -109,16 +115,25 @@ class Keys:
 
 
 class CachedRunner(Runner):
-    """What it is asked for the first time goes to `inner`. `all_or_nothing`: after a failure
-    nothing of this run is kept."""
+    """What it is asked for the first time goes to `inner`. `deterministic`: after a failure
+    nothing of this run is kept, and kept answers must be those of the server that is asked.
+    `revision`: what the user calls the model, wherever it is served."""
 
     def __init__(
-        self, inner: Runner, cache: ResponseCache, keys: Keys, *, all_or_nothing: bool = False
+        self,
+        inner: Runner,
+        cache: ResponseCache,
+        keys: Keys,
+        *,
+        deterministic: bool = False,
+        revision: str | None = None,
     ) -> None:
         self._inner = inner
         self._cache = cache
         self._keys = keys
-        self._all_or_nothing = all_or_nothing
+        self._deterministic = deterministic
+        self._revision = revision
+        self._taken: dict[str, set[str]] = {name: set() for name in ORIGIN}
         self._failed = False
         self._hits = 0
         self._asked = 0
@@ -134,12 +149,15 @@ class CachedRunner(Runner):
         found: list[Reply | Failure | None] = [self._found(key) for key in keys]
         waiting = [at for at, reply in enumerate(found) if reply is None]
         self._hits += len(batch) - len(waiting)
+        self._refuse_others()
         if waiting:
             self._asked += len(waiting)
             replies = await self._ask([batch[at] for at in waiting])
+            self._refuse_others()
+            origin = _origin_of(self._inner)
             for at, reply in zip(waiting, replies, strict=True):
                 found[at] = reply
-                self._keep(keys[at], reply)
+                self._keep(keys[at], reply, origin)
         return [reply for reply in found if reply is not None]
 
     async def ready(self) -> None:
@@ -168,15 +186,44 @@ class CachedRunner(Runner):
             "cache_asked": self._asked,
             "cache_stored": self._cache.stored,
         }
-        warnings = seen.warnings
+        warnings = (*seen.warnings, *self._differing())
+        if self._hits and self._taken["base_url"] and not self._revision:
+            warnings += (
+                "--cache: kept answers were taken by endpoint and name of the model: whether it is"
+                " still the same one, only --model-revision could tell",
+            )
         if self._cache.trouble is not None:
             warnings += (
                 f"--cache: could not be written any more: {self._cache.trouble};"
                 f" {self._cache.stored} answers of this run are kept",
             )
+        taken = {f"cached_{name}": sorted(held) for name, held in self._taken.items() if held}
         return msgspec.structs.replace(
-            seen, measured={**seen.measured, **counts}, warnings=warnings
+            seen,
+            provenance={**seen.provenance, **taken},
+            measured={**seen.measured, **counts},
+            warnings=warnings,
         )
+
+    def _differing(self) -> list[str]:
+        """What kept answers and those of this run do not have in common."""
+        now = _origin_of(self._inner)
+        return [
+            f"--cache: answers of more than one {name}: kept ones of {', '.join(sorted(held))}"
+            + (f"; this run asks {', '.join(now[name])}" if now[name] else "")
+            for name, held in self._taken.items()
+            if not held <= set(now[name]) and len(held.union(now[name])) > 1
+        ]
+
+    def _refuse_others(self) -> None:
+        if not self._deterministic:
+            return
+        for what in self._differing():
+            self._fail()
+            raise FingerprintMismatch(
+                f"{what}; in determinism mode one server must answer all requests: name another"
+                " folder, or leave the cache out (--no-cache)"
+            )
 
     async def _ask(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         try:
@@ -190,22 +237,37 @@ class CachedRunner(Runner):
         if data is None:
             return None
         try:
-            return _decode(data)
+            kept = _decode_kept(data)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return None  # of another making
+        for name, held in self._taken.items():
+            held.update(getattr(kept, name))
+        return kept.reply
 
-    def _keep(self, key: str, reply: Reply | Failure) -> None:
+    def _keep(self, key: str, reply: Reply | Failure, origin: dict[str, list[str]]) -> None:
         if isinstance(reply, Failure):
             self._fail()
         elif not self._failed and reply.finish not in NOT_HELD:
             data = _lossless(reply)
             if data is not None:
-                self._cache.put(key, data)
+                told = b"".join(
+                    b',"%s":%s' % (name.encode(), _encode(held))
+                    for name, held in origin.items()
+                    if held
+                )
+                self._cache.put(key, b'{"reply":%s%s}' % (data, told))
 
     def _fail(self) -> None:
-        if self._all_or_nothing and not self._failed:
+        if self._deterministic and not self._failed:
             self._failed = True
             self._cache.withdraw()
+
+
+def _origin_of(runner: Runner) -> dict[str, list[str]]:
+    """Who answers, as far as the runner has seen."""
+    told = runner.observed().provenance
+    found = {name: told.get(name) or [] for name in ORIGIN}
+    return {name: [held] if isinstance(held, str) else held for name, held in found.items()}
 
 
 def _lossless(reply: Reply) -> bytes | None:
@@ -224,7 +286,15 @@ def cached(setup: Setup) -> Iterator[Setup]:
     if config.cache is None or why_unused(config, setup.fingerprints):
         yield setup
         return
-    keys = Keys(config, setup.fingerprints, setup.decoding, raw_prompt=setup.prompts.raw)
+    endpoint = canonical_json(_origin_of(setup.runner)["base_url"])
+    raw = setup.prompts.raw
+    keys = Keys(config, setup.fingerprints, setup.decoding, raw_prompt=raw, endpoint=endpoint)
     with ResponseCache(Path(config.cache)) as cache:
-        runner = CachedRunner(setup.runner, cache, keys, all_or_nothing=config.determinism_mode)
+        runner = CachedRunner(
+            setup.runner,
+            cache,
+            keys,
+            deterministic=config.determinism_mode,
+            revision=config.model_revision,
+        )
         yield msgspec.structs.replace(setup, runner=runner)

@@ -19,6 +19,7 @@ from callmark.play import Played, PlaySettings, TrialInput, failed, play_alone, 
 from callmark.running.driving import Drive, Interrupts, side_by_side
 from callmark.running.evaluate import Evaluator, Origin
 from callmark.running.fingerprints import MAY_GROW
+from callmark.running.offers import store_specs
 from callmark.store.done_trials import DoneTrials
 from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from callmark.store.key_index import KeyIndex, trial_key
@@ -76,6 +77,7 @@ class TrialLoop:
             return
         out = Path(setup.config.out)
         with _journal_of(setup, out) as journal:
+            store_specs(out, setup.offers.registry)
             self._count_finished(journal)
             resumed = self._finished
             try:

@@ -1,4 +1,5 @@
-"""The tools of a run: the registry, which of them are allowed, what each sample is offered."""
+"""The tools of a run: the registry, which of them are allowed, what each sample is offered; and
+the specs that a run leaves beside its results, so that whoever scores them again has the same."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ import msgspec
 from callmark.broker.broker import ToolBroker
 from callmark.calls.normalise import normalise
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import Json, digest, parse_json
+from callmark.core.jsontext import Json, canonical_json, digest, parse_json
 from callmark.core.protocols import Hit, Miss, Observed, ToolSource
 from callmark.core.samples import Sample
 from callmark.datasets.reader import Dataset
-from callmark.errors import BadInput
+from callmark.errors import BadInput, FingerprintMismatch
 from callmark.resources import allowlist, builtin_tools, load_registry_file
+from callmark.store.files import atomic_writer, has_place
 from callmark.store.jsonl import LINE_DEPTH
 from callmark.store.problems import named
 
@@ -69,10 +71,98 @@ def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers
     registry = open_registry(registry_path)
     if registry_path is not None and allowlist_path is None:
         return Offers(registry, frozenset(registry.names))
+    return _allowed(registry, allowlist_path)
+
+
+def _allowed(registry: Registry, allowlist_path: str | None) -> Offers:
     names = allowlist(None if allowlist_path is None else Path(allowlist_path))
     resolved = {name: registry.resolve(name) for name in names}
     unknown = [name for name, found in resolved.items() if found is None]
     return Offers(registry, frozenset(filter(None, resolved.values())), unknown)
+
+
+def specs_beside(results: Path, sha256: str) -> Path:
+    """Where the specs of this `tool_registry_sha256` stand, for results at `results`."""
+    return results.with_name(f"tools-{sha256[:12]}.json")
+
+
+def store_specs(results: Path, registry: Registry) -> None:
+    """Once for all results of a folder that were made with these tools. The SHA-256 of the file is
+    `tool_registry_sha256` itself. Results that go to a device have nothing beside them."""
+    if not has_place(results):
+        return
+    path = specs_beside(results, registry.sha256)
+    specs = {spec.name: spec.function for spec in registry.specs}
+    data = canonical_json(specs).encode("utf-8", "surrogatepass")
+    if not path.is_file() or path.read_bytes() != data:
+        with atomic_writer(path) as stream:
+            stream.write(data)
+
+
+class ToolsOfResults:
+    """The tools that the lines of one results file were made with: those that were stored beside
+    it, or others of the same hash. `instead`: the tools at hand take their place, because somebody
+    said so."""
+
+    def __init__(
+        self,
+        results: Path,
+        registry: str | None = None,
+        allowlist: str | None = None,
+        *,
+        instead: bool = False,
+    ) -> None:
+        self._results = results
+        self._allowlist = allowlist
+        self._instead = instead
+        self.at_hand = open_offers(registry, allowlist)
+        self._name = registry or "the built-in tools"
+        self._known = {self.at_hand.registry.sha256: self.at_hand}
+        self._replaced: dict[str, None] = {}
+
+    def of(self, sha256: str | None) -> Offers:
+        """For lines that say this `tool_registry_sha256`; None: they do not say."""
+        if sha256 is None or self._instead:
+            if sha256 not in (None, self.at_hand.registry.sha256):
+                self._replaced[str(sha256)] = None
+            return self.at_hand
+        found = self._known.get(sha256)
+        if found is None:
+            found = self._known[sha256] = self._opened(sha256)
+        return found
+
+    def warnings(self) -> list[str]:
+        """That other tools than those of the run were asked for."""
+        ours = self.at_hand.registry.sha256
+        return [
+            f"--registry {self._name} (tool_registry_sha256 {ours}) was used instead of the tools"
+            f" of the run ({sha256})"
+            for sha256 in self._replaced
+        ]
+
+    def _opened(self, sha256: str) -> Offers:
+        path = specs_beside(self._results, sha256)
+        if not path.is_file():
+            builtin = open_offers(None, self._allowlist)
+            if builtin.registry.sha256 == sha256:
+                return builtin
+            raise FingerprintMismatch(
+                f"{self._results}: was made with other tools than those at hand:"
+                f" tool_registry_sha256 is {sha256}, that of {self._name}"
+                f" {self.at_hand.registry.sha256}; copy {path.name}, which a run writes beside its"
+                " results, to this place too, or name the tools with --registry (an older version"
+                " wrote none: run it again)"
+            )
+        registry = open_registry(str(path))
+        if registry.sha256 != sha256:
+            raise FingerprintMismatch(
+                f"{path}: was changed since the run wrote it: tool_registry_sha256 of the results"
+                f" is {sha256}, that of this file {registry.sha256}; copy it again from the run,"
+                " or name the tools with --registry"
+            )
+        if self._allowlist is not None:
+            return _allowed(registry, self._allowlist)
+        return Offers(registry, frozenset(registry.names))
 
 
 def check_allowed(offers: Offers) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -36,7 +36,13 @@ from callmark.running.conflicts import located, unasked
 from callmark.running.driving import drive_at_once
 from callmark.running.evaluate import Evaluator, ExtractorChoice, Origin
 from callmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
-from callmark.running.offers import Offer, Offers, check_allowed, open_offers
+from callmark.running.offers import (
+    Offer,
+    Offers,
+    ToolsOfResults,
+    check_allowed,
+    store_specs,
+)
 from callmark.running.run import RunOutcome, write_report
 from callmark.running.setup import rules_of
 from callmark.scorers.score import SCORER_VERSION
@@ -88,6 +94,8 @@ def score_file(
             scoring.summariser.add(result)
             if progress is not None:
                 progress(Standing(done, max(done, scoring.expected)))
+        if config.out is not None:
+            scoring.store_specs(Path(config.out))
         timing = Timing(
             wall_time_sec=time.perf_counter() - started, scoring_sec=scoring.evaluator.seconds
         )
@@ -105,11 +113,18 @@ def score_file(
     return RunOutcome(report, code)
 
 
-def rescored(path: Path, config: RunConfig) -> tuple[CrossScore, Iterator[Result]]:
-    """Every line of a file, scored by the installed scorer, one at a time; and what the level of
-    chance needs."""
+class Rescored(msgspec.Struct, frozen=True):
+    """Every line of a file, scored by the installed scorer, one at a time; what the level of
+    chance needs; and, once all lines were read, what there is to say about the tools."""
+
+    cross_score: CrossScore
+    results: Iterator[Result]
+    warnings: Callable[[], list[str]]
+
+
+def rescore(path: Path, config: RunConfig) -> Rescored:
     scoring = _Scoring(path, config, None)
-    return scoring.cross_score, scoring.results()
+    return Rescored(scoring.cross_score, scoring.results(), scoring.tools.warnings)
 
 
 class _Scoring:
@@ -120,7 +135,14 @@ class _Scoring:
         self._config = config
         self._dataset = dataset
         self._rules = rules_of(config)
-        self._offers = open_offers(config.registry, config.allowlist)
+        self.tools = ToolsOfResults(
+            path,
+            config.registry,
+            config.allowlist,
+            instead=config.source_of("registry") == "flag",
+        )
+        self._offers = self.tools.at_hand
+        self._used: dict[str, Registry] = {}
         self._formats = with_formats(FORMATS)
         self._no_tools = Offers(Registry(()), frozenset())
         self._tools_of_lines: dict[str, Offers] = {}
@@ -138,7 +160,7 @@ class _Scoring:
             return
         computed = Fingerprints(
             dataset_sha256=self._dataset.sha256,
-            tool_registry_sha256=self._offers.registry.sha256,
+            tool_registry_sha256=self._tools_of_first_line().registry.sha256,
         )
         header = msgspec.structs.replace(self._dataset.header, fixtures_sha256=None)
         self._warnings += refuse_other_pins(
@@ -149,11 +171,21 @@ class _Scoring:
             may_differ=not self._config.fail_on_fingerprint_mismatch,
         )
 
+    def _tools_of_first_line(self) -> Offers:
+        return self.tools.of(_registry_of(next(read_recorded(self._path), None)))
+
+    def store_specs(self, results: Path) -> None:
+        """The specs of the tools that the lines were scored with, beside where they are written."""
+        for registry in self._used.values():
+            store_specs(results, registry)
+
     def results(self) -> Iterator[Result]:
         recorded = self._alone() if self._dataset is None else self._joined(self._dataset)
         for sample, line in recorded:
             self._trials += 1
             offers = self._offers_of(line)
+            if offers is not self._no_tools:
+                self._used[offers.registry.sha256] = offers.registry
             if isinstance(line, RecordedAnswer) and line.fingerprints is not None:
                 yield self._own_line(sample, line, offers)
             else:
@@ -168,7 +200,7 @@ class _Scoring:
         result = self.evaluator.result(
             played,
             offer,
-            self._origin(line),
+            self._origin(line, offers),
             extractor=self._extractor(line),
             scoring=self._scoring(line),
         )
@@ -194,7 +226,8 @@ class _Scoring:
         if offered is None:
             offer = _named_in(played.trace, offer)
         extractor = self._extractor(line)
-        return self.evaluator.result(played, offer, self._origin(line), extractor=extractor)
+        origin = self._origin(line, offers)
+        return self.evaluator.result(played, offer, origin, extractor=extractor)
 
     def _extractor(self, line: Recorded) -> ExtractorChoice | None:
         """A line knows what its dataset and its wrapper had decided, unless somebody decides anew.
@@ -221,19 +254,24 @@ class _Scoring:
         }
         return msgspec.structs.replace(line.scoring, **decided)
 
-    def _origin(self, line: Recorded) -> Origin:
+    def _origin(self, line: Recorded, offers: Offers) -> Origin:
+        """What a line depends on, with what was put in the place of the dataset or the tools."""
         recorded = line if isinstance(line, RecordedAnswer) else None
         fingerprints = (recorded and recorded.fingerprints) or Fingerprints()
         if self._dataset is not None:
             fingerprints = msgspec.structs.replace(
                 fingerprints, dataset_sha256=self._dataset.sha256
             )
+        if offers is not self._no_tools:
+            fingerprints = msgspec.structs.replace(
+                fingerprints, tool_registry_sha256=offers.registry.sha256
+            )
         return Origin(fingerprints, (recorded and recorded.decoding) or NOT_KNOWN)
 
     def _offers_of(self, line: Recorded) -> Offers:
         """The tools that a line is read with: its own, the ones that were named, or none."""
         if not isinstance(line, RecordedMessages):
-            return self._offers
+            return self.tools.of(_registry_of(line))
         if line.tools is None:
             # Another tool of a built-in name may have other arguments: unknown is unchecked.
             named = self._config.registry is not None or self._dataset is not None
@@ -303,6 +341,7 @@ class _Scoring:
             warnings=(
                 *(dataset.warnings if dataset else ()),
                 *check_allowed(self._offers),
+                *self.tools.warnings(),
                 *self._warnings,
             ),
         )
@@ -373,6 +412,13 @@ def _sample_of(line: Recorded, place: int, where: str) -> Sample:
         expectation=expectation_of(metadata),
         item_sha256=item_sha256,
     )
+
+
+def _registry_of(line: Recorded | None) -> str | None:
+    """The hash of the tools that a line was made with, if it says so."""
+    if not isinstance(line, RecordedAnswer) or line.fingerprints is None:
+        return None
+    return line.fingerprints.tool_registry_sha256
 
 
 def _dataset_path(name: str) -> Path | Literal["-"]:

@@ -9,7 +9,7 @@ import hashlib
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -26,6 +26,7 @@ from callmark.core.summary_state import SummaryState
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
 from callmark.running.evaluate import cross_scorer
+from callmark.running.offers import ToolsOfResults, store_specs
 from callmark.running.run import RunOutcome, write_report
 from callmark.running.shard_summary import read_summary
 from callmark.shards.agreement import (
@@ -83,6 +84,8 @@ def merge_shards(
             if progress is not None:
                 progress(Standing(done, total))
         _check_number(files, done)
+        if out is not None:
+            _carry_specs(files, out)
         facts = msgspec.structs.replace(
             files[0].facts, results_lines=done, results_sha256=written.hexdigest()
         )
@@ -90,6 +93,16 @@ def merge_shards(
     if report is not None:
         write_report(report, merged)
     return RunOutcome(merged, _exit_code(merged, facts))
+
+
+def _carry_specs(files: Sequence[ShardFile], out: Path) -> None:
+    """The tools of the run, which the shards have beside them, to where the whole goes. Nothing is
+    scored here: without them the results are as good, until somebody scores them again."""
+    sha256 = files[0].report.header.tool_registry_sha256
+    for file in files:
+        with suppress(FingerprintMismatch, BadInput):
+            store_specs(out, ToolsOfResults(file.results).of(sha256).registry)
+            return
 
 
 def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | None) -> None:

@@ -21,7 +21,7 @@ from callmark.store.files import atomic_writer, make_folder
 from callmark.store.key_index import KeyIndex
 
 MARK = "callmark-cache.json"
-FORMAT = 1
+FORMAT = 2
 SEGMENTS = "answers-*.jsonl"
 _TEMPORARY = ".callmark-"  # of the mark, while another process writes it
 _OPEN_AT_ONCE = 64
@@ -148,6 +148,11 @@ def _claim(folder: Path) -> None:
                 path.name for path in folder.iterdir() if not path.name.startswith(_TEMPORARY)
             )
             if foreign and not mark.exists():  # not made in the meantime either
+                if any(folder.glob(SEGMENTS)):
+                    raise BadInput(
+                        f"{folder}: is a cache that an older version of this program wrote under"
+                        " another name, and cannot be used any more: name another folder"
+                    )
                 raise BadInput(
                     f"{folder}: is no cache: it holds {foreign[0]!r}; name an empty folder, or one"
                     " that does not exist yet"

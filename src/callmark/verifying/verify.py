@@ -28,7 +28,7 @@ from callmark.running.driving import drive_at_once
 from callmark.running.evaluate import Evaluator, Origin
 from callmark.running.fingerprints import compare_pinned, provenance, refuse_other_pins
 from callmark.running.formats import installed_formats
-from callmark.running.offers import Offer, check_tools, open_offers, open_source
+from callmark.running.offers import Offer, check_tools, open_offers, open_source, store_specs
 from callmark.running.rescore import NOT_KNOWN
 from callmark.running.run import RunOutcome, write_report
 from callmark.running.setup import rules_of
@@ -77,6 +77,7 @@ def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome
         out = None
         if config.out is not None:
             out = stack.enter_context(atomic_writer(Path(config.out)))
+            store_specs(Path(config.out), verification.offers.registry)
         for done, result in enumerate(verification.results(), start=1):
             if out is not None:
                 out.write(encode_result(result))
@@ -99,12 +100,12 @@ class _Verification:
     def __init__(self, config: RunConfig, dataset: Dataset) -> None:
         self._config = config
         self._dataset = dataset
-        self._offers = open_offers(config.registry, config.allowlist)
-        self._warnings = [*dataset.warnings, *check_tools(dataset, self._offers)]
-        self._source = open_source(config.fixtures, self._offers.registry)
+        self.offers = open_offers(config.registry, config.allowlist)
+        self._warnings = [*dataset.warnings, *check_tools(dataset, self.offers)]
+        self._source = open_source(config.fixtures, self.offers.registry)
         computed = Fingerprints(
             dataset_sha256=dataset.sha256,
-            tool_registry_sha256=self._offers.registry.sha256,
+            tool_registry_sha256=self.offers.registry.sha256,
             fixtures_sha256=self._source.fixtures_sha256,
         )
         self._pinned = compare_pinned(dataset.header, computed)
@@ -123,18 +124,18 @@ class _Verification:
         self._composition = Composition(smallest_cell=bounds["dataset_cells"])
         # Spans are compared in the text as it is; what is written is redacted below.
         self._evaluator = Evaluator(msgspec.structs.replace(config, redact_pii=False))
-        self._summariser = Summariser(self._evaluator.cross_score(self._offers.registry))
+        self._summariser = Summariser(self._evaluator.cross_score(self.offers.registry))
 
     def results(self) -> Iterator[Result]:
         settings = PlaySettings(
-            registry=self._offers.registry,
-            allowed=self._offers.allowed,
+            registry=self.offers.registry,
+            allowed=self.offers.allowed,
             max_turns=None,
             formats=installed_formats(),
         )
         origin = Origin(self._fingerprints, NOT_KNOWN)
         for sample in self._dataset.samples():
-            offer = self._offers.to(sample)
+            offer = self.offers.to(sample)
             result = self._result(sample, offer, settings, origin)
             self._composition.add(sample, result, offer)
             if self._config.redact_pii:

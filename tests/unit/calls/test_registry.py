@@ -150,7 +150,8 @@ def test_errors_come_in_one_order():
         ({"other": SEARCH}, "tools.json: other: the spec calls itself 'web.search'"),
         ([{"name": "f", "parameters": []}], "tools.json: tool 1: f: parameters: expected"),
         ([{"name": "f", "parameters": {"type": "dict"}}], "tool 1: f: parameters: /type: "),
-        ([{"name": "f", "inputSchema": {}}], "has inputSchema but no parameters"),
+        ([{"name": "f", "inputSchema": []}], "f: parameters: expected"),
+        ([{"name": "f", "x-other": {"ignore": ["a"]}}], "f: x-other: has the fields of x-callmark"),
         ([{"name": "f", "description": 3}], "f: description: expected text"),
         (
             [{"name": "f", "x-callmark": {"ignored": []}}],

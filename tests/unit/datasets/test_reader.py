@@ -416,7 +416,7 @@ def test_standard_input_is_spooled_and_removed(monkeypatch, tmp_path):
 def test_bad_standard_input_leaves_nothing_behind(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{\n"), "utf-8"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{x\n"), "utf-8"))
     with pytest.raises(BadInput, match="<stdin>:1: not JSON"):
         open_dataset("-")
     assert list(tmp_path.iterdir()) == []

@@ -65,6 +65,18 @@ def test_none_calls_nothing_and_names_what_is_missing(kept):
     assert not kept.folder.exists()
 
 
+def test_f53_a_tool_that_nobody_has_is_not_asked_and_leaves_no_fixture(kept):
+    """A server may say anything to a name that it does not know: it is the answer of no tool."""
+    live = Counting()
+    done = record(
+        planned(COUNT, ("mystery", {"q": "A"}), ("mystery", {"q": "A"})), live, kept, "new"
+    )
+    assert live.asked == ["count"]
+    assert (done.written, done.missing, done.lost) == (1, (), ())
+    assert [(one.name, one.key) for one in done.unknown] == [("mystery", {"q": "a"})]
+    assert sorted(path.name for path in kept.folder.glob("*.jsonl")) == ["count.jsonl"]
+
+
 def test_once_fills_an_empty_folder_and_then_never_calls(kept):
     live = Counting()
     assert record(planned(COUNT), live, kept, "once").written == 1

@@ -200,13 +200,22 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_cache_of_the_old_name_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "answers-0123456789ab.jsonl").write_text("{}\n")
+    (tmp_path / "another-cache.json").write_text('{"another_cache":1}\n')
+    with pytest.raises(BadInput, match="an older version of this program wrote under another name"):
+        ResponseCache(tmp_path)
+
+
 def test_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(CannotWrite, match="file: cannot be used as a cache: Not a directory"):
         ResponseCache(tmp_path / "file")
 
 
-@pytest.mark.parametrize("mark", [b"", b"{", b"\xff", b"[]", b'{"callmark_cache":2}'])
+@pytest.mark.parametrize(
+    "mark", [b"", b"{", b"\xff", b"[]", b'{"callmark_cache":1}', b'{"callmark_cache":3}']
+)
 def test_the_mark_of_another_version_is_refused(tmp_path, mark):
     keep(tmp_path / "cache", a="one")
     (tmp_path / "cache" / MARK).write_bytes(mark)

@@ -1,0 +1,106 @@
+"""Where a run goes that nobody gave a place: `runs/NAME-N`, with `runs/latest` pointing there."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from callmark.errors import CannotWrite, UsageError
+from callmark.store.files import make_folder
+
+RUNS = Path("runs")
+LATEST = RUNS / "latest"
+LONGEST_NAME = 100
+_ODD = re.compile(r"[^\w.+-]+")
+
+
+@contextmanager
+def new_run_folder(name: str) -> Iterator[Path]:
+    """A folder of its own, which is the latest from now on: whoever is stopped finds it there. One
+    that stays empty is taken back, since nothing was run."""
+    folder = _claim(_plain(name))
+    before = _target()
+    _point(Path(folder.name))
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):  # it is not empty
+            folder.rmdir()
+            if _target() == Path(folder.name):
+                _restore(before)
+
+
+def latest_run_folder() -> Path | None:
+    """Where the latest run went; None: there is none at all."""
+    target = _target()
+    if target is not None and (RUNS / target).is_dir():
+        return Path(os.path.normpath(RUNS / target))
+    if not RUNS.is_dir() or not any(RUNS.iterdir()):
+        return None
+    raise UsageError(f"--resume: {LATEST} leads to no run: name its results with --out")
+
+
+def as_it_is_now(path: str) -> str:
+    """A path through `runs/latest`, as it will still be right when that leads elsewhere."""
+    target, parts = _target(), Path(path).parts
+    if target is None or parts[:2] != LATEST.parts:
+        return path
+    return os.path.normpath(RUNS.joinpath(target, *parts[2:]))
+
+
+def _claim(name: str) -> Path:
+    try:
+        make_folder(RUNS)
+        taken = (path.name.rpartition("-") for path in RUNS.iterdir())
+        numbers = [int(end) for start, _, end in taken if start == name and end.isdecimal()]
+        number = max(numbers, default=0)
+        while True:  # somebody else may start at the same moment: whoever makes a folder has it
+            number += 1
+            with suppress(FileExistsError):
+                folder = RUNS / f"{name}-{number}"
+                folder.mkdir()
+                return folder
+    except OSError as error:
+        raise CannotWrite(
+            f"{RUNS}: no folder for this run could be made: {error.strerror}. Say with --out where"
+            " its results shall go."
+        ) from None
+
+
+def _plain(name: str) -> str:
+    """As a name that can stand in any shell."""
+    return _ODD.sub("-", name).strip(".-")[:LONGEST_NAME] or "run"
+
+
+def _target() -> Path | None:
+    """From `runs` on."""
+    try:
+        return LATEST.readlink()
+    except OSError:
+        return None
+
+
+def _point(target: Path) -> None:
+    """Replaced in one step. Where links are not possible, or somebody has put something else
+    there, nothing points to the run: its place is printed anyway."""
+    link = RUNS / f".latest-{secrets.token_hex(6)}"
+    with suppress(OSError):
+        link.symlink_to(target)
+        try:
+            if LATEST.is_symlink() or not LATEST.exists():
+                link.replace(LATEST)
+        finally:
+            link.unlink(missing_ok=True)
+
+
+def _restore(before: Path | None) -> None:
+    if before is None:
+        LATEST.unlink()
+        with suppress(OSError):
+            RUNS.rmdir()
+    else:
+        _point(before)
