@@ -41,6 +41,7 @@ from callmark.reports.finished import Finished
 from callmark.reports.forms import Wanted, check_forms, write_forms
 from callmark.reports.html import write_html
 from callmark.reports.markdown import report_markdown
+from callmark.reports.neutral import one_line
 from callmark.reports.progress import RunProgress
 from callmark.running.evaluate import cross_scorer
 from callmark.running.offers import GivenTools
@@ -53,6 +54,7 @@ from callmark.store.files import check_writable, has_place
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"
+NOTE_WIDTH = 4_000
 PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
 PAGE_COSTS = "which takes a while for so many trials"
 BY_URGENCY = (130, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
@@ -67,6 +69,10 @@ OUTPUT: Group = {
     },
     "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
     "--resume": {**FLAG, "help": "go on with the journal of an unfinished run"},
+    "--salvage": {
+        **FLAG,
+        "help": "with --resume: leave out lines of a damaged journal, run their trials again",
+    },
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--cache": {
         "metavar": "DIR",
@@ -159,14 +165,15 @@ def run_and_present(
             check_writable(Path(written))
     check_forms((*forms, *own))
 
-    def publish(report: Report, results: Path | None = None) -> None:
+    def publish(report: Report, is_whole: bool) -> None:
         shown = () if is_too_large(report, config) else own
+        results = Path(str(config.out)) if is_whole else None
         publish_report(report, results, config, (*forms, *shown))
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run_anywhere(config, progress=progress, unfinished=publish, tools=tools)
-    is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
-    publish(outcome.report, Path(str(config.out)) if is_whole else None)
+        outcome = run_anywhere(config, progress=progress, publish=publish, tools=tools)
+    for note in outcome.notes:
+        print(one_line(note, NOTE_WIDTH), file=sys.stderr)
     if page is not None and is_too_large(outcome.report, config):
         page.unlink(missing_ok=True)  # an older one must not speak for this run
         more = (*more, f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}")

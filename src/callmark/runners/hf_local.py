@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -206,18 +207,20 @@ class LocalRunner(Runner):
         }
 
     def observed(self) -> Observed:
-        generator = self._ready_engine()[1]
         generated = self._completion_tokens
         about: dict[str, Json] = {
-            "libraries": {name: version(name) for name in LIBRARIES},
+            "libraries": _libraries(),
             "device": str(self._device),
             "determinism": self._determinism,
             "tools_block": self._prompts.tools_block,
-            "batching": generator.batching,
         }
+        computed = 0
+        if self._engine is not None:
+            about["batching"] = self._engine[1].batching
+            computed = self._engine[1].computed
         measured: dict[str, Json] = {
             "prompt_tokens": self._prompt_tokens,
-            "computed_prompt_tokens": generator.computed,
+            "computed_prompt_tokens": computed,
             "completion_tokens": generated,
             "generation_sec": self._seconds,
             "sec_per_token": self._seconds / generated if generated else None,
@@ -313,6 +316,11 @@ class LocalRunner(Runner):
         if self._engine is None:
             raise RuntimeError("the model is not loaded: ready() comes first")
         return self._engine
+
+
+@cache
+def _libraries() -> dict[str, Json]:
+    return {name: version(name) for name in LIBRARIES}
 
 
 def _is_base(base: str, folder: ModelFolder) -> bool:
