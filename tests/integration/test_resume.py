@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.integration.conftest import write_journal
 
 from callmark.errors import FingerprintMismatch, OutputFailed, UsageError
 from callmark.runners.replay import ReplayRunner, open_replay
@@ -144,7 +145,7 @@ def test_errors_are_tried_again_on_resume(project):
         project.run(resume=True)
     # The same model answers this time: only then may its journal go on.
     again = journal.read_text("utf-8").replace(key["model_fingerprint"], sha256(project.answers))
-    journal.write_text(again, "utf-8")
+    write_journal(journal, map(json.loads, again.splitlines()))
     resumed = project.run(resume=True)
     assert resumed.exit_code == 0
     assert resumed.report.counts.trials_error == 0
