@@ -4,6 +4,7 @@ it is cut short, `--resume` judges what is there and asks nobody for what was an
 from pathlib import Path
 
 import pytest
+from campaign.kills import check_kills
 from tests.endpoints import Answer, Server, city_model, error
 from tests.integration.conftest import journalled, read_lines, write_lines
 from tests.integration.served import served, short_waits
@@ -165,7 +166,7 @@ def test_a_complete_output_that_was_altered_is_refused(world):
     lines[0]["model_output"] += " And more."
     write_lines(project.out, lines)
     before = project.out.read_bytes()
-    with pytest.raises(BadInput, match="is not the file that .* was written with") as caught:
+    with pytest.raises(BadInput, match=r"is not the file that .* was written with") as caught:
         world.resume()
     assert f"callmark score {project.out}" in str(caught.value)
     assert project.out.read_bytes() == before
@@ -202,11 +203,10 @@ def test_f8_a_report_that_finds_no_room_loses_nothing(world, place):
         raise OutputFailed("page.html: could not be written: no room.", "Run it again.")
 
     config = project.config(**world.settings)
+    if place == "report":
+        config["report"] = "/dev/full"
     with pytest.raises(OutputFailed) as caught:
-        if place == "report":
-            run({**config, "report": "/dev/full"})
-        else:
-            run(config, publish=write_page)
+        run(config, publish=write_page if place == "page" else None)
     assert caught.value.exit_code == 4
     message = str(caught.value)
     assert f"Nothing is lost: every trial is in {project.out}. `callmark score {project.out}`" in (
@@ -226,3 +226,14 @@ def test_f8_a_report_of_an_unfinished_run_that_finds_no_room_points_to_the_journ
     assert f"What is finished is in {journal_of(project)}." in str(caught.value)
     assert "--resume" in str(caught.value)
     assert len(journalled(project.out)) == len(read_lines(project.dataset)) - 1
+
+
+@pytest.mark.parametrize(
+    ("kills", "samples"), [(3, 60), pytest.param(20, 10_000, marks=pytest.mark.slow)]
+)
+def test_f7_kills_at_the_end_of_a_run_lose_nothing_and_ask_for_nothing(kills, samples):
+    """`make campaign` kills 200 times."""
+    found = check_kills(kills, samples, "test")
+    assert found.problems == []
+    assert found.ends.total() == kills
+    assert found.ends["had ended"] < kills
