@@ -98,7 +98,8 @@ class TrialLoop:
             self._go_on(journal)
         else:
             self.has_begun = True
-            self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
+            if self._resumed:
+                self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
         if self._errors <= setup.config.errors_allowed(setup.trials):
             self._interrupts.silence()
             try:
@@ -128,8 +129,6 @@ class TrialLoop:
 
     def _count_finished(self, journal: Journal) -> None:
         """What earlier runs wrote, each line compared with the sample that it is about."""
-        if journal.is_new:
-            return
         setup, bad = self._setup, dict[int, str]()
         asked = TrialsAsked(setup, self._evaluator)
         done = journal.done()
@@ -192,6 +191,10 @@ class TrialLoop:
             self._run_journalled(journal)
         except (UsageError, Incomplete):
             journal.remove_if_empty()
+            raise
+        except KeyboardInterrupt:
+            if not self.has_begun:
+                journal.remove_if_empty()
             raise
 
     def _get_ready(self) -> None:

@@ -47,9 +47,7 @@ class TrialsAsked:
     def __init__(self, setup: Setup, evaluator: Evaluator) -> None:
         self._setup = setup
         self._line = LineCheck(setup, evaluator)
-        self._samples = KeyIndex()
-        for sample in setup.selection.chosen(setup.dataset):
-            self._samples.add(f"{sample.item_sha256}:{sample.sample_id}", 0, sample.index)
+        self._known: KeyIndex | None = None  # a run that resumes nothing never reads it
 
     def problem_of(self, result: Result | NotJson) -> str | None:
         """`field: what is wrong`; None: this run could have written it."""
@@ -58,13 +56,20 @@ class TrialsAsked:
         problem = self._line.problem_of(result)
         if problem is not None:
             return problem
-        found = self._samples.find(f"{result.item_sha256}:{result.sample_id}")
+        found = self._samples().find(f"{result.item_sha256}:{result.sample_id}")
         if found is None:
             return self._who(result)
         index = found[1]
         if index != result.index:
             return f"index: is {result.index}, but the sample stands at {index}"
         return None
+
+    def _samples(self) -> KeyIndex:
+        if self._known is None:
+            self._known = KeyIndex()
+            for sample in self._setup.selection.chosen(self._setup.dataset):
+                self._known.add(f"{sample.item_sha256}:{sample.sample_id}", 0, sample.index)
+        return self._known
 
     def _who(self, result: Result) -> str:
         for sample in self._setup.selection.chosen(self._setup.dataset):

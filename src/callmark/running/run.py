@@ -87,7 +87,8 @@ def run(
         )
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
         if setup.config.out is not None and setup.config.num_shards > 1:
-            write_summary(Path(setup.config.out), report, summariser)
+            with suppress(OutputFailed):  # merging can do without it
+                write_summary(Path(setup.config.out), report, summariser)
         code = concluded(setup.config, report, ending, publish)
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()
