@@ -1,4 +1,4 @@
-"""`make campaign`: mutate, spoil, attack, repeat. Exit 1 if anything is found."""
+"""`make campaign`: mutate, spoil, attack, repeat, kill. Exit 1 if anything is found."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from campaign.parts import Findings
+from campaign.parts import WHOLE, Findings
 
 TITLES = {"answers": "Answers", "calls": "Calls"}
 INTRO = """\
@@ -13,14 +13,14 @@ INTRO = """\
 
 Every claim of callmark is attacked here: true answers are made false, right calls wrong, files and
 servers broken, and what somebody who means harm would send is sent. This page is written by
-`make campaign` (seeded, about ten minutes), which ends with 1 if an altered answer keeps its
-score without a reason, an input ends in a traceback, an attack gets through, or two processes
-differ.
+`make campaign` (seeded, about half an hour), which ends with 1 if an altered answer keeps its score
+without a reason, an input ends in a traceback, an attack gets through, two processes differ, or a
+killed run loses something.
 
 ```
 make campaign                           # all of it; writes this page if CALLMARK_REAL_DATA is set
 python -m campaign --quick              # a small one, writes nothing
-python -m campaign --only attacks       # answers, calls, faults, endpoint, attacks, determinism
+python -m campaign --only attacks       # or answers, calls, faults, endpoint, determinism, kills
 ```
 """
 MUTATIONS = """\
@@ -58,6 +58,15 @@ ATTACKS = """\
 
 Each in a process of its own, with a limit of time and memory. *held*: nothing happened that should
 not have. *refused*: a named error.
+"""
+KILLS = """\
+## Kills at the end of a run
+
+A run of {samples} samples whose every trial (or all but the last 20) is in its journal is resumed
+against a server that counts what it is asked, and ended with `kill -9` at a random moment after it
+began to write its results. Then it is resumed once more: results, report (but for `timing`) and
+exit code are those of a run that nobody killed, every other form is there, the journal is gone, and
+nothing was asked for that was answered.
 """
 
 
@@ -97,6 +106,8 @@ def document(findings: Findings, seed: int) -> str:
         " child processes with other hash seeds, locales (some that no machine has), time zones and"
         f" screen widths: {repeated['files']} files and outputs each, equal byte for byte (`timing`"
         " and the gate about time left out).\n",
+        KILLS.format(samples=f"{WHOLE.killed:,}"),
+        *_kills(findings.ends.get("kills", {})),
     ]
     return "\n".join(parts)
 
@@ -147,3 +158,9 @@ def _attacks(attacks: dict[str, Counter[str]]) -> Iterator[str]:
         for name, ends in attacks.items()
     ]
     return _table(("attack", "tried", "held", "refused"), rows)
+
+
+def _kills(kills: dict[str, Counter[str]]) -> Iterator[str]:
+    found: Counter[str] = sum(kills.values(), Counter())
+    rows: list[tuple[object, ...]] = [*sorted(found.items())]
+    return _table(("how far it was", "kills"), rows)

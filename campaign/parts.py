@@ -11,7 +11,7 @@ import msgspec
 from campaign.tally import Tally
 from campaign.trials import GENERATED, REAL
 
-PARTS = ("answers", "calls", "faults", "endpoint", "attacks", "determinism")
+PARTS = ("answers", "calls", "faults", "endpoint", "attacks", "determinism", "kills")
 HELD, REFUSED = "held", "refused by name"
 
 
@@ -27,15 +27,17 @@ class Size(msgspec.Struct, frozen=True):
     attacks: bool
     repeated: int
     settings: int
+    kills: int
+    killed: int  # samples of a run that is killed
 
 
 WHOLE = Size(
     answers=18_000, calls=10_500, samples=400, slices=4, files=2_020, endpoint=2_000,
-    attacks=True, repeated=200, settings=8,
+    attacks=True, repeated=200, settings=8, kills=200, killed=10_000,
 )  # fmt: skip
 QUICK = Size(
     answers=240, calls=120, samples=120, slices=1, files=2, endpoint=50,
-    attacks=False, repeated=20, settings=2,
+    attacks=False, repeated=20, settings=2, kills=4, killed=200,
 )  # fmt: skip
 
 
@@ -97,6 +99,8 @@ def jobs_of(size: Size, seed: int, real: str | None, parts: Sequence[str]) -> li
             add("attacks", group, len(CASES[group]))
     if "determinism" in parts:
         add("determinism", "processes", size.repeated)
+    for at in range(size.slices if "kills" in parts else 0):
+        add("kills", "the end of a run", size.kills // size.slices, at)
     return jobs
 
 
@@ -108,6 +112,8 @@ def parts_done(job: Job) -> Part:
             return _spoilt(job)
         case "attacks":
             return _attacked(job)
+        case "kills":
+            return _killed(job)
         case _:
             return _repeated(job)
 
@@ -159,3 +165,10 @@ def _repeated(job: Job) -> Part:
     counts = Counter({"settings": found.settings, "files": found.files})
     problems = [f"{one.file} differs with {one.setting}" for one in found.differing]
     return Part("determinism", job.name, ends={job.name: counts}, problems=problems)
+
+
+def _killed(job: Job) -> Part:
+    from campaign.kills import check_kills
+
+    found = check_kills(job.number, job.size.killed, job.seed)
+    return Part("kills", job.name, ends={job.name: found.ends}, problems=found.problems)

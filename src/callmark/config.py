@@ -101,6 +101,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     failed_from: str | None = None
     resume: bool = False
     restart: bool = False
+    salvage: bool = False
     dry_run: bool = False
     gates: tuple[GateLayer, ...]
     sources: dict[str, Source] = {}
@@ -331,6 +332,8 @@ def _checked(config: RunConfig) -> RunConfig:
             raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
     if config.resume and config.restart:
         raise UsageError("--resume: does not go with restart: give one of them")
+    if config.salvage and not config.resume:
+        raise UsageError("--salvage: goes with --resume: it says what to do with a damaged journal")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
         raise UsageError(
             f"--max-errors: must be a number such as 3, or a share such as 2%,"

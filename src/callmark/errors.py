@@ -54,6 +54,10 @@ class Fault(CallmarkError):
 class OutputFailed(Incomplete):
     """A file could not be written (full disk, no permission). Finished work stays on disk."""
 
+    def __init__(self, what: str, what_next: str = "") -> None:
+        super().__init__(f"{what} {what_next}".rstrip())
+        self.what = what
+
 
 class CannotWrite(UsageError):
     """The place for the output is not writable; found out before anything is run."""

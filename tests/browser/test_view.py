@@ -260,7 +260,7 @@ def test_hostile_text_stays_text(browser, tmp_path):
     lines = [encode_result(hostile_result(at, text)) for at, text in enumerate(HOSTILE.values())]
     (root / name / "results.jsonl").write_bytes(b"".join(lines))
     evil = json.dumps(HOSTILE["event handler"]).encode()
-    head = b'{"journal":1,"fingerprints":{%s:%s}}\n' % (evil, evil)
+    head = b'{"journal":2,"fingerprints":{%s:%s}}\n' % (evil, evil)
     (root / name / "other.jsonl.journal").write_bytes(head + b"".join(lines))
     with viewing(root, scratch) as server:
         visit(browser, server.guard.address)

@@ -256,7 +256,7 @@ def test_pieces_of_a_journal_are_all_of_it(tmp_path_factory, indexes, piece, tor
 
     path = tmp_path_factory.mktemp("journal") / "results.jsonl.journal"
     lines = [encode_result(make_result(index, trial=at)) for at, index in enumerate(indexes)]
-    head = b'{"journal":1,"fingerprints":{"dataset_sha256":"d"}}\n'
+    head = b'{"journal":2,"fingerprints":{"dataset_sha256":"d"}}\n'
     path.write_bytes(head + b"".join(lines) + (lines[0][:50] if torn else b""))
     before, live.PIECE_BYTES = live.PIECE_BYTES, piece
     try:

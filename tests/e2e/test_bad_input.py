@@ -146,12 +146,12 @@ def test_a_sample_without_an_answer_makes_the_run_incomplete(callmark, world):
 
 
 def test_an_unfinished_run_is_not_overwritten(callmark, world):
-    (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{}}\n')
+    (world.folder / "results.jsonl.journal").write_text('{"journal":2,"fingerprints":{}}\n')
     refused(callmark(*world.arguments()), 2, "results.jsonl.journal", "--resume", "--restart")
 
 
 def test_a_journal_of_another_run_is_refused_by_name(callmark, world):
-    (world.folder / "results.jsonl.journal").write_text('{"journal":1,"fingerprints":{"seed":1}}\n')
+    (world.folder / "results.jsonl.journal").write_text('{"journal":2,"fingerprints":{"seed":1}}\n')
     refused(callmark(*world.arguments("--resume")), 3, "results.jsonl.journal", "--restart")
 
 

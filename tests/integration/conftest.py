@@ -7,6 +7,7 @@ import pytest
 
 from callmark.resources import demo_paths
 from callmark.running.run import RunOutcome, run
+from callmark.store.journal_head import stamp
 
 
 def write_lines(path: Path, lines) -> Path:
@@ -16,6 +17,23 @@ def write_lines(path: Path, lines) -> Path:
 
 def read_lines(path) -> list:
     return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def write_journal(path: Path, lines) -> Path:
+    """Lines of a journal, each with the hash of itself that a run would have given it."""
+    texts = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in bare(lines)]
+    head, *others = [text.encode() + b"\n" for text in texts]
+    path.write_bytes(head + b"".join(map(stamp, others)))
+    return path
+
+
+def journalled(out) -> list:
+    """The trials that stand in the journal of `out`, in the order in which they were finished."""
+    return [line for line in read_lines(f"{out}.journal") if "sample_id" in line]
+
+
+def bare(lines) -> list:
+    return [{name: line[name] for name in line if name != "line_sha256"} for line in lines]
 
 
 def item(number: int, **metadata) -> dict:

@@ -19,6 +19,7 @@ from callmark.running.setup import completed
 from callmark.shards.engine_local import LocalEngine
 from callmark.shards.messages import Lines
 from callmark.shards.run import run_anywhere, run_on
+from callmark.store.journal_head import stamp
 
 CHILD = """
 import json, sys
@@ -201,7 +202,7 @@ def test_resumed_by_another_number_of_shards_or_by_none(project, first, then):
     old = json.loads(head)
     old["fingerprints"]["model_fingerprint"] = fingerprint
     text = json.dumps(old, separators=(",", ":")).encode() + b"\n"
-    Path(f"{project.out}.journal").write_bytes(text + b"".join(rest))
+    Path(f"{project.out}.journal").write_bytes(text + b"".join(map(stamp, rest)))
     engine = {"engine": "local", "num_shards": then} if then else {}
     run_anywhere(project.config(**engine, resume=True))
     assert project.out.read_bytes() == expected

@@ -55,7 +55,7 @@ def finished_trials(journal: Path) -> list[tuple[str, int]]:
     if not journal.exists():
         return []
     *whole, _torn = journal.read_bytes().split(b"\n")
-    lines = [json.loads(line) for line in whole[1:]]
+    lines = [json.loads(line) for line in whole]
     return [(line["sample_id"], line["trial"]) for line in lines if line.get("status") == "ok"]
 
 

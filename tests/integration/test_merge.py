@@ -386,7 +386,10 @@ def test_a_report_that_was_written_without_results_will_not_do(shards):
 def test_where_the_shards_come_from_is_kept_and_differences_are_warned_of(shards):
     change_report(shards.paths[1], "provenance", "python", value="3.99")
     report = merge_shards(shards.paths, out=None, report=None).report
-    assert "the shards do not agree in python" in report.warnings
+    [warning] = [text for text in report.warnings if "do not agree" in text]
+    assert warning.startswith("the shards do not agree in python: 3.")
+    assert warning.endswith(" and 3.99")
+    assert [one["python"] for one in report.provenance["segments"]][-1] == "3.99"
     for path in shards.paths:
         change_report(path, "shard", "settings", "determinism_mode", value=True)
     assert "do not agree in python" in shards.refused(FingerprintMismatch)

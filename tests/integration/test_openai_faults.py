@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 from tests.endpoints import Answer, Request, Server, city_model, completion, error
-from tests.integration.conftest import Project, read_lines
+from tests.integration.conftest import Project, journalled
 
 from callmark.runners import openai_http
 from callmark.runners.http_retry import RetryPolicy
@@ -75,7 +75,7 @@ def run_through_faults(folder, samples: int, share: float, at_least: int) -> Non
         # One that was given up before it was read is a request too.
         assert outcome.report.timing.more["requests"] >= len(server.requests)
     assert set(faulty.faults) == set(range(len(FAULTS)))
-    lines = read_lines(f"{project.out}.journal")[1:]
+    lines = journalled(project.out)
     assert outcome.exit_code == 4
     assert not project.out.exists()
     _each_trial_once_and_never_on_a_failure(lines, samples)

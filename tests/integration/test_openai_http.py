@@ -12,7 +12,7 @@ import threading
 import pytest
 from tests.builders import ROOT
 from tests.endpoints import Answer, Server, city_model, completion, error
-from tests.integration.conftest import Project, read_lines, write_lines
+from tests.integration.conftest import Project, journalled, write_lines
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
 from callmark.errors import FingerprintMismatch
@@ -295,7 +295,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         outcome = project.run(**served(server, max_connections=8))
     assert outcome.exit_code == 130
     assert outcome.report.complete is False
-    kept = read_lines(f"{project.out}.journal")[1:]
+    kept = journalled(project.out)
     assert kept
     assert all(line["status"] == "ok" for line in kept)
     with Server(city_model) as server:

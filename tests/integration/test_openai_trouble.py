@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tests.endpoints import Answer, Server, city_model, completion, error
-from tests.integration.conftest import Project, read_lines
+from tests.integration.conftest import Project, journalled
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
 from callmark.errors import Incomplete, UsageError
@@ -52,7 +52,7 @@ def test_a95_a113_in_determinism_mode_a_retry_is_a_failure(tmp_path, fault):
         assert len(server.requests) == 1
     assert outcome.exit_code == 4
     assert not project.out.exists()
-    [line] = read_lines(f"{project.out}.journal")[1:]
+    [line] = journalled(project.out)
     assert line["status"] == "error"
     assert line["scores"] is None
     assert line["error"].startswith("retry needed in determinism mode: ")
@@ -72,7 +72,7 @@ def test_retries_end_and_the_trial_is_not_scored(tmp_path):
         assert len(server.requests) == 3
         assert outcome.exit_code == 4
         assert outcome.report.verdict == "incomplete"
-        [line] = read_lines(f"{project.out}.journal")[1:]
+        [line] = journalled(project.out)
         assert (line["status"], line["error"]) == ("error", "500: broken (3 tries)")
         assert line["scores"] is None
     with Server(city_model) as server:
@@ -98,7 +98,7 @@ def test_a_sample_that_takes_too_long_is_lost_not_scored(tmp_path):
     with Server(Script(Answer(before=9.0))) as server:
         outcome = project.run(**served(server, sample_timeout=0.2))
     assert outcome.exit_code == 4
-    [line] = read_lines(f"{project.out}.journal")[1:]
+    [line] = journalled(project.out)
     assert "sample_timeout" in line["error"]
 
 
@@ -110,7 +110,7 @@ def test_a_server_that_streams_is_told_so(tmp_path):
     with Server(Script(stream)) as server:
         project.run(**served(server))
         assert len(server.requests) == 1
-    [line] = read_lines(f"{project.out}.journal")[1:]
+    [line] = journalled(project.out)
     assert "streams" in line["error"]
 
 
@@ -129,7 +129,7 @@ def test_a_server_that_dies_ends_the_run_and_what_is_finished_stays(tmp_path):
     assert next(count) < 300
     assert not project.out.exists()
     assert json.loads(project.report.read_text())["complete"] is False
-    lines = read_lines(f"{project.out}.journal")[1:]
+    lines = journalled(project.out)
     assert sum(line["status"] == "ok" for line in lines) > 20
     with Server(city_model) as server:
         assert project.run(**served(server, resume=True)).exit_code == 0
@@ -236,7 +236,7 @@ def test_a_journal_with_results_survives_a_mistake(project):
 
     with Server(withdrawn) as server, pytest.raises(UsageError):
         project.run(**served(server, max_connections=1))
-    assert len(read_lines(f"{project.out}.journal")) > 5
+    assert len(journalled(project.out)) > 4
     with Server(city_model) as server:
         assert project.run(**served(server, resume=True)).exit_code == 0
 

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.integration.conftest import write_journal
 
-from callmark.errors import FingerprintMismatch, OutputFailed, UsageError
+from callmark.errors import BadInput, FingerprintMismatch, OutputFailed, UsageError
 from callmark.runners.replay import ReplayRunner, open_replay
 from callmark.running import run as running
 from callmark.running import setup
@@ -144,7 +145,7 @@ def test_errors_are_tried_again_on_resume(project):
         project.run(resume=True)
     # The same model answers this time: only then may its journal go on.
     again = journal.read_text("utf-8").replace(key["model_fingerprint"], sha256(project.answers))
-    journal.write_text(again, "utf-8")
+    write_journal(journal, map(json.loads, again.splitlines()))
     resumed = project.run(resume=True)
     assert resumed.exit_code == 0
     assert resumed.report.counts.trials_error == 0
@@ -319,3 +320,124 @@ def test_two_runs_of_one_output_do_not_meet(project):
     finally:
         child.kill()
         child.communicate()
+
+
+# A journal that somebody or something damaged
+
+
+def put(line: dict, path: str, value) -> dict:
+    """The same line with another value at `scores.lax.f1`."""
+    first, _, rest = path.partition(".")
+    return {**line, first: put(line[first], rest, value) if rest else value}
+
+
+ALTERED = {
+    "item_sha256": "0" * 64,
+    "sample_id": "stranger",
+    "index": 24,
+    "trial": 1,
+    "scores": None,
+    "scores.lax.f1": 1e308,
+    "scores.strict.precision": -0.5,
+    "scores.call_f1": 1.5,
+    "scores.lax.grounded": 9,
+    "scores.strict.found": 1 << 20,
+    "scores.spans_counted": -1,
+    "scores.calls.matched": 3,
+    "scores.calls.valid_attempts": 5,
+    "scores.calls.misses": 1 << 40,
+    "scores.values": {"supported": -3},
+    "scores.kind": "best",
+    "fingerprints.model_fingerprint": "another",
+    "decoding.seed": 7,
+    "scoring.integration_span_cap": 9,
+    "metadata.call_sequence": 7,
+}
+
+
+@pytest.mark.parametrize("path", ALTERED)
+def test_f19_a_line_that_no_run_could_have_written_is_named_and_can_be_left_out(
+    project, breaks, monkeypatch, path
+):
+    """Its hash is right: whoever altered it made a new one."""
+    whole = baseline(project)
+    breaks("s010", KeyboardInterrupt())
+    project.run()
+    monkeypatch.undo()
+    journal = journal_of(project)
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    assert lines[4]["sample_id"] == "s002"
+    lines[4] = put(lines[4], path, ALTERED[path])
+    write_journal(journal, lines)
+    with pytest.raises(BadInput) as caught:
+        project.run(resume=True)
+    assert caught.value.exit_code == 2
+    assert str(caught.value).startswith(f"{journal}:5: ")
+    assert path.split(".")[-1] in str(caught.value)
+    assert "--resume --salvage" in str(caught.value)
+    assert not project.out.exists()
+    outcome = project.run(resume=True, salvage=True)
+    assert project.out.read_bytes() == whole
+    assert "9 finished trials are kept, 1 lines left out (line 5; line 5: " in outcome.notes[0]
+    assert "; 16 trials are run: s002, s010, s011" in outcome.notes[0]
+
+
+def test_f19_an_altered_answer_with_its_old_scores_is_noticed(project, breaks, monkeypatch):
+    whole = baseline(project)
+    interrupted(project, breaks, monkeypatch)
+    journal = journal_of(project)
+    text = journal.read_text("utf-8")
+    journal.write_text(text.replace("There live 1007 people", "There live 1008 people"), "utf-8")
+    with pytest.raises(BadInput, match=":4: is garbled: this is not what was written there"):
+        project.run(resume=True)
+    outcome = project.run(resume=True, salvage=True)
+    assert project.out.read_bytes() == whole
+    damage = [text for text in outcome.report.warnings if "was damaged" in text]
+    assert damage == [
+        "the journal of this run was damaged: 1 of its lines were left out (line 4), and what"
+        " they held was run again"
+    ]
+
+
+def test_f19_lines_before_and_after_garbled_ones_are_kept_and_the_rest_is_run(project):
+    """Also in the journal of shards; and what was left out stays so when that run is killed too."""
+    from callmark.shards.run import run_anywhere
+
+    whole = baseline(project)
+    with pytest.raises(OutputFailed):
+        project.run(report="/dev/full")
+    project.out.unlink()
+    journal = journal_of(project)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for at in (5, 6, 20):
+        lines[at] = lines[at][:40] + b"\0\0\0" + lines[at][43:]
+    journal.write_bytes(b"".join(lines))
+    with pytest.raises(BadInput) as caught:
+        project.run(resume=True)
+    assert f"{journal}:6: is garbled: this is not what was written there (2 more such lines)" in (
+        str(caught.value)
+    )
+    asked = []
+    with pytest.raises(OutputFailed):
+        running.run(
+            project.config(resume=True, salvage=True, report="/dev/full"),
+            progress=lambda standing: asked.append(standing),
+        )
+    assert asked[-1].resumed == 22
+    project.out.unlink()
+    outcome = run_anywhere(project.config(resume=True, engine="local", num_shards=2))
+    assert "3 of its lines were left out (line 6, 7, 21)" in outcome.report.warnings[0]
+    assert project.out.read_bytes() == whole
+
+
+def test_salvage_is_for_resume(project):
+    with pytest.raises(UsageError, match="--salvage: goes with --resume"):
+        project.run(salvage=True)
+
+
+def test_salvage_of_a_whole_journal_is_a_resume(project, breaks, monkeypatch):
+    whole = baseline(project)
+    interrupted(project, breaks, monkeypatch)
+    outcome = project.run(resume=True, salvage=True)
+    assert (outcome.notes, outcome.report.warnings) == ((), project.run().report.warnings)
+    assert project.out.read_bytes() == whole

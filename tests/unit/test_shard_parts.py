@@ -8,9 +8,10 @@ import pytest
 from callmark.core.identity import shard_of
 from callmark.core.protocols import Observed
 from callmark.errors import BadInput, FingerprintMismatch
+from callmark.running.provenance import SHARDS, joined_origin
+from callmark.shards.agreement import summed
 from callmark.shards.messages import Failed
 from callmark.shards.places import Places, places_of
-from callmark.shards.run import put_together
 from callmark.shards.shipping import _bundle, _unpacked
 from callmark.store.key_index import KeyIndex
 from callmark.store.recorded import RecordedIndex
@@ -85,16 +86,25 @@ def test_a_bundle_arrives_as_it_was_and_is_named_by_what_it_holds(tmp_path):
 
 def test_what_runners_saw_is_told_as_one():
     seen = [
-        Observed(provenance={"models": ["a"]}, measured={"tokens": 3, "x_sec": 0.5}),
-        Observed(provenance={"models": ["b"]}, measured={"tokens": 4, "x_sec": 1}, warnings=("w",)),
+        Observed(provenance={"models": ["a"], "host": "h"}),
+        Observed(provenance={"models": ["b", "c"], "host": "h"}, warnings=("w",)),
+        Observed(provenance={"models": [], "host": "h"}),
     ]
-    together = put_together(seen, deterministic=False)
-    assert together.provenance == {"models": ["a", "b"]}
-    assert together.measured == {"tokens": 7, "x_sec": 1.5}
-    assert together.warnings == ("w", "the shards do not agree in models")
+    together = joined_origin(seen, SHARDS, deterministic=False)
+    assert together.provenance == {
+        "models": ["a", "b", "c"],
+        "host": "h",
+        "segments": [one.provenance for one in seen],
+    }
+    assert together.warnings == ("w", "the shards do not agree in models: a and b, c")
     with pytest.raises(FingerprintMismatch):
-        put_together(seen, deterministic=True)
-    assert put_together([], deterministic=True) == Observed()
+        joined_origin(seen, SHARDS, deterministic=True)
+    alike = joined_origin([seen[0], seen[2]], SHARDS, deterministic=True)
+    assert alike == seen[0]
+    assert summed([{"tokens": 3, "x_sec": 0.5}, {"tokens": 4, "x_sec": 1}]) == {
+        "tokens": 7,
+        "x_sec": 1.5,
+    }
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])

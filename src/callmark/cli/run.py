@@ -57,6 +57,7 @@ from callmark.store.runs import as_it_is_now, latest_run_folder, new_run_folder
 REPORT = "report.json"
 COMPARISON = "comparison.json"
 MAY_BE_LATEST = ("baseline", "failed_from", "model")  # read after `runs/latest` leads to this run
+NOTE_WIDTH = 4_000
 PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
 PAGE_COSTS = "which takes a while for so many trials"
 BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
@@ -79,6 +80,10 @@ OUTPUT: Group = {
     "--resume": {
         **FLAG,
         "help": "go on with the journal of an unfinished run; without --out: of runs/latest",
+    },
+    "--salvage": {
+        **FLAG,
+        "help": "with --resume: leave out lines of a damaged journal, run their trials again",
     },
     "--restart": {**FLAG, "help": "throw that journal away"},
     "--cache": {
@@ -179,14 +184,15 @@ def run_and_present(
     if config.out is not None and not config.resume and Path(config.out).is_file():
         print(f"{one_line(config.out)}: is replaced when this run is complete", file=sys.stderr)
 
-    def publish(report: Report, results: Path | None = None) -> None:
+    def publish(report: Report, is_whole: bool) -> None:
         shown = () if is_too_large(report, config) else own
+        results = Path(str(config.out)) if is_whole else None
         publish_report(report, results, config, (*forms, *shown))
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run_anywhere(config, progress=progress, unfinished=publish, tools=tools)
-    is_whole = outcome.report.complete and outcome.exit_code != INTERRUPTED
-    publish(outcome.report, Path(str(config.out)) if is_whole else None)
+        outcome = run_anywhere(config, progress=progress, publish=publish, tools=tools)
+    for note in outcome.notes:
+        print(one_line(note, NOTE_WIDTH), file=sys.stderr)
     if page is not None and is_too_large(outcome.report, config):
         page.unlink(missing_ok=True)  # an older one must not speak for this run
         more = (*more, f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}")

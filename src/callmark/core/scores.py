@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -12,6 +12,9 @@ from callmark.core.samples import Extractor, Kind
 ValueLabel = Literal["supported", "derived", "user_said", "unsupported"]
 MatchClass = Literal["value", "derived", "error"]
 Severity = Literal["high", "medium", "low", "contextual"]
+# Held by whoever reads a line: no file may bring in a number that no scorer gives.
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -53,11 +56,11 @@ class SpanScore(msgspec.Struct, frozen=True):
 class Grounding(msgspec.Struct, frozen=True):
     """`grounded` of the sample's `spans_counted`, `found` of its `facts_required`."""
 
-    precision: float
-    recall: float
-    f1: float
-    grounded: int
-    found: int
+    precision: Share
+    recall: Share
+    f1: Share
+    grounded: Count
+    found: Count
 
 
 class CallDifferences(msgspec.Struct, frozen=True):
@@ -71,15 +74,15 @@ class CallDifferences(msgspec.Struct, frozen=True):
 
 
 class CallScore(msgspec.Struct, frozen=True, kw_only=True):
-    expected: int
-    observed: int
-    matched: int
-    attempts: int
-    valid_attempts: int
-    looked_up: int  # parsed, offered, within the schema: what the fixtures had to answer
-    hits: int
-    misses: int
-    wrong_calls: int = 0  # no fixture, and no call that was expected; every expected one has one
+    expected: Count
+    observed: Count
+    matched: Count
+    attempts: Count
+    valid_attempts: Count
+    looked_up: Count  # parsed, offered, within the schema: what the fixtures had to answer
+    hits: Count
+    misses: Count
+    wrong_calls: Count = 0  # no fixture, and no call that was expected; every expected one has one
     differences: CallDifferences
     errors: tuple[str, ...] = ()  # `call 1: /top_k: …`, with the index into `tool_trace`
 
@@ -107,21 +110,21 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     span_extractor: Extractor
     spans: tuple[SpanScore, ...]
-    spans_total: int  # before the cap
-    spans_over_cap: int
-    spans_counted: int  # denominator of precision
+    spans_total: Count  # before the cap
+    spans_over_cap: Count
+    spans_counted: Count  # denominator of precision
     recall_kind: Literal["facts", "presence"]
-    facts_required: int
+    facts_required: Count
     lax: Grounding
     strict: Grounding
-    values: dict[ValueLabel, int]
+    values: dict[ValueLabel, Count]
     calls: CallScore
-    call_f1: float | None
+    call_f1: Share | None
     multi_call_parity_ok: bool | None
     json_args_valid: bool | None
     recovered: bool | None
     gave_up_honestly: bool | None
-    controls_with_integration: int | None
+    controls_with_integration: Count | None
     negative_control_ok: bool | None
     clarify_ok: bool | None
     locale_probe_ok: bool | None
@@ -130,3 +133,23 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     strict_keys: bool = True
     privacy_ok: bool
     privacy: PrivacyScore
+
+
+def implausible(scores: Scores) -> str | None:
+    """What no scorer gives although each number by itself could be: `field: what is wrong`."""
+    calls = scores.calls
+    parts: tuple[tuple[str, int, str, int], ...] = (
+        ("lax.grounded", scores.lax.grounded, "spans_counted", scores.spans_counted),
+        ("strict.grounded", scores.strict.grounded, "spans_counted", scores.spans_counted),
+        ("lax.found", scores.lax.found, "facts_required", scores.facts_required),
+        ("strict.found", scores.strict.found, "facts_required", scores.facts_required),
+        ("spans_over_cap", scores.spans_over_cap, "spans_total", scores.spans_total),
+        ("calls.matched", calls.matched, "calls.expected", calls.expected),
+        ("calls.matched", calls.matched, "calls.observed", calls.observed),
+        ("calls.valid_attempts", calls.valid_attempts, "calls.attempts", calls.attempts),
+        ("calls.hits", calls.hits, "calls.looked_up", calls.looked_up),
+    )
+    for name, part, of, whole in parts:
+        if part > whole:
+            return f"scores.{name}: is {part}, but {of} is {whole}"
+    return None

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from callmark.core.protocols import Failure, Progress, Standing
+from callmark.core.protocols import Failure, Observed, Progress, Standing
 from callmark.core.results import Result
 from callmark.core.samples import Expectation
 from callmark.core.summary import Summariser
-from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError, fault_of_ours
 from callmark.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
 from callmark.running.driving import Drive, Interrupts, side_by_side
 from callmark.running.evaluate import Evaluator, Origin
-from callmark.running.fingerprints import MAY_GROW
+from callmark.running.fingerprints import MAY_GROW, provenance
 from callmark.running.offers import store_specs
+from callmark.running.provenance import RUNS, joined_origin, origin_of
+from callmark.running.resuming import FinishedOutput, TrialsAsked, finished_output
 from callmark.store.done_trials import DoneTrials
 from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
-from callmark.store.key_index import KeyIndex, trial_key
-from callmark.store.lines import encode_result
+from callmark.store.lines import encode_result, read_results
 
 if TYPE_CHECKING:
     from callmark.running.setup import Setup
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # A server that is gone is noticed, and not asked ten thousand times more.
 LOST_IN_A_ROW = 20
+SHOWN_IDS = 20
 
 
 class Finished(Protocol):
@@ -39,6 +40,8 @@ class Finished(Protocol):
     def done(self) -> DoneTrials: ...
 
     def append(self, lines: bytes, count: int = 1) -> object: ...
+
+    def note_origin(self, seen: Observed) -> None: ...
 
     def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
 
@@ -63,52 +66,158 @@ class TrialLoop:
         self._progress = progress
         self._finished = 0
         self._resumed = 0
-        self.skipped = 0
         self._errors = 0
         self._lost_in_a_row = 0
         self._misses = 0
+        self.has_begun = False  # from here on there is something to report
+        self.has_asked = False
+        self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
         self.results_sha256: str | None = None  # of --out, once it is written
+        self._common = provenance(setup.pinned)
+        if setup.config.model_revision is not None:
+            self._common["model_revision"] = setup.config.model_revision
+        self._before: list[Observed] = []  # who answered the trials of earlier runs
+        self._now: Observed | None = None  # who answers those of this one
+        self._told: Observed | None = None  # the same, by the report of a run that is over
+        self._damage: tuple[str, ...] = ()
 
-    def to_the_end(self) -> None:
-        """Finish every trial; then, unless too many failed, put the results in their place."""
+    def to_the_end(self, journal: Journal | None) -> None:
+        """Finish every trial; then, unless too many failed, put the results in their place.
+        `journal` is that of --out, if there is an --out."""
         setup = self._setup
-        if setup.config.out is None:
+        if journal is None:
+            self._get_ready()
             self.run_trials(None)
             return
-        out = Path(setup.config.out)
-        with _journal_of(setup, out) as journal:
-            store_specs(out, setup.offers.registry)
-            self._count_finished(journal)
-            resumed = self._finished
+        out = Path(str(setup.config.out))
+        store_specs(out, setup.offers.registry)
+        ended = finished_output(setup, self._evaluator, out, journal)
+        if ended is not None:
+            self._judge_again(out, ended, journal)
+            return
+        self._count_finished(journal)
+        if self._finished < setup.trials:
+            self._go_on(journal)
+        else:
+            self.has_begun = True
+            if self._resumed:
+                self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
+        if self._errors <= setup.config.errors_allowed(setup.trials):
+            self._interrupts.silence()
             try:
-                self._run_journalled(journal)
-            except (UsageError, Incomplete):
-                journal.remove_if_empty()
-                raise
-            if self.skipped != resumed:
-                what = f"{resumed - self.skipped} trials are of no sample of this run"
-                raise self._not_ours(journal, what)
-            if self._errors <= setup.config.errors_allowed(setup.trials):
-                self._interrupts.silence()
-                try:
-                    self.results_sha256 = journal.finish(out, trials=setup.trials)
-                except WrongTrials as error:
-                    raise self._not_ours(journal, str(error)) from None
+                self.results_sha256 = journal.finish(out, trials=setup.trials)
+            except WrongTrials as error:
+                raise journal.not_ours(str(error)) from None
+
+    def origin(self) -> Observed:
+        """Who answered, in this run and in those that it goes on with."""
+        told = self._told
+        if told is None:
+            origins = self._before if self._now is None else [*self._before, self._now]
+            origins = origins or [origin_of(Observed(), self._common)]
+            alone = len(origins) == 1
+            told = origins[0] if alone else joined_origin(origins, RUNS, deterministic=False)
+        return msgspec.structs.replace(told, warnings=(*told.warnings, *self._damage))
+
+    def _judge_again(self, out: Path, ended: FinishedOutput, journal: Journal) -> None:
+        self.has_begun = True
+        self._told = ended.told
+        self._know_before(journal)
+        for result in read_results(out):
+            self._resumed += 1
+            self._count(result)
+        self.results_sha256 = ended.sha256
+        self.notes += (f"{out}: is complete: it was judged again, and nothing was asked",)
 
     def _count_finished(self, journal: Journal) -> None:
+        """What earlier runs wrote, each line compared with the sample that it is about."""
+        setup, bad = self._setup, dict[int, str]()
+        asked = TrialsAsked(setup, self._evaluator)
+        done = journal.done()
         for line, result in journal.results():
-            problems = metadata_problems(result.metadata)
-            if problems:
-                raise journal.not_ours(problems[0], line)
-            with self._interrupts.deferred():
-                self._resumed += 1
-                try:
-                    self._count(result)
-                except BadInput as error:
-                    raise journal.not_ours(str(error), line) from None
+            problem = asked.problem_of(result)
+            if problem is None and isinstance(result, Result):
+                found = done.find(result.sample_id, result.trial)
+                if found is not None and found.line == line:
+                    with self._interrupts.deferred():
+                        problem = self._resume(result)
+            if problem is not None and not setup.config.salvage:
+                raise journal.not_ours(problem, line)
+            if problem is not None:
+                bad[line] = problem
+        if bad:
+            journal.leave_out(bad)
+        self._know_before(journal)
+        if setup.config.salvage and journal.left_out:
+            self.notes += (self._salvaged(journal, bad),)
+
+    def _know_before(self, journal: Journal) -> None:
+        self._before = journal.answered()
+        if journal.left_out:
+            lines = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+            self._damage = (
+                f"the journal of this run was damaged: {len(journal.left_out)} of its lines were"
+                f" left out (line {lines}), and what they held was run again",
+            )
+
+    def _resume(self, result: Result) -> str | None:
+        self._resumed += 1
+        try:
+            self._count(result)
+        except BadInput as error:
+            self._resumed -= 1
+            return str(error)
+        return None
+
+    def _salvaged(self, journal: Journal, bad: dict[int, str]) -> str:
+        numbers = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+        done = journal.done()
+        ids = [
+            sample.sample_id + (f" (trial {trial})" if trial else "")
+            for sample in self._setup.selection.chosen(self._setup.dataset)
+            for trial in range(self._setup.config.repeat)
+            if (sample.sample_id, trial) not in done
+        ]
+        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+        why = "".join(f"; line {line}: {problem}" for line, problem in [*bad.items()][:SHOWN_IDS])
+        return (
+            f"{journal.path}: {len(done)} finished trials are kept, {len(journal.left_out)} lines"
+            f" left out (line {numbers}{why}); {len(ids)} trials are run: "
+            f"{', '.join(ids[:SHOWN_IDS])}{more}"
+        )
+
+    def _go_on(self, journal: Journal) -> None:
+        try:
+            self._note_origin(journal)
+            self._get_ready()
+            self._run_journalled(journal)
+        except (UsageError, Incomplete):
+            journal.remove_if_empty()
+            raise
+        except KeyboardInterrupt:
+            if not self.has_begun:
+                journal.remove_if_empty()
+            raise
+
+    def _get_ready(self) -> None:
+        self._drive(self._setup.runner.ready())
+        self.has_begun = self.has_asked = True
 
     def _run_journalled(self, journal: Journal) -> None:
         self.run_trials(journal)
+        self._note_origin(journal)
+
+    def _note_origin(self, kept: Finished) -> None:
+        """Before the trials that it is about: a trial whose origin is not known is none."""
+        self._take_origin(origin_of(self._setup.runner.observed(), self._common), kept)
+
+    def _take_origin(self, seen: Observed, kept: Finished) -> None:
+        if seen == self._now:
+            return
+        if self._before and self._setup.config.determinism_mode:
+            joined_origin([*self._before, seen], RUNS, deterministic=True)
+        self._now = seen
+        kept.note_origin(seen)
 
     def run_trials(self, kept: Finished | None) -> None:
         """Those that are not done yet."""
@@ -189,6 +298,7 @@ class TrialLoop:
         with self._interrupts.deferred():
             result = self._scored(played)
             if kept is not None:
+                self._note_origin(kept)
                 kept.append(encode_result(result))
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
@@ -227,15 +337,6 @@ class TrialLoop:
                 if found.index != sample.index:
                     what = f"index: is {found.index}, but the sample stands at {sample.index}"
                     raise kept.not_ours(what, found.line)
-                self.skipped += 1
-
-    def _not_ours(self, journal: Journal, what: str) -> BadInput:
-        """The same with its line: only now everything that was asked for is listed."""
-        asked = KeyIndex()
-        for sample in self._setup.selection.chosen(self._setup.dataset):
-            for trial in range(self._setup.config.repeat):
-                asked.add(trial_key(sample.sample_id, trial), 0, sample.index)
-        return journal.not_ours(what, journal.line_not_asked(asked))
 
     def _count(self, result: Result, expectation: Expectation | None = None) -> None:
         self._summariser.add(result, expectation)
@@ -254,7 +355,16 @@ class TrialLoop:
         )
 
 
-def _journal_of(setup: Setup, out: Path) -> Journal:
+def journal_of(setup: Setup) -> Journal | None:
+    """None: nothing is written, so nothing is journalled."""
     config = setup.config
+    if config.out is None:
+        return None
     mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
-    return open_journal(out, setup.resume_key, mode=mode, may_grow=MAY_GROW)
+    return open_journal(
+        Path(config.out),
+        setup.resume_key,
+        mode=mode,
+        may_grow=MAY_GROW,
+        salvage=config.salvage,
+    )

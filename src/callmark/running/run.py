@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -20,24 +20,29 @@ from callmark.runners.options import RunnerFactory
 from callmark.running.cached import cached
 from callmark.running.driving import Interrupts, driver
 from callmark.running.evaluate import Evaluator
-from callmark.running.fingerprints import provenance, shard_settings
-from callmark.running.loop import TrialLoop
+from callmark.running.fingerprints import shard_settings
+from callmark.running.loop import TrialLoop, journal_of
 from callmark.running.offers import GivenTools
 from callmark.running.setup import Setup, completed, prepared
 from callmark.running.shard_summary import write_summary
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer
+from callmark.store.journal import Journal, journal_path
 
 INTERRUPTED = 130
 
 
 Ending = KeyboardInterrupt | Incomplete | None
-Unfinished = Callable[[Report], None]  # is told of a run that infrastructure ended
+# Makes more of a report, while the journal is still there; whether the results are whole.
+Publish = Callable[[Report, bool], None]
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
+    """`notes`: what became of the earlier run that this one went on with, for people."""
+
     report: Report
     exit_code: int
+    notes: tuple[str, ...] = ()
 
 
 def run(
@@ -45,13 +50,14 @@ def run(
     *,
     progress: Progress | None = None,
     open_runner: RunnerFactory | None = None,
-    unfinished: Unfinished | None = None,
+    publish: Publish | None = None,
     tools: GivenTools | None = None,
 ) -> RunOutcome:
-    """Run, score and judge. The report is written last; an interrupt ends with a report of what
-    is finished and exit code 130. `open_runner` None: by the name that the config says; `tools`
-    None: registry and fixtures of the config. `unfinished` is given the report of a run that
-    infrastructure ended, before that is raised."""
+    """Run, score and judge. Results, report, whatever `publish` makes of it: then the journal goes,
+    so that a run which ends anywhere before can be resumed. An interrupt ends with a report of
+    what is finished and exit code 130; what infrastructure ended is published before that is
+    raised. `open_runner` None: by the name that the config says; `tools` None: registry and
+    fixtures of the config."""
     started = time.perf_counter()
     config = completed(config)
     if config.engine is not None:
@@ -61,15 +67,17 @@ def run(
             f"--num-shards: which of the {config.num_shards} shards? Add --shard-index I (from 0),"
             " or --engine local, which runs them all"
         )
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, ExitStack() as stack:
         with prepared(config, open_runner, tools) as opened, cached(opened) as setup:
+            journal = journal_of(setup)
+            if journal is not None:
+                stack.enter_context(journal)
             evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
             summariser = Summariser(evaluator.cross_score(setup.offers.registry))
             with driver(setup.runner) as drive:
-                drive(setup.runner.ready())
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
-                ending = ending_of(loop)
-            observed = _observed(setup.runner, tools)
+                ending = ending_of(loop, journal)
+            observed = _observed(loop, setup.runner, tools)
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
         timing = Timing(
@@ -78,45 +86,70 @@ def run(
             more=observed.measured,
         )
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
-        outcome = concluded(setup.config, report, ending, unfinished)
         if setup.config.out is not None and setup.config.num_shards > 1:
-            write_summary(Path(setup.config.out), report, summariser)
-        return outcome
+            with suppress(OutputFailed):  # merging can do without it
+                write_summary(Path(setup.config.out), report, summariser)
+        code = concluded(setup.config, report, ending, publish)
+        if journal is not None and loop.results_sha256 is not None:
+            journal.remove()
+        return RunOutcome(report, code, loop.notes)
 
 
 def concluded(
-    config: RunConfig, report: Report, ending: Ending, unfinished: Unfinished | None = None
-) -> RunOutcome:
-    """The report in its place, and how the run ended."""
+    config: RunConfig, report: Report, ending: Ending, publish: Publish | None = None
+) -> int:
+    """The report in its place, and the exit code."""
     if isinstance(ending, Incomplete):
         # An older report must not speak for this run; if it cannot be written either, the
         # first failure is the one to tell.
         with suppress(OutputFailed):
-            _write_wanted(config, report)
-            if unfinished is not None:
-                unfinished(report)
+            _publish(config, report, publish, whole=False)
         raise ending
-    _write_wanted(config, report)
+    try:
+        _publish(config, report, publish, whole=report.complete and ending is None)
+    except OutputFailed as error:
+        raise _still_there(config, report, error) from None
     code = exit_code(
         report,
         fail_on_gate_failure=config.fail_on_gate_failure,
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
-    return RunOutcome(report, code if ending is None else INTERRUPTED)
+    return code if ending is None else INTERRUPTED
 
 
-def ending_of(loop: TrialLoop) -> Ending:
-    """None: every trial is finished. What else ends a run still leaves a report."""
+def ending_of(loop: TrialLoop, journal: Journal | None) -> Ending:
+    """None: every trial is finished. What else ends a run that has begun still leaves a report."""
     try:
-        loop.to_the_end()
+        loop.to_the_end(journal)
     except (KeyboardInterrupt, Incomplete) as ending:
+        if not loop.has_begun and isinstance(ending, Incomplete):
+            raise
         return ending
     return None
 
 
-def _write_wanted(config: RunConfig, report: Report) -> None:
+def _publish(config: RunConfig, report: Report, publish: Publish | None, *, whole: bool) -> None:
     if config.report is not None:
         write_report(Path(config.report), report)
+    if publish is not None:
+        publish(report, whole)
+
+
+def _still_there(config: RunConfig, report: Report, error: OutputFailed) -> OutputFailed:
+    """The trials are not lost with a report that could not be written."""
+    if config.out is None:
+        return error
+    if not report.complete:
+        return OutputFailed(
+            error.what,
+            f"What is finished is in {journal_path(Path(config.out))}. Free some space or choose"
+            " another place, then run the same command with --resume.",
+        )
+    return OutputFailed(
+        error.what,
+        f"Nothing is lost: every trial is in {config.out}. `callmark score {config.out}` judges it,"
+        " and so does the same command with --resume once there is room; no model is asked again.",
+    )
 
 
 def write_report(path: Path, report: Report) -> None:
@@ -125,15 +158,13 @@ def write_report(path: Path, report: Report) -> None:
         stream.write(text + b"\n")
 
 
-def _observed(runner: Runner, tools: GivenTools | None) -> Observed:
-    """What was seen of the model, and of tools that a caller brought along."""
-    seen = runner.observed()
-    if tools is None:
-        return seen
-    more = tools.observed()
+def _observed(loop: TrialLoop, runner: Runner, tools: GivenTools | None) -> Observed:
+    """Who answered, what was measured, and what was seen of tools that a caller brought along."""
+    seen = loop.origin()
+    more = Observed() if tools is None else tools.observed()
     return Observed(
         provenance={**seen.provenance, **more.provenance},
-        measured=seen.measured,
+        measured=runner.observed().measured if loop.has_asked else {},
         warnings=(*seen.warnings, *more.warnings),
     )
 
@@ -184,7 +215,7 @@ def report_of(
         setup.rules,
         scope=scope,
         timing=timing,
-        provenance={**provenance(setup.pinned), **observed.provenance},
-        warnings=(*setup.warnings, *observed.warnings),
+        provenance=observed.provenance,
+        warnings=tuple(dict.fromkeys((*setup.warnings, *observed.warnings))),
         shard=shard,
     )

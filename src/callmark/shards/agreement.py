@@ -11,6 +11,7 @@ from callmark.core.jsontext import Json, canonical_json
 from callmark.core.report import Report, ReportHeader
 from callmark.core.summary import counted_warnings
 from callmark.errors import BadInput, FingerprintMismatch
+from callmark.running.provenance import SHARDS, agreed
 from callmark.shards.files import ShardFile
 
 # Where a model lies may differ from machine to machine: its fingerprint says which one it is.
@@ -95,42 +96,9 @@ def joined_provenance(files: Sequence[ShardFile]) -> tuple[dict[str, Json], list
     settings = files[0].facts.settings
     return agreed(
         [report.provenance for report in reports],
+        SHARDS,
         deterministic=bool(settings.get("determinism_mode")),
     )
-
-
-def agreed(
-    provenances: Sequence[dict[str, Json]], *, deterministic: bool
-) -> tuple[dict[str, Json], list[str]]:
-    """One provenance from those of all shards, and warnings of what they do not agree in."""
-    differing: list[str] = []
-    joined = _joined(provenances, "", differing)
-    warnings = [f"the shards do not agree in {path}" for path in differing]
-    if warnings and deterministic:
-        raise FingerprintMismatch(f"{warnings[0]}; in determinism mode they must")
-    return joined, warnings
-
-
-def _joined(values: Sequence[Json], path: str, differing: list[str]) -> Json:
-    first = values[0]
-    if all(value == first for value in values):
-        return first
-    if all(isinstance(value, dict) for value in values):
-        names = dict.fromkeys(name for value in values for name in value)
-        return {
-            name: _joined(
-                [value[name] for value in values if name in value],
-                f"{path}.{name}" if path else name,
-                differing,
-            )
-            for name in names
-        }
-    if all(isinstance(value, list) for value in values):
-        if len({canonical_json(value) for value in values if value}) > 1:
-            differing.append(path)
-        return sorted({text for value in values for text in value})
-    differing.append(path)
-    return first
 
 
 def summed_measures(files: Sequence[ShardFile]) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from typing import Self
 
 import callmark
 from callmark.errors import Incomplete
-from callmark.shards.messages import Event, Lines, Lost, Task, decode_message, encode_task
+from callmark.shards.messages import Event, Lines, Lost, Saw, Task, decode_message, encode_task
 from callmark.shards.worker import LENGTH
 
 _WORKER = (sys.executable, "-P", "-m", "callmark.shards.worker")
@@ -50,7 +50,7 @@ class LocalEngine:
             worker: _Worker = key.data
             events = worker.received()
             found += ((worker.shard, event) for event in events)
-            if events and not isinstance(events[-1], Lines):
+            if events and not isinstance(events[-1], Lines | Saw):
                 self._selector.unregister(worker.out)
                 del self._workers[worker.shard]
                 worker.end()

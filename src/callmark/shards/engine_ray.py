@@ -25,6 +25,7 @@ from callmark.shards.messages import (
     Lines,
     Lost,
     Message,
+    Saw,
     Task,
     decode_message,
     decode_plan,
@@ -71,7 +72,7 @@ class RayEngine:
         ready, _ = _ray().wait(list(streams), num_returns=1, timeout=seconds)
         found = [(streams[stream], _next(stream)) for stream in ready]
         for shard, event in found:
-            if not isinstance(event, Lines):
+            if not isinstance(event, Lines | Saw):
                 del self._streams[shard]
         return found
 

@@ -47,6 +47,12 @@ class Lines(msgspec.Struct, frozen=True, tag=True):
     errors: int
 
 
+class Saw(msgspec.Struct, frozen=True, tag=True):
+    """Who answers the trials whose lines follow."""
+
+    observed: bytes
+
+
 class Ended(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Nothing more will come. `summary` is about all trials whose lines were sent; `chance`, those
     lines that the level of chance needs. Without a summary the lines must be read."""
@@ -54,7 +60,6 @@ class Ended(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     finished: int
     misses: int
     errors: int
-    skipped: int
     scoring_sec: float
     observed: bytes
     summary: bytes | None
@@ -78,7 +83,7 @@ class Lost(msgspec.Struct, frozen=True, tag=True):
     why: str
 
 
-Message = Lines | Ended | Failed
+Message = Lines | Saw | Ended | Failed
 Event = Message | Lost
 
 _packed = msgspec.msgpack.Encoder().encode
@@ -115,5 +120,5 @@ def summary_of(ended: Ended) -> SummaryState | None:
     return None if ended.summary is None else decode_record(ended.summary, SummaryState)
 
 
-def observed_of(ended: Ended) -> Observed:
-    return decode_record(ended.observed, Observed)
+def observed_of(told: Ended | Saw) -> Observed:
+    return decode_record(told.observed, Observed)

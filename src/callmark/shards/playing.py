@@ -8,7 +8,7 @@ from traceback import format_exception
 
 from callmark._version import __version__
 from callmark.core.identity import shard_of
-from callmark.core.protocols import Standing
+from callmark.core.protocols import Observed, Standing
 from callmark.core.summary import Summariser
 from callmark.datasets.reader import PartOfDataset
 from callmark.errors import (
@@ -25,7 +25,7 @@ from callmark.running.driving import Interrupts, driver
 from callmark.running.evaluate import Evaluator
 from callmark.running.loop import TrialLoop
 from callmark.running.setup import Setup, prepared_part
-from callmark.shards.messages import Ended, Failed, Lines, Message, Plan, Task, decode_plan
+from callmark.shards.messages import Ended, Failed, Lines, Message, Plan, Saw, Task, decode_plan
 from callmark.shards.places import places_of
 from callmark.store.done_trials import DoneTrials
 from callmark.store.journal import not_of_this_run
@@ -66,6 +66,11 @@ class Outbox:
             self._size += len(lines)
             if self._size >= HELD_BYTES:
                 self._flush()
+
+    def note_origin(self, seen: Observed) -> None:
+        with self._lock:
+            self._flush()
+            self._send(Saw(encode_record(seen)))
 
     def stands(self, standing: Standing) -> None:
         self.standing = standing
@@ -152,7 +157,6 @@ def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> E
         finished=standing.finished,
         misses=standing.misses,
         errors=standing.errors,
-        skipped=loop.skipped,
         scoring_sec=evaluator.seconds,
         observed=encode_record(observed),
         summary=None if state is None else encode_record(state),

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import assert_never
+
+import msgspec
 
 from callmark._version import __version__
 from callmark.config import RunConfig
@@ -20,12 +23,13 @@ from callmark.core.summary import Summariser
 from callmark.errors import Incomplete, UsageError
 from callmark.running.driving import Interrupts, drive_at_once
 from callmark.running.evaluate import Evaluator
-from callmark.running.loop import TrialLoop
+from callmark.running.loop import TrialLoop, journal_of
 from callmark.running.offers import GivenTools
 from callmark.running.preview import dry_run
+from callmark.running.provenance import SHARDS, joined_origin
 from callmark.running.run import (
+    Publish,
     RunOutcome,
-    Unfinished,
     concluded,
     ending_of,
     report_of,
@@ -33,7 +37,7 @@ from callmark.running.run import (
     shard_written,
 )
 from callmark.running.setup import Setup, completed, prepared
-from callmark.shards.agreement import agreed, summed
+from callmark.shards.agreement import summed
 from callmark.shards.engine import Engine
 from callmark.shards.messages import (
     Ended,
@@ -42,6 +46,7 @@ from callmark.shards.messages import (
     Lines,
     Lost,
     Plan,
+    Saw,
     Task,
     encode_plan,
     observed_of,
@@ -61,16 +66,16 @@ def run_anywhere(
     config: RunConfig | Mapping[str, Json],
     *,
     progress: Progress | None = None,
-    unfinished: Unfinished | None = None,
+    publish: Publish | None = None,
     tools: GivenTools | None = None,
 ) -> RunOutcome:
     """In this process, or by the engine that the config names; see `callmark.running.run.run`.
     Tools that a caller brings along stay in this process."""
     config = completed(config)
     if config.engine is None or tools is not None:
-        return run(config, progress=progress, unfinished=unfinished, tools=tools)
+        return run(config, progress=progress, publish=publish, tools=tools)
     with open_engine(config) as engine:
-        return run_on(engine, config, progress=progress, unfinished=unfinished)
+        return run_on(engine, config, progress=progress, publish=publish)
 
 
 def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
@@ -101,7 +106,7 @@ def run_on(
     config: RunConfig,
     *,
     progress: Progress | None = None,
-    unfinished: Unfinished | None = None,
+    publish: Publish | None = None,
 ) -> RunOutcome:
     """Run, score and judge; see `callmark.running.run.run`."""
     started = time.perf_counter()
@@ -109,35 +114,28 @@ def run_on(
         raise UsageError("--engine: needs --out: finished trials are journalled beside it")
     given = config.source_of("num_shards") != "default"
     places = Places(config.num_shards if given else engine.default_shards())
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, ExitStack() as stack:
         with prepared(config, note=places.add, asked=lambda _: False) as setup:
+            journal = journal_of(setup)
+            if journal is not None:
+                stack.enter_context(journal)
             if setup.selection.partial:
                 chosen = setup.selection.chosen(setup.dataset)
                 places.keep_only({sample.index for sample in chosen})
             loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
-            ending = ending_of(loop)
+            ending = ending_of(loop, journal)
         interrupts.silence()
-        observed = put_together(loop.observed)
+        observed = loop.observed()
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
             scoring_sec=loop.scoring_sec,
             more=observed.measured,
         )
         report = report_of(setup, loop.summariser, timing, observed, shard_written(setup, loop))
-        return concluded(setup.config, report, ending, unfinished)
-
-
-def put_together(seen: Sequence[Observed], *, deterministic: bool = False) -> Observed:
-    """What the runners of all shards saw, told as one would."""
-    if not seen:
-        return Observed()
-    provenance, differing = agreed([one.provenance for one in seen], deterministic=deterministic)
-    warnings = dict.fromkeys(text for one in seen for text in one.warnings)
-    return Observed(
-        provenance=provenance,
-        measured=summed([one.measured for one in seen]),
-        warnings=(*warnings, *differing),
-    )
+        code = concluded(setup.config, report, ending, publish)
+        if journal is not None and loop.results_sha256 is not None:
+            journal.remove()
+        return RunOutcome(report, code, loop.notes)
 
 
 class _Shard:
@@ -169,7 +167,8 @@ class ShardedLoop(TrialLoop):
         self.summariser = Summariser(evaluator.cross_score(setup.offers.registry))
         super().__init__(setup, evaluator, self.summariser, interrupts, drive_at_once, progress)
         self.scoring_sec = 0.0
-        self.observed: list[Observed] = []
+        self._measured: list[dict[str, Json]] = []
+        self._origins: dict[int, Observed] = {}  # by shard, as far as it told
         self._places = places
         self._engine = engine
         self._playing: dict[int, _Shard] = {}
@@ -183,6 +182,13 @@ class ShardedLoop(TrialLoop):
             )
         )
 
+    def observed(self) -> Observed:
+        """What the runners of all shards saw, told as one would."""
+        return msgspec.structs.replace(self.origin(), measured=summed(self._measured))
+
+    def _get_ready(self) -> None:
+        self.has_begun = True  # whoever plays a shard asks its own runner
+
     def _run_journalled(self, journal: Journal) -> None:
         for number in range(self._places.num_shards):
             if self._places.size_of(number):
@@ -194,8 +200,6 @@ class ShardedLoop(TrialLoop):
         except (KeyboardInterrupt, Incomplete):
             self._let_all_end(journal)
             raise
-        # Refused now if at all: once the results are in their place, they need a report.
-        put_together(self.observed, deterministic=self._setup.config.determinism_mode)
 
     def _start(self, number: int, journal: Journal) -> None:
         self._playing[number].begin()
@@ -219,6 +223,8 @@ class ShardedLoop(TrialLoop):
         match event:
             case Lines():
                 self._keep(shard, event, journal)
+            case Saw():
+                self._take_origin_of(number, event, journal)
             case Ended():
                 self._add_up(number, event, journal)
                 if event.incomplete is not None:
@@ -236,18 +242,23 @@ class ShardedLoop(TrialLoop):
                 assert_never(event)
 
     def _keep(self, shard: _Shard, lines: Lines, journal: Journal) -> None:
-        offset = journal.append(lines.data, lines.count)
-        shard.chunks.append((offset, len(lines.data)))
+        shard.chunks.append(journal.append(lines.data, lines.count))
         shard.finished += lines.count
         shard.misses, shard.errors = lines.misses, lines.errors
         shard.died = 0
         self._tell()
 
+    def _take_origin_of(self, number: int, saw: Saw, journal: Journal) -> None:
+        """Refused now if at all: once the results are in their place, they need a report."""
+        self._origins[number] = observed_of(saw)
+        everybody = [self._origins[one] for one in sorted(self._origins)]
+        deterministic = self._setup.config.determinism_mode
+        self._take_origin(joined_origin(everybody, SHARDS, deterministic=deterministic), journal)
+
     def _add_up(self, number: int, ended: Ended, journal: Journal) -> None:
         shard = self._playing.pop(number)
-        self.observed.append(observed_of(ended))
+        self._measured.append(observed_of(ended).measured)
         self.scoring_sec += ended.scoring_sec
-        self.skipped += ended.skipped
         state = summary_of(ended)
         if state is None:
             for result in _results_in(shard.chunks, journal):
@@ -268,7 +279,6 @@ class ShardedLoop(TrialLoop):
         for result in _results_in(chunks, journal):
             self._count(result)
             journal.note_done(result)
-            self.skipped -= 1  # whoever goes on will skip it, but it is of this run
 
     def _let_all_end(self, journal: Journal) -> None:
         """The run is over; what is finished is still counted."""
@@ -280,6 +290,8 @@ class ShardedLoop(TrialLoop):
                 match event:
                     case Lines():
                         self._keep(self._playing[number], event, journal)
+                    case Saw():
+                        self._take_origin_of(number, event, journal)
                     case Ended():
                         self._add_up(number, event, journal)
                     case Failed() | Lost():

@@ -28,10 +28,10 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well, and never before:
     written beside it, handed to the disk, renamed. On any failure the old file is untouched."""
     target = _target_of(path)
-    kept = "What stood there before is unchanged. " if target.is_file() else ""
+    kept = " What stood there before is unchanged." if target.is_file() else ""
 
     def describe(error: OSError) -> OutputFailed:
-        return output_failed(path, error, kept + what_next)
+        return output_failed(path, error, what_next, kept)
 
     if not has_place(target):
         # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
@@ -81,11 +81,11 @@ def check_writable(path: Path) -> None:
         ) from None
 
 
-def output_failed(path: Path, error: OSError, what_next: str) -> OutputFailed:
+def output_failed(path: Path, error: OSError, what_next: str, kept: str = "") -> OutputFailed:
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         reason = f"the disk is full ({reason})"
-    return OutputFailed(f"{path}: could not be written: {reason}. {what_next}")
+    return OutputFailed(f"{path}: could not be written: {reason}.{kept}", what_next)
 
 
 def sync_folder(folder: Path) -> None:

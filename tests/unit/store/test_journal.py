@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callmark.core.jsontext import sha256_hex
+from callmark.core.protocols import Observed
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
 from callmark.store.journal import journal_path, open_journal
+from callmark.store.journal_head import stamp, unstamped
 from callmark.store.lines import encode_result
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}
@@ -58,23 +61,25 @@ def test_it_stands_beside_the_output_and_begins_with_the_fingerprints(out, line)
     path = write_journal(out, line(0))
     assert path == out.with_name("results.jsonl.journal")
     head, first = path.read_bytes().splitlines(keepends=True)
-    assert json.loads(head) == {"journal": 1, "fingerprints": FINGERPRINTS}
-    assert first == line(0)
+    assert json.loads(head) == {"journal": 2, "fingerprints": FINGERPRINTS}
+    assert unstamped(first) == line(0)
 
 
 def test_a_line_is_with_the_system_at_once(out, line):
     with opened(out) as journal:
         journal.append(line(0))
-        assert journal_path(out).read_bytes().endswith(line(0))
+        assert journal_path(out).read_bytes().endswith(stamp(line(0)))
 
 
-def test_finish_writes_in_dataset_order_and_removes_the_journal(out, line):
+def test_finish_writes_in_dataset_order_and_the_journal_goes_last(out, line):
     out.write_bytes(b"an older run\n")
     with opened(out) as journal:
         for index, trial in [(9000, 1), (2, 1), (9000, 0), (0, 0), (2, 0)]:
             journal.append(line(index, trial))
         assert out.read_bytes() == b"an older run\n"
         journal.finish(out)
+        assert journal_path(out).exists()
+        journal.remove()
     order = [(0, 0), (2, 0), (2, 1), (9000, 0), (9000, 1)]
     assert out.read_bytes() == b"".join(line(*key) for key in order)
     assert not journal_path(out).exists()
@@ -104,11 +109,12 @@ def test_finish_writes_the_same_whatever_the_order_of_the_journal(out, line, ord
     assert out.read_bytes() == b"".join(latest[key] for key in sorted(latest))
 
 
-def test_finish_may_keep_the_journal_for_another_try(out, line):
+def test_f7_a_journal_says_that_its_results_are_written_until_another_trial_is(out, line):
     with opened(out) as journal:
         journal.append(line(0, status="error"))
-        journal.finish(out, keep=True)
+        written = journal.finish(out)
     with opened(out, "resume") as journal:
+        assert journal.written == written == sha256_hex(out.read_bytes())
         assert len(journal.done()) == 0
         journal.append(line(0))
         journal.finish(out)
@@ -133,21 +139,22 @@ def test_resume_knows_what_is_done_and_tries_errors_again(out, line):
         assert ("s3", 0) not in done  # the later line of a trial wins
 
 
-def test_results_are_those_that_are_done(out, line, make_result):
+def test_results_are_all_lines_and_done_those_that_count(out, line, make_result):
     write_journal(out, line(5), line(1, status="error"), line(3), line(3, 0, "error"), line(0))
     with opened(out, "resume") as journal:
-        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
-        journal.append(line(7))
-        assert [result.sample_id for _, result in journal.results()] == ["s5", "s0"]
+        done = journal.done()
+        results = [result for _, result in journal.results()]
+        assert [result.sample_id for result in results] == ["s5", "s1", "s3", "s3", "s0"]
+        assert [(one, 0) in done for one in ("s5", "s1", "s3", "s0")] == [True, False, False, True]
 
 
 def test_a_result_of_another_version_is_refused_with_its_line(out, line):
     path = write_journal(out, line(0), b'{"index":1,"sample_id":"s1","trial":0,"status":"ok"}\n')
-    with (
-        opened(out, "resume") as journal,
-        pytest.raises(BadInput, match=f"{path}:3: not a line of a journal"),
-    ):
-        list(journal.results())
+    assert path.exists()
+    with opened(out, "resume") as journal:
+        (_, whole), (number, problem) = journal.results()
+    assert whole.sample_id == "s0"
+    assert (number, str(problem)) == (3, "prompt: is missing")
 
 
 def test_the_later_line_of_a_trial_is_the_one_that_is_written(out, line):
@@ -163,7 +170,7 @@ def test_torn_at_every_byte_the_last_line_is_cut_off(out, line):
     path = write_journal(out, line(0), line(1))
     whole = path.read_bytes()
     expected = line(0) + line(1)
-    last = len(whole) - len(line(1))
+    last = len(whole) - len(stamp(line(1)))
     for end in range(last, len(whole) + 1):
         path.write_bytes(whole[:end])
         with opened(out, "resume") as journal:
@@ -194,22 +201,96 @@ def test_a_broken_last_line_is_cut_off(out, line, tail):
     path.write_bytes(whole + tail)
     with opened(out, "resume") as journal:
         journal.append(line(1))
-    assert path.read_bytes() == whole + line(1)
+    assert path.read_bytes() == whole + stamp(line(1))
 
 
-def test_a_broken_line_in_the_middle_is_refused(out, line):
+GARBLED = (
+    b"{broken}\n",
+    b"\0\0\0\0\n",
+    b"\xff\xfe\n",
+    b"\n",
+    b'{"index":9,"sample_id":"s9"}\n',
+    b'{"segment":7,"provenance":{}}\n',
+)
+
+
+@pytest.mark.parametrize("garbled", GARBLED)
+def test_f19_a_garbled_line_in_the_middle_is_named_and_can_be_left_out(out, line, garbled):
     path = write_journal(out, line(0))
-    path.write_bytes(path.read_bytes() + b"{broken}\n" + line(1))
+    path.write_bytes(path.read_bytes() + garbled + stamp(line(1)))
+    before = path.read_bytes()
     with pytest.raises(BadInput) as caught:
         opened(out, "resume")
     assert str(caught.value) == (
-        f"{path}:3: not a line of a journal that this version writes. --restart begins anew."
+        f"{path}:3: is garbled: this is not what was written there. --resume --salvage keeps the"
+        " whole lines before and after it and runs the rest; --restart begins anew."
     )
+    assert path.read_bytes() == before
+    with opened(out, "resume", salvage=True) as journal:
+        assert journal.left_out == (3,)
+        assert len(journal.done()) == 2
+        journal.append(line(2))
+    with opened(out, "resume") as journal:  # once said, it holds
+        assert journal.left_out == (3,)
+        journal.finish(out, trials=3)
+    assert out.read_bytes() == line(0) + line(1) + line(2)
+
+
+def test_f19_an_altered_line_is_garbled_wherever_it_was_altered(out, line):
+    path = write_journal(out, line(0, text="There live 1000."), line(1))
+    whole = path.read_bytes()
+    start = whole.index(b"\n") + 1
+    end = start + len(stamp(line(0, text="There live 1000."))) - 1
+    for at in range(start, end, 7):
+        altered = bytes([whole[at] ^ 1])
+        path.write_bytes(whole[:at] + altered + whole[at + 1 :])
+        with pytest.raises(BadInput, match=":2: is garbled"):
+            opened(out, "resume")
+
+
+def test_f19_what_was_left_out_counts_no_more_although_it_could_be_read(out, line):
+    write_journal(out, line(0), line(1))
+    with opened(out, "resume", salvage=True) as journal:
+        journal.leave_out([2])
+        assert ("s0", 0) not in journal.done()
+    with opened(out, "resume") as journal:
+        assert [number for number, _ in journal.results()] == [3]
+        assert ("s0", 0) not in journal.done()
+        journal.append(line(0, text="again"))
+        journal.finish(out, trials=2)
+    assert out.read_bytes() == line(0, text="again") + line(1)
+
+
+def test_a_garbled_head_is_beyond_help(out, line):
+    path = write_journal(out, line(0))
+    path.write_bytes(path.read_bytes().replace(b'"fingerprints"', b'"fingerprin', 1))
+    with pytest.raises(BadInput, match=r":1: not a line of a journal.*--restart begins anew"):
+        opened(out, "resume", salvage=True)
     opened(out, "restart").close()
 
 
+def test_f6_who_answered_is_kept_for_each_run_that_finished_a_trial(out, line):
+    with opened(out) as journal:
+        journal.note_origin(Observed(provenance={"base_url": "a", "models": []}))
+        journal.append(line(0))
+        journal.note_origin(Observed(provenance={"base_url": "a", "models": ["m"]}))
+    with opened(out, "resume") as journal:
+        journal.note_origin(Observed(provenance={"base_url": "b"}))
+        journal.append(line(1, status="error"))
+    with opened(out, "resume") as journal:
+        journal.note_origin(Observed(provenance={"base_url": "c"}, warnings=("w",)))
+        journal.append(line(1))
+    with opened(out, "resume") as journal:
+        assert journal.answered() == [
+            Observed(provenance={"base_url": "a", "models": ["m"]}),
+            Observed(provenance={"base_url": "c"}, warnings=("w",)),
+        ]
+        journal.finish(out, trials=2)
+    assert out.read_bytes() == line(0) + line(1)
+
+
 def test_a_journal_of_a_later_version_is_refused(out):
-    journal_path(out).write_bytes(b'{"journal":2,"fingerprints":{}}\n')
+    journal_path(out).write_bytes(b'{"journal":3,"fingerprints":{}}\n')
     with pytest.raises(BadInput, match="that this version writes"):
         opened(out, "resume")
 
@@ -238,14 +319,14 @@ def test_without_a_word_an_existing_journal_is_refused(out, line):
         f"{path}: an earlier run was not finished."
         " Go on with it (--resume) or throw its results away (--restart)."
     )
-    assert path.read_bytes().endswith(line(0))
+    assert path.read_bytes().endswith(stamp(line(0)))
 
 
 def test_restart_throws_the_results_away(out, line):
     path = write_journal(out, line(0))
     with opened(out, "restart", {"dataset_sha256": "d2"}) as journal:
         assert len(journal.done()) == 0
-    assert json.loads(path.read_bytes()) == {"journal": 1, "fingerprints": {"dataset_sha256": "d2"}}
+    assert json.loads(path.read_bytes()) == {"journal": 2, "fingerprints": {"dataset_sha256": "d2"}}
 
 
 def test_resume_without_a_journal_begins_one(out, line):
@@ -277,7 +358,7 @@ def test_a67_another_runs_journal_is_refused_by_name_with_both_values(out, line)
         "Use the earlier settings, or throw its results away (--restart)."
     )
     assert caught.value.exit_code == 3
-    assert path.read_bytes().endswith(line(0))
+    assert path.read_bytes().endswith(stamp(line(0)))
 
 
 def test_a_fingerprint_that_is_new_or_gone_is_a_difference(out):
@@ -299,6 +380,7 @@ def test_what_may_differ_is_remembered_for_the_next_resume(out, line):
         opened(out, "resume", may_grow=("limit",))
     with opened(out, "resume", {**FINGERPRINTS, "limit": None}, may_grow=("limit",)) as journal:
         journal.finish(out)
+        journal.remove()
     assert out.read_bytes() == line(0) + line(1)
     assert not path.exists()
 
@@ -315,7 +397,7 @@ def test_two_processes_cannot_work_on_one_run(out, line):
             with pytest.raises(UsageError, match="another process is working on this run"):
                 opened(out, mode)
         journal.append(line(0))
-    assert journal_path(out).read_bytes().endswith(line(0))
+    assert journal_path(out).read_bytes().endswith(stamp(line(0)))
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
@@ -339,14 +421,14 @@ def test_a_full_disk_keeps_what_is_finished_and_says_how_to_go_on(out, line):
     path = journal_path(out)
     with opened(out) as journal:
         journal.append(line(0))
-        room = path.stat().st_size + len(line(1)) // 2
+        room = path.stat().st_size + len(stamp(line(1))) // 2
         with files_no_larger_than(room), pytest.raises(OutputFailed) as caught:
             journal.append(line(1))
         assert str(caught.value) == (
             f"{path}: could not be written: File too large. 1 finished trial is safe in it."
             " Free some space, then run the same command with --resume."
         )
-        assert path.read_bytes().endswith(b"}\n" + line(0))
+        assert path.read_bytes().endswith(b"}\n" + stamp(line(0)))
         journal.append(line(1))  # there is room again, and nothing torn in between
     with opened(out, "resume") as journal:
         assert len(journal.done()) == 2
@@ -408,6 +490,7 @@ def test_a_journal_that_another_run_removes_while_we_open_it_is_not_written(out,
     with opened(out) as journal:
         journal.append(line(0))
         journal.finish(out)
+        journal.remove()
         with opened(out, fingerprints={"second": True}) as second:
             second.append(line(1))
-            assert journal_path(out).read_bytes().endswith(line(1))
+            assert journal_path(out).read_bytes().endswith(stamp(line(1)))
