@@ -65,8 +65,11 @@ def test_the_page_of_a_run_has_the_head_of_the_file(client, folder):
     assert main(["report", str(folder / "base"), "--html", str(page)]) == 0
     text = page.read_text("utf-8")
     page.unlink()
-    written = json.loads(text.split('id="head">')[1].split("</script>")[0])
-    assert {**head, "title": ""} == {**written, "title": ""}
+    written, timing = (
+        json.loads(text.split(f'id="{block}">')[1].split("</script>")[0])
+        for block in ("head", "timing")
+    )
+    assert {**head, "title": ""} == {**written, "title": "", "timing": timing}
 
 
 def test_comparing_writes_the_page_of_both_sides_once(client, folder):
