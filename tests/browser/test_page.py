@@ -56,9 +56,7 @@ def test_a53_a54_a56_every_plot_has_its_numbers_as_a_table(browser, demo_page):
     browser.open(demo_page)
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
     plots = browser.js("return [...document.querySelectorAll('figure.plot')].map((one) => one.id)")
-    assert plots == [
-        f"plot-{name}" for name in "f1 tools locales slices spans misses timing".split()
-    ]
+    assert plots == [f"plot-{name}" for name in "f1 tools locales slices spans timing".split()]
     for plot in plots:
         assert browser.texts(f"#{plot} table tbody td"), plot
         assert browser.js(
@@ -93,7 +91,7 @@ def test_search_and_filters_choose_the_rows(browser, demo_page, results):
     browser.choose("tool", "web.open")
     assert all("eligible" in text for text in browser.texts(".row .small"))
     browser.choose("tool", "")
-    browser.choose("status", "call without a fixture")
+    browser.choose("status", "wrong call")
     assert browser.texts(".row .id") == ["search-ferry-01"]
 
 
@@ -185,7 +183,7 @@ def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_pa
         assert word in ledger
     assert any("from a fixture, exact match" in text for text in browser.texts(".call .result"))
     browser.open(demo_page, "s=search-ferry-01&t=0")
-    assert any("a miss grounds nothing" in text for text in browser.texts(".call"))
+    assert any("the model's mistake" in text for text in browser.texts(".call"))
 
 
 def test_a_deep_link_opens_its_sample_and_is_written_for_every_one(browser, demo_page):

@@ -121,5 +121,5 @@ def test_a_report_has_no_trials(write):
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'callmark\[parquet\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '.\[parquet\]'"):
         write_parquet(finished(tmp_path, mixed()), io.BytesIO())

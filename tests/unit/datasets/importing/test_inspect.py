@@ -105,7 +105,7 @@ def test_an_eval_archive(make, pack):
 def test_zstandard_needs_an_extra_and_says_so(make, monkeypatch):
     data = zstandard(eval_log())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"callmark\[inspect\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[inspect\]"):
         make(data, name="run.eval")
 
 

@@ -109,10 +109,10 @@ def test_bad_items_are_named(make, data, message):
 
 def test_a_table_needs_an_extra_and_says_so(make, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"callmark\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[parquet\]"):
         make(b"PAR1" + b"\0" * 40)
     made = make(ITEMS)
-    with pytest.raises(MissingExtra, match=r"callmark\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[parquet\]"):
         export("parquet", made.places.dataset, tmp_path / "x.parquet")
 
 
