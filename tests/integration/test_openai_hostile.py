@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from tests.builders import ROOT
 from tests.endpoints import Answer, Request, Server, city_model, completion, self_signed
-from tests.hostile import HOSTILE, RIGHT
+from tests.hostile_answers import HOSTILE, RIGHT
 from tests.integration.conftest import Project, fixture, item, read_lines
 from tests.integration.served import KEY, short_waits  # noqa: F401
 

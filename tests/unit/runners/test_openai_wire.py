@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 from tests.endpoints import Answer, Server, self_signed
-from tests.hostile import FRAMING
+from tests.hostile_answers import FRAMING
 
 from callmark.runners import http_transport
 from callmark.runners.http_endpoint import endpoint_of
