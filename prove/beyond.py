@@ -17,6 +17,7 @@ Moved = dict[str, int | float | None]
 _LINE = msgspec.json.Decoder(dict[str, Json])
 _TRUTH = msgspec.json.Decoder(TruthRecord)
 _SEARCH = "web.search"
+_UNSERVED = 40
 _NO_ANSWER: Moved = dict.fromkeys(
     (
         "f1_lax", "f1_strict", "spans_total", "spans", "grounded_lax", "grounded_strict",
@@ -69,13 +70,13 @@ def _may_search(metadata: Line) -> bool:
 
 
 def _unserved(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
-    """Before the right calls one more, for which there is no fixture: a wrong call, since the
-    expected ones have theirs, and none of the fixtures' misses."""
+    """Before the right calls others, for which there is no fixture: wrong calls, since the expected
+    ones have theirs, and none of the fixtures' misses."""
     unheard = {"name": _SEARCH, "arguments": {"q": "something that nobody asked for"}, "turn": 1}
-    answer["tool_trace"].insert(0, unheard)
+    answer["tool_trace"][:0] = [unheard] * _UNSERVED
     expected = len(metadata["call_sequence"])
     return {
-        "call_f1": 2 * expected / (2 * expected + 1),
+        "call_f1": 2 * expected / (2 * expected + _UNSERVED),
         "parity": None if record.truth["parity"] is None else 0,
     }
 
@@ -114,7 +115,7 @@ BEYOND = {
         ),
         Beyond(
             name="unserved_call",
-            gate="multi_call_parity_rate",
+            gate="call_f1_macro",
             effect=frozenset({"call_f1", "parity"}),
             applies=_may_search,
             plant=_unserved,

@@ -60,7 +60,9 @@ def test_a_fifth_of_one_fault_fails_the_gate_that_is_named_for_it(bench_of, kind
     bench = bench_of(1)
     report = bench.report(bench.flawed(plan_faults(bench.total, 1, {kind: 0.2})))
     outcome = next(one for one in report.gates if one.name == FAULTS[kind].gate)
-    assert outcome.status == ("warn" if outcome.policy == "warning_only" else "fail")
+    # 17 of 19 negative controls may be chance: a gate that wants a clear shortfall only warns.
+    is_small = outcome.policy == "clear_fail" and outcome.n < 30
+    assert outcome.status == ("warn" if outcome.policy == "warning_only" or is_small else "fail")
     expected = "pass" if outcome.status == "warn" else "fail"
     if kind not in ("echoed_argument", "result_not_yet_seen"):  # these fail the F1 gate as well
         assert report.verdict == expected
