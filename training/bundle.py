@@ -43,10 +43,9 @@ def _unseen(world: World, family: str, seen: set[str]) -> Dialogue:
 
 
 def write_dataset(folder: Path, fixtures: Path, seed: int) -> None:
-    """`dataset.jsonl`, and its fixtures below those that ship, sealed with all of them."""
+    """`dataset.jsonl`, and its fixtures beside the others that ship, sealed with all of them."""
     samples = held_out(seed)
-    dataset, own = folder / "dataset.jsonl", fixtures / "tiny"
-    own.mkdir(parents=True, exist_ok=True)
+    dataset = folder / "dataset.jsonl"
     header = {
         "__header__": True,
         "dataset_version": "1.0",
@@ -59,7 +58,7 @@ def write_dataset(folder: Path, fixtures: Path, seed: int) -> None:
     entries = [entry for _, dialogue in samples for entry in _fixtures(dialogue)]
     for name in TOOLS:
         mine = [entry for entry in entries if entry["name"] == name]
-        write_lines(own / f"{name}.jsonl", mine)
+        write_lines(fixtures / f"tiny.{name}.jsonl", mine)
     dataset_seal.main([str(dataset), "--fixtures", str(fixtures)])
 
 

@@ -14,6 +14,7 @@ import pytest
 from callmark.doctor.runner import PLAIN_PROMPT, PREFERRED_PROMPT
 from callmark.plugins import runner_names
 from callmark.resources import data_path, demo_paths
+from callmark.runners.wrappers import DEFAULT_SYSTEM
 
 ROOT = Path(__file__).parents[2]
 TINY = data_path("tiny", "model")
@@ -82,6 +83,8 @@ class FixedModel:
         """The next turn. Only a prompt that arrived unchanged is known."""
         self.requests.append(request)
         messages = request["messages"]
+        if messages[0] == {"role": "system", "content": DEFAULT_SYSTEM}:
+            messages = messages[1:]
         prefixes = (_key(messages[:size]) for size in range(len(messages), 0, -1))
         spoken, answer = next(self._openings[key] for key in prefixes if key in self._openings)
         turn = sum(message["role"] == "assistant" for message in messages) - spoken + 1
@@ -203,6 +206,7 @@ def test_a68_the_served_command_runs_as_printed(python, checkout, server, endpoi
     report = json.loads((checkout / "eval/report.s0.openai.json").read_bytes())
     assert (report["verdict"], report["header"]["runner"]) == ("pass", "openai_http")
     first = server.model.requests[0]
+    assert first["messages"][0] == {"role": "system", "content": DEFAULT_SYSTEM}
     assert (first["model"], first["seed"], first["temperature"]) == ("gpt-xyz", 42, 0.0)
     assert "sk-none-needed" not in json.dumps(report) + json.dumps(results)
 
