@@ -26,6 +26,26 @@ def test_the_readme_has_its_two_commands_and_make_knows_them():
         assert target in TARGETS
 
 
+FORMER_NAME = "tool" + "mark"  # a stranger's package has it
+
+
+def test_f5_the_former_name_stands_in_one_line_of_the_changelog_and_nowhere_else():
+    found = subprocess.run(
+        ["git", "grep", "-iIn", FORMER_NAME], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    assert [line.partition(":")[0] for line in found.splitlines()] == ["CHANGELOG.md"]
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert FORMER_NAME not in files.lower()
+
+
+def test_f5_nothing_tells_people_to_install_from_an_index():
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/callmark/**/*.py")]
+    advice = re.compile(r"(pip|pipx|uv)[^\n]{0,20} install '?callmark|uvx callmark")
+    assert [path.name for path in texts if advice.search(path.read_text("utf-8"))] == []
+
+
 def test_make_alone_lists_every_target():
     listed = subprocess.run(MAKE, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     promised = {"demo", "test", "test-real", "test-slow", "lint", "format", "bench", "build"}

@@ -21,7 +21,7 @@ from callmark.scorers.privacy import check, known_texts
 from callmark.scorers.reading import Reading, prompt_texts
 from callmark.scorers.redaction import without_placeholders
 
-SCORER_VERSION = "2"
+SCORER_VERSION = "3"
 
 
 class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
