@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,10 @@ from tests.endpoints import Answer, Request, Server, completion
 
 LEFT = 20  # trials that some of the journals still lack
 FILES = ("results.jsonl", "report.json", "summary.md", "junit.xml")
-WAIT_SECONDS = 120.0
+# What can be seen of the end of a run, in this order. A kill is aimed at the time after one of
+# them: on a busy machine a moment counted from the beginning would always fall into the first.
+STEPS = (".callmark-*", *FILES)
+WAIT_SECONDS = 600.0
 
 
 class Killed(NamedTuple):
@@ -37,7 +41,8 @@ def check_kills(kills: int, samples: int, seed: str) -> Killed:
         chance = random.Random(seed)
         for number in range(kills):
             left = LEFT if number % 4 == 3 else 0
-            end, problems = prepared.kill(chance.random(), left)
+            step = number % len(STEPS)
+            end, problems = prepared.kill(step, chance.random(), left)
             found.ends[end] += 1
             found.problems.extend(f"kill {number} ({end}): {problem}" for problem in problems)
     return found
@@ -70,13 +75,14 @@ class _Prepared:
         self._restore(0)
         self._code = self._run("--resume")
         self._expected = {name: self._file(name) for name in FILES}
-        self._seconds = self._end_of(self._started())
+        self._seconds = self._lengths()
 
-    def kill(self, share: float, left: int) -> tuple[str, list[str]]:
-        """So much of the end of a run that lacks `left` trials; then a kill, and `--resume`."""
+    def kill(self, step: int, share: float, left: int) -> tuple[str, list[str]]:
+        """A run that lacks `left` trials is killed in the time after `step`; then `--resume`."""
         self._restore(left)
-        child = self._started()
-        time.sleep(share * self._seconds)
+        child = self._child("--resume")
+        self._wait_for(STEPS[step], child)
+        time.sleep(share * self._seconds[step])
         child.kill()
         child.wait()
         end = self._how_far(ended=child.returncode >= 0)
@@ -127,21 +133,25 @@ class _Prepared:
             return "report written"
         return "results written" if there[0] else "nothing written"
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        """A run that has just begun to end: the first of its files is being written."""
+    def _lengths(self) -> list[float]:
+        """The seconds after each step, to the next one or to the end of the process."""
+        self._restore(0)
         child = self._child("--resume")
+        moments = []
+        for step in STEPS:
+            self._wait_for(step, child)
+            moments.append(time.monotonic())
+        child.wait()
+        moments.append(time.monotonic())
+        return [later - earlier for earlier, later in pairwise(moments)]
+
+    def _wait_for(self, step: str, child: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + WAIT_SECONDS
-        while not any(self._folder.glob(".callmark-*")) and child.poll() is None:
+        while not any(self._folder.glob(step)) and child.poll() is None:
             if time.monotonic() > until:
                 child.kill()
                 raise RuntimeError("a run did not come to its end")
-            time.sleep(0.002)
-        return child
-
-    def _end_of(self, child: subprocess.Popen[bytes]) -> float:
-        started = time.monotonic()
-        child.wait()
-        return time.monotonic() - started
+            time.sleep(0.0005)
 
     def _run(self, *words: str) -> int:
         return self._child(*words).wait()

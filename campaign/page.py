@@ -63,10 +63,10 @@ KILLS = """\
 ## Kills at the end of a run
 
 A run of {samples} samples whose every trial (or all but the last 20) is in its journal is resumed
-against a server that counts what it is asked, and ended with `kill -9` at a random moment after it
-began to write its results. Then it is resumed once more: results, report (but for `timing`) and
-exit code are those of a run that nobody killed, every other form is there, the journal is gone, and
-nothing was asked for that was answered.
+against a server that counts what it is asked, and ended with `kill -9` at a random moment between
+two steps of its end, each as often as the others. Then it is resumed once more: results, report
+(but for `timing`) and exit code are those of a run that nobody killed, every other form is there,
+the journal is gone, and nothing was asked for that was answered.
 """
 
 

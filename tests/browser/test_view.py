@@ -210,6 +210,7 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
         for line in lines[90:]:
             journal.append(line)
         journal.finish(out)
+        journal.remove()
         browser.wait("document.getElementById('to-samples')?.textContent === 'Samples (153)'")
         ready(browser)
         browser.wait("document.querySelector('#sample h2')?.textContent === 'search-gemma-01'")

@@ -312,6 +312,7 @@ def test_a_run_goes_on_and_becomes_results(folder, tmp_path):
         for line in lines[11:]:
             journal.append(line)
         journal.finish(out)
+        journal.remove()
         became = client.json(f"/run/{run['id']}/piece?from={second['next']}")["became"]
         assert became == client.runs()["new"]["id"]
         assert len(client.json(f"/run/{became}/index")["ids"]) == len(lines)
