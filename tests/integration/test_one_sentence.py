@@ -24,6 +24,11 @@ MCP = {"name": "weather", "description": "Weather.", "inputSchema": SCHEMA}
 ANTHROPIC = {"name": "weather", "description": "Weather.", "input_schema": SCHEMA}
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def sentence(capsys, words) -> str:
     """What is said of the one mistake in this command line."""
     capsys.readouterr()

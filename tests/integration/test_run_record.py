@@ -40,7 +40,10 @@ def _call(at: int) -> dict:
     return {"id": f"c{at}", "type": "function", "function": {**TRACE[at], "arguments": arguments}}
 
 
-RUN = "run --in dataset.jsonl --runner replay --model answers.jsonl --fixtures fixtures --quiet".split()
+RUN = (
+    "run --in dataset.jsonl --runner replay --model answers.jsonl --fixtures fixtures --quiet"
+    " --out results.jsonl"
+).split()
 
 
 def result(folder: Path) -> dict:

@@ -165,9 +165,10 @@ def _run_one(
         check=False,
     )
     if finished.returncode not in FINISHED:
-        said = finished.stderr.strip().removeprefix("callmark: error: ")
+        said = finished.stderr.partition("callmark: error: ")[2].strip()  # warnings come before
         verdict = " ".join(finished.stdout.split())
-        raise RunFailed(what, finished.returncode, said or verdict or "it said nothing")
+        why = said or verdict or finished.stderr.strip() or "it said nothing"
+        raise RunFailed(what, finished.returncode, why)
 
 
 def run_flags(config: ShardingConfig) -> list[str]:

@@ -55,20 +55,27 @@ def as_it_is_now(path: str) -> str:
 def _claim(name: str) -> Path:
     try:
         make_folder(RUNS)
-        taken = (path.name.rpartition("-") for path in RUNS.iterdir())
-        numbers = [int(end) for start, _, end in taken if start == name and end.isdecimal()]
-        number = max(numbers, default=0)
+        number = _highest_number(name)
         while True:  # somebody else may start at the same moment: whoever makes a folder has it
             number += 1
             with suppress(FileExistsError):
                 folder = RUNS / f"{name}-{number}"
-                folder.mkdir()
+                folder.mkdir(parents=True)
                 return folder
     except OSError as error:
         raise CannotWrite(
             f"{RUNS}: no folder for this run could be made: {error.strerror}. Say with --out where"
             " its results shall go."
         ) from None
+
+
+def _highest_number(name: str) -> int:
+    try:
+        taken = [path.name.rpartition("-") for path in RUNS.iterdir()]
+    except FileNotFoundError:  # a run that was refused has just taken it back
+        return 0
+    numbers = [int(end) for start, _, end in taken if start == name and end.isdecimal()]
+    return max(numbers, default=0)
 
 
 def _plain(name: str) -> str:
