@@ -243,8 +243,8 @@ def _missed_plot(misses: Misses) -> Plot:
     return Plot(
         id="misses",
         title="Calls without a fixture, by tool",
-        note="Well-formed calls that nothing was recorded for. They ground nothing. Wrong calls are "
-        "the model's: every call that was expected has a fixture.",
+        note="Well-formed calls that nothing was recorded for. They ground nothing; wrong calls "
+        "are the model's own: every call that was expected has a fixture.",
         label="tool",
         series=("misses", "wrong calls"),
         bars=tuple(
