@@ -4,8 +4,12 @@ import json
 
 import pytest
 from tests.browser.conftest import DOWN, END, ENTER, TAB
+from tests.builders import make_result, numbered, rules_with
 
 from callmark.cli import main
+from callmark.core.report import ReportHeader
+from callmark.core.summary import Summariser
+from callmark.reports.html import write_run_page
 
 GROUNDED = "s=search-gemma-01&t=0"
 
@@ -183,7 +187,7 @@ def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_pa
         assert word in ledger
     assert any("from a fixture, exact match" in text for text in browser.texts(".call .result"))
     browser.open(demo_page, "s=search-ferry-01&t=0")
-    assert any("the model's mistake" in text for text in browser.texts(".call"))
+    assert any("not a call that was expected" in text for text in browser.texts(".call"))
 
 
 def test_a_deep_link_opens_its_sample_and_is_written_for_every_one(browser, demo_page):
@@ -309,3 +313,31 @@ def test_on_a_narrow_screen_the_list_stays_short_and_a_link_leads_to_its_sample(
         assert browser.js(top) < 100
     finally:
         browser.driver.set_window_size(1280, 860)
+
+
+def test_f3_f24_only_what_passed_has_a_tick(browser, tmp_path):
+    """A warning is no cross, and an answer with an unsupported value shows no tick."""
+    results = numbered(
+        [
+            make_result(kind="unclassified", values={"supported": 2}),
+            make_result(kind="unclassified", values={"supported": 2, "unsupported": 1}),
+            make_result(kind="unclassified", values={}),
+            make_result(strict=0.0),
+            make_result(f1=0.0),
+        ]
+    )
+    page = tmp_path / "page.html"
+    report = summarised(results)
+    with page.open("wb") as stream:
+        write_run_page(stream, report, lambda: iter(results), name="marks")
+    browser.open(page)
+    browser.js("location.hash = '#s=s0&t=0'")
+    browser.wait("document.querySelectorAll('.row .sign').length === 5")
+    assert browser.texts(".row .sign") == ["✓", "✗", "·", "!", "✗"]
+
+
+def summarised(results):
+    summariser = Summariser()
+    for result in results:
+        summariser.add(result)
+    return summariser.report(ReportHeader(), rules_with())

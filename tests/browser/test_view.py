@@ -192,7 +192,7 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
         assert browser.texts("#runs tbody .badge")[0].endswith("unfinished")
         visit(browser, server.guard.address, f"run/{id_of(browser, 'now')}")
         said = browser.texts("#live-said")[0]
-        assert said.startswith("30 trials finished, 1 error, 1 with a call without a fixture")
+        assert said.startswith("30 trials finished, 1 error, 0 with a call without a fixture")
         assert browser.texts("#live-bar p") == [
             "19 % of the 153 trials of before, over the same dataset"
         ]

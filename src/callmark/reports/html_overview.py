@@ -8,7 +8,7 @@ import msgspec
 
 from callmark._version import __version__
 from callmark.core.jsontext import Json
-from callmark.core.report import Block, GateOutcome, Metric, Report
+from callmark.core.report import Block, GateOutcome, Metric, Misses, Report
 from callmark.reports.html_records import (
     Bar,
     Head,
@@ -199,17 +199,7 @@ def _plots(report: Report, distribution: Distribution) -> Iterator[Plot]:
         ),
         upright=True,
     )
-    yield Plot(
-        id="misses",
-        title="Calls without a fixture, by tool",
-        note="Well-formed calls that nothing was recorded for. They ground nothing.",
-        label="tool",
-        series=("calls",),
-        bars=tuple(
-            Bar(one_line(tool, 60), (float(n),), Pick("status", "call without a fixture"))
-            for tool, n in report.misses.by_tool.items()
-        ),
-    )
+    yield _missed_plot(report.misses)
 
 
 def _f1_plot(report: Report, distribution: Distribution) -> Plot:
@@ -236,6 +226,28 @@ def _f1_plot(report: Report, distribution: Distribution) -> Plot:
         top=1.0,
         upright=True,
         marks=tuple(means),
+    )
+
+
+def _missed_plot(misses: Misses) -> Plot:
+    wrong = misses.wrong_calls
+    return Plot(
+        id="misses",
+        title="Calls without a fixture, by tool",
+        note="Well-formed calls that nothing was recorded for. They ground nothing; wrong calls "
+        "are the model's own: every call that was expected has a fixture.",
+        label="tool",
+        series=("misses", "wrong calls"),
+        bars=tuple(
+            Bar(
+                one_line(tool, 60),
+                (float(misses.by_tool.get(tool, 0)), float(wrong.get(tool, 0))),
+                Pick(
+                    "status", "call without a fixture" if tool in misses.by_tool else "wrong call"
+                ),
+            )
+            for tool in sorted(misses.by_tool.keys() | wrong.keys())
+        ),
     )
 
 
