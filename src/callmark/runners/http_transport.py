@@ -4,9 +4,15 @@ said. This is the one place that knows aiohttp, which parses what comes off the 
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from socket import gaierror
+from ssl import SSLError
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 import msgspec
 
@@ -29,6 +35,10 @@ MOST_BYTES = 64 << 20
 WATCH_SECONDS = 0.25
 # Bodies beyond this are read one after the other, so that many of them fill no memory.
 LARGE = 256 << 10
+
+
+# The connection that this task's request went out on.
+_link: ContextVar[asyncio.Transport | None] = ContextVar("link", default=None)
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,10 +121,15 @@ class Transport:
                 # A redirect is never followed: the key goes to this host only.
                 response = await session.request(method, url, data=sent, allow_redirects=False)
                 try:
-                    return await self._received(response)
+                    received = await self._received(response)
                 finally:
                     if not response.closed:
                         response.close()
+                # Read to its end, a connection is kept; what was no HTTP may go on like that.
+                link = _link.get()
+                if isinstance(received, Lost) and link is not None:
+                    link.abort()
+                return received
         except TimeoutError as error:
             return _timed_out(error, limit)
         except self._failures as error:
@@ -160,19 +175,38 @@ def _connector(*, keep_alive: bool) -> TCPConnector:
         return TCPConnector(limit=0, force_close=True)
 
     class Connector(TCPConnector):
-        """What comes on a kept connection before it was asked for would be taken for the next
-        answer: such a connection is not used again."""
+        """A kept connection on which something came that nobody asked for is not used again: it
+        would be taken for the next answer, or it is the end of the connection."""
+
+        kept: ClassVar[WeakSet[asyncio.Transport]] = WeakSet()
 
         async def connect(
             self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
         ) -> Connection:
             while True:
                 connection = await super().connect(req, traces, timeout)
-                if connection.protocol is None or not connection.protocol.should_close:
+                link, protocol = connection.transport, connection.protocol
+                _link.set(link)
+                if link is None or protocol is None:
+                    return connection
+                if link not in self.kept:
+                    self.kept.add(link)
+                    return connection
+                if not protocol.should_close and _is_quiet(link):
                     return connection
                 connection.close()
 
     return Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+
+
+def _is_quiet(link: asyncio.Transport) -> bool:
+    """Whether nothing waits to be read that the loop has not seen yet."""
+    asked = select.poll()
+    try:
+        asked.register(link.get_extra_info("socket").fileno(), select.POLLIN)
+    except (OSError, ValueError, AttributeError):  # closed
+        return False
+    return not asked.poll(0)
 
 
 async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool:
@@ -262,6 +296,9 @@ def _malformed(error: Exception) -> Lost:
 
 def _why(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    if isinstance(inner, OSError) and inner.strerror:
+    if isinstance(inner, SSLError | gaierror) and inner.strerror:
         return inner.strerror
+    if isinstance(inner, OSError) and inner.errno:
+        # Not its own text: aiohttp puts the address there, with all that is in it.
+        return os.strerror(inner.errno)
     return type(inner).__name__

@@ -4,12 +4,13 @@ import asyncio
 import gzip
 
 import pytest
+from aiohttp import ClientOSError
 from tests.endpoints import Answer, Server, self_signed
 from tests.hostile_answers import FRAMING
 
 from callmark.runners import http_transport
 from callmark.runners.http_endpoint import endpoint_of
-from callmark.runners.http_transport import NO_HTTP, TOO_LARGE, Lost, Response, Transport
+from callmark.runners.http_transport import NO_HTTP, TOO_LARGE, Lost, Response, Transport, _lost
 from callmark.runners.options import Served
 
 BODY = b'{"choices": []}'
@@ -269,3 +270,19 @@ def test_f11_a_body_has_a_bound_whatever_its_framing(monkeypatch, size):
             assert outcome.body == body
         else:
             assert outcome == TOO_LARGE
+
+
+@pytest.mark.parametrize("name", ["chunked twice", "two equal lengths"])
+def test_f10_a_connection_that_spoke_no_http_is_not_used_again(name):
+    spoilt = Answer(raw=FRAMING[name][0].data(), ends="silent")
+    answers = [spoilt, GOOD]
+    with Server(lambda _: answers.pop(0)) as server:
+        first, second = exchange(transport_to(server.url), 2)
+        assert server.connections == 2
+    assert first == NO_HTTP
+    assert second.body == BODY
+
+
+def test_f12_a_connection_that_fails_does_not_tell_the_address():
+    error = ClientOSError(32, "Can not write request body for http://h/v1?key=secret-in-a-query")
+    assert _lost(error) == Lost("the connection failed: Broken pipe")
