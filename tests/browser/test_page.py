@@ -60,7 +60,9 @@ def test_a53_a54_a56_every_plot_has_its_numbers_as_a_table(browser, demo_page):
     browser.open(demo_page)
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
     plots = browser.js("return [...document.querySelectorAll('figure.plot')].map((one) => one.id)")
-    assert plots == [f"plot-{name}" for name in "f1 tools locales slices spans timing".split()]
+    assert plots == [
+        f"plot-{name}" for name in "f1 tools locales slices spans misses timing".split()
+    ]
     for plot in plots:
         assert browser.texts(f"#{plot} table tbody td"), plot
         assert browser.js(
