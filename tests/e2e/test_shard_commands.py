@@ -123,7 +123,10 @@ def test_the_merged_gates_decide_the_exit_code(callmark, world):
 def test_a_shard_that_no_merge_can_mend_fails_at_once(callmark, world, fault):
     lines = [json.loads(line) for line in world.answers.read_text("utf-8").splitlines()]
     if fault == "fixture":
-        lines[0]["tool_trace"][0]["arguments"] = {"q": "nobody knows"}
+        path = world.fixtures / "web.search.jsonl"
+        fixtures = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        query = lines[0]["tool_trace"][0]["arguments"]["q"]
+        world.write(path, [one for one in fixtures if one["key"]["q"] != query])
     else:
         lines[0]["model_output"] += " Write to jane.roe@mail.test."
     world.write(world.answers, lines)

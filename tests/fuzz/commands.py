@@ -128,6 +128,8 @@ def use_results(material: Material, path: Path) -> None:
     added, kept = path.with_name("added.jsonl"), path.with_name("kept-too")
     added.unlink(missing_ok=True)
     shutil.rmtree(kept, ignore_errors=True)
+    for tools in material.results.parent.glob("tools-*.json"):
+        shutil.copy(tools, path.parent)
     words = ("--in", material.dataset, "--fixtures", material.fixtures, "--model", material.answers)
     with every_line_named(path, read_results_file, only_first=True):
         called("fixtures suggest", path, "--fixtures", material.fixtures)

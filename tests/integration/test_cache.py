@@ -109,7 +109,7 @@ def test_what_a_model_can_say_comes_back_as_it_was(tmp_path):
 def test_a_local_model_answers_the_same_from_its_cache_and_each_adapter_for_itself(tmp_path):
     pytest.importorskip("torch")
     config = {"runner": "hf_local", "model": str(TINY / "model"), "limit": 4, "max_tokens": 64}
-    config |= {"dataset": str(TINY / "dataset.jsonl"), "fixtures": str(TINY / "fixtures")}
+    config |= {"dataset": str(TINY / "dataset.jsonl"), "fixtures": str(TINY.parent / "fixtures")}
     out = tmp_path / "results.jsonl"
 
     def one_run(**settings):

@@ -287,9 +287,9 @@ def test_a104_d68_contaminated_controls_fail_even_if_both_sides_have_them(projec
 
 
 def test_a106_a115_a_fixture_miss_in_one_shard_fails(project):
-    answers = [json.loads(line) for line in project.answers.read_text("utf-8").splitlines()]
-    answers[3]["tool_trace"][0]["arguments"]["q"] = "nobody knows"
-    project.write(answers=answers)
+    fixtures = (project.fixtures / "all.jsonl").read_text("utf-8").splitlines()
+    kept = [one for one in map(json.loads, fixtures) if one["key"] != {"q": "city 3"}]
+    project.write(fixtures=kept)
     shard = shard_of("s003", SHARDS)
     found = Runs(project).refused("gates_ok")
     assert [one for one in found.reasons if one.startswith(f"shard {shard}: gate fixture_hit_rate")]

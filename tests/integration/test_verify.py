@@ -278,7 +278,7 @@ def test_a134_a_locale_that_loses_strict_grounding_fails(dataset):
     assert status_of(dataset.verify(lines), "locale_delta_de") == "pass"
     write_lines(
         dataset.fixtures / "all.jsonl",
-        [{"name": "web.search", "match": "any", "result": {"people": [1000 + 7 * at for at in range(80)]}}],
+        [{"name": "web.search", "match": "any", "result": {"people": [1000 + 7 * at for at in range(80)], "count": 80}}],
     )  # fmt: skip
     assert status_of(dataset.verify(lines), "locale_delta_de") == "fail"
 

@@ -90,7 +90,6 @@ class TrialLoop:
             self.run_trials(None)
             return
         out = Path(str(setup.config.out))
-        store_specs(out, setup.offers.registry)
         ended = finished_output(setup, self._evaluator, out, journal)
         if ended is not None:
             self._judge_again(out, ended, journal)
@@ -104,6 +103,8 @@ class TrialLoop:
                 self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
         if self._errors <= setup.config.errors_allowed(setup.trials):
             self._interrupts.silence()
+            # Before the results: none of them ever stands there without its tools.
+            store_specs(out, setup.offers.registry)
             try:
                 self.results_sha256 = journal.finish(out, trials=setup.trials)
             except WrongTrials as error:

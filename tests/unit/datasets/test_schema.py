@@ -81,13 +81,15 @@ def flattened(node, definitions):
     kinds = node.get("type")
     if "anyOf" in node:
         parts = [flattened(part, definitions) for part in node["anyOf"]]
+        if any("enum" in part for part in parts):  # of words, or null
+            return {"enum": [word for part in parts for word in part.get("enum", [None])]}
         merged = {key: value for part in parts for key, value in part.items()}
         return {**merged, "type": sorted({kind for part in parts for kind in part["type"]})}
     flat = {}
     if kinds:
         flat["type"] = sorted([kinds] if isinstance(kinds, str) else kinds)
     if "enum" in node:
-        flat["enum"] = sorted(node["enum"])
+        flat["enum"] = sorted(node["enum"], key=lambda word: (word is None, word or ""))
     if "items" in node:
         flat["items"] = flattened(node["items"], definitions)
     if "properties" in node:

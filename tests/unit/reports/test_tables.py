@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -90,14 +89,6 @@ def test_hostile_text_is_one_row_and_no_formula(text: str, tmp_path: Path):
         assert not cell.lstrip(" ").startswith(tuple("=+-@\t\r＝＋－＠"))
         assert not set(cell) & set("\x00\x1b\r\x9b\u202e")
     assert frame_of(run).column("model_output").to_pylist()[0] == well_formed(text)
-
-
-def test_a_number_stays_a_number(tmp_path: Path):
-    """Only text is marked: minus one is no formula."""
-    result = make_result()
-    scores = msgspec.structs.replace(result.scores, controls_with_integration=-1)
-    [row] = rows_of(finished(tmp_path, [msgspec.structs.replace(result, scores=scores)]))
-    assert row["controls_with_integration"] == "-1"
 
 
 def test_equal_runs_give_equal_bytes(tmp_path: Path):

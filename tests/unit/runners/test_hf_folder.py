@@ -63,9 +63,9 @@ def test_no_folder_a_file_and_no_name_are_told_apart(tmp_path):
         model_folder(None)
     with pytest.raises(UsageError, match="there is no such folder"):
         model_folder("org/some-model")
-    (tmp_path / "model.gguf").write_text("")
+    (tmp_path / "model.safetensors").write_text("")
     with pytest.raises(UsageError, match="is a file: name the folder"):
-        model_folder(str(tmp_path / "model.gguf"))
+        model_folder(str(tmp_path / "model.safetensors"))
 
 
 def test_all_that_decides_an_answer_belongs_to_the_folder(tmp_path):

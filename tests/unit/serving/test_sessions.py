@@ -67,7 +67,7 @@ def test_without_the_extra_there_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "f.jsonl").write_text('{"name": "t", "key": {}, "result": 1}')
     served = Sessions(open_served(tmp_path, None))
     monkeypatch.setitem(__import__("sys").modules, "mcp", None)
-    with pytest.raises(MissingExtra, match=r"callmark\[mcp\]"):
+    with pytest.raises(MissingExtra, match=r"'\.\[mcp\]'"):
         serve_stdio(served, None, None)
-    with pytest.raises(MissingExtra, match=r"callmark\[mcp\]"), McpTools(McpTarget(address="x")):
+    with pytest.raises(MissingExtra, match=r"'\.\[mcp\]'"), McpTools(McpTarget(address="x")):
         pass

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from callmark.core.identity import sample_id_of
 from callmark.datasets.importing.desk import Desk, Imported, Record
 from callmark.datasets.located import header_fields
-from callmark.datasets.schema import HEADER_KEY, BadHeader, header_of, is_header, item_problems
+from callmark.datasets.schema import (
+    HEADER_KEY,
+    BadHeader,
+    header_keys,
+    header_of,
+    is_header,
+    item_problems,
+)
 from callmark.errors import BadInput
 from callmark.store.problems import Problems
 
@@ -39,6 +46,8 @@ def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:
         if not is_header(item):
             return False
         header_of(item)
+        if slips := header_keys(item).slips:
+            raise BadHeader(slips[0])
     except BadHeader as error:
         raise BadInput(f"{desk.place(line)}: {error}") from None
     desk.header = header_fields(item)
