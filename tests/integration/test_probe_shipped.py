@@ -96,7 +96,7 @@ def test_an_adapter_of_zeros_is_an_error(probe, tmp_path):
 
 @pytest.mark.slow
 def test_with_the_dataset_the_damage_is_found_by_tool(probe):
-    dataset = ["--dataset", TINY / "dataset.jsonl", "--fixtures", TINY / "fixtures"]
+    dataset = ["--dataset", TINY / "dataset.jsonl", "--fixtures", TINY.parent / "fixtures"]
     code, report, _ = probe(TINY / "adapters" / "damages", *dataset, "--nulls", 1)
     assert code == 1
     comparison = report["comparison"]
