@@ -1,5 +1,6 @@
 """Makes the pictures of docs/page.md and docs/view.md: runs over the bundled dataset from recorded
-answers, opened in chromium. `PYTHONPATH=. python docs/screenshots.py` in the checkout, after `make browser`."""
+answers, opened in chromium. In the checkout, after `make browser`:
+`PYTHONPATH=. python docs/screenshots.py`."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_a2_a_verification_lists_the_gates_of_a_run_and_the_datasets_own(dataset
 
 def test_a140_the_report_has_the_fields_of_every_report(dataset):
     report = json.loads(msgspec.json.encode(dataset.verify(items()).report))
-    golden = json.loads((ROOT / "tests/golden/report_1.0.0.json").read_text("utf-8"))
+    golden = json.loads((ROOT / "tests/golden/report_1.1.0.json").read_text("utf-8"))
     assert report["report_version"] == golden["report_version"]
     for part in ("", "header", "counts", "timing", "summary"):
         ours, theirs = (report[part], golden[part]) if part else (report, golden)

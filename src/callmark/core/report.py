@@ -14,7 +14,7 @@ from callmark.core.results import Decoding
 from callmark.core.samples import Kind
 from callmark.core.stats import Method
 
-REPORT_VERSION = "1.0.0"
+REPORT_VERSION = "1.1.0"
 FAILING_CAP = 1000  # sample ids listed per gate; the count beside them is complete
 MISSES_CAP = 100
 ERRORS_CAP = 100

@@ -301,7 +301,7 @@ def test_results_that_disagree_in_a_fingerprint_are_not_taken_as_one():
 def test_a57_a63_to_a66_a139_the_header_says_what_the_numbers_depend_on():
     report = report_of([make_result(0)], integration_span_cap=5, dataset_version="7.3")
     header = report.header
-    assert report.report_version == header.report_version == REPORT_VERSION == "1.0.0"
+    assert report.report_version == header.report_version == REPORT_VERSION == "1.1.0"
     assert (header.integration_span_cap, header.dataset_version) == (5, "7.3")
     assert (header.decoding.temperature, header.seed) == (0.0, 42)
     assert (header.min_eligible_for_gates, header.fail_on_fingerprint_mismatch) == (15, True)
