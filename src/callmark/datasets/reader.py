@@ -212,13 +212,18 @@ class _FirstReading:
         )
 
     def run(self) -> None:
-        first = True
+        first, other_form = True, None
         for line in lines_of(self._stream, self._name):
             self.hasher.update(line.data)
             if is_blank(line.json):
                 continue
+            # One line may be spoilt. What is no JSON lines at all is said once, not line by line.
             if first:
-                _refuse_other_forms(line.json, self._name)
+                other_form = _other_form(line, self._name)
+            elif other_form is not None and not _is_object(line):
+                break
+            else:
+                other_form = None
             try:
                 self._take(line, first)
             except (NotJson, BadHeader) as error:
@@ -226,6 +231,8 @@ class _FirstReading:
             first = False
             if self._problems.enough:
                 break
+        if other_form is not None:
+            raise BadInput(other_form)
         for number, earlier, offset in self._ids.clashes():
             self._problems.add(number, self._clash(offset, earlier))
         self._problems.raise_if_any()
@@ -271,9 +278,17 @@ class _FirstReading:
         return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
 
 
-def _refuse_other_forms(first: bytes, name: str) -> None:
-    """What is no JSON lines at all is said once, and not for every line of it."""
-    text = first.strip()
+def _is_object(line: Line) -> bool:
+    try:
+        object_of(line.json)
+    except NotJson:
+        return False
+    return True
+
+
+def _other_form(line: Line, name: str) -> str | None:
+    """What to say of a file whose first line is that of another kind of file."""
+    first, text = line.json, line.json.strip()
     source = "FILE" if name == STDIN else name
     imported = f"`callmark dataset import {source} --out NEW.jsonl` makes one of it"
     if text.startswith(b"["):
@@ -288,8 +303,9 @@ def _refuse_other_forms(first: bytes, name: str) -> None:
             " Python's csv.DictReader and json.dumps"
         )
     else:
-        return
-    raise BadInput(f"{name}: a dataset has one JSON object on each line, but this {what}")
+        return None
+    place = f"{name}:{line.number}"
+    return f"{place}: a dataset has one JSON object on each line, but this {what}"
 
 
 _TABLES = (b"PAR1", b"PK\x03\x04")
