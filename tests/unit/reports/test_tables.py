@@ -16,7 +16,7 @@ from callmark.core.results import Result
 from callmark.core.scores import Scores
 from callmark.errors import MissingExtra, UsageError
 from callmark.reports.finished import Finished
-from callmark.reports.tables import write_csv, write_parquet
+from callmark.reports.tables import _cell, write_csv, write_parquet
 from callmark.reports.trial_columns import COLUMNS, row_of
 
 
@@ -89,6 +89,12 @@ def test_hostile_text_is_one_row_and_no_formula(text: str, tmp_path: Path):
         assert not cell.lstrip(" ").startswith(tuple("=+-@\t\r＝＋－＠"))
         assert not set(cell) & set("\x00\x1b\r\x9b\u202e")
     assert frame_of(run).column("model_output").to_pylist()[0] == well_formed(text)
+
+
+def test_a_number_stays_a_number():
+    """Only text is marked: minus one is no formula."""
+    assert _cell(-1) == -1
+    assert _cell("-1") == "'-1"
 
 
 def test_equal_runs_give_equal_bytes(tmp_path: Path):
