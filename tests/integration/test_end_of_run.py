@@ -63,6 +63,14 @@ def test_f7_a_complete_output_is_judged_and_nobody_is_asked(world):
     assert world.project.out.stat().st_mtime_ns == written.st_mtime_ns
 
 
+def test_f7_a_budget_that_was_not_measured_is_not_kept_to(world):
+    """Nothing was scored, so no seconds are no proof."""
+    budget = world.resume().report.timing.perf_budget
+    assert budget is not None
+    assert budget.status == "inconclusive"
+    assert budget.value is None
+
+
 def test_f7_a_complete_output_needs_no_server_at_all(project):
     with Server(city_model) as server:
         world = World(project, server)

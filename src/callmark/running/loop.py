@@ -110,6 +110,11 @@ class TrialLoop:
             except WrongTrials as error:
                 raise journal.not_ours(str(error)) from None
 
+    @property
+    def is_timed_whole(self) -> bool:
+        """Whether every trial was scored in this run. If not, its seconds say nothing about all."""
+        return not self._resumed
+
     def origin(self) -> Observed:
         """Who answered, in this run and in those that it goes on with."""
         told = self._told

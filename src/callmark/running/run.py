@@ -82,7 +82,7 @@ def run(
         interrupts.silence()
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
-            scoring_sec=evaluator.seconds,
+            scoring_sec=evaluator.seconds if loop.is_timed_whole else None,
             more=observed.measured,
         )
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))

@@ -128,7 +128,7 @@ def run_on(
         observed = loop.observed()
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
-            scoring_sec=loop.scoring_sec,
+            scoring_sec=loop.scoring_sec if loop.is_timed_whole else None,
             more=observed.measured,
         )
         report = report_of(setup, loop.summariser, timing, observed, shard_written(setup, loop))
