@@ -51,7 +51,8 @@ def run_through(folder, answers: dict, certificate=None, seconds: float = SECOND
     with Server(answer, certificate=certificate) as server:
         words = ["--in", project.dataset, "--fixtures", project.fixtures, "--out", project.out]
         served = ["--runner", "openai_http", "--model", "stub", "--base-url", server.url]
-        limits = ["--request-timeout", seconds, "--max-retries", 0, "--max-connections", 8]
+        # One more try: a kept connection may be reset in the moment in which it is used again.
+        limits = ["--request-timeout", seconds, "--max-retries", 1, "--max-connections", 8]
         code, megabytes, shown = child(folder, *words, *served, *limits, tls=certificate)
     path = project.out if project.out.exists() else f"{project.out}.journal"
     lines = [line for line in read_lines(path) if "index" in line]
