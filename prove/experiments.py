@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from callmark.core.jsontext import Json
-from callmark.datasets.generate import FAULTS, Fault, plan_faults
+from callmark.datasets.generate import FAULTS, PlantedFault, plan_faults
 from prove.beyond import BEYOND, Beyond
 from prove.comparing import Compared, Difference, compare
 from prove.measuring import Measured, Setting, measure
 
 GOOD, MIXED = "good", "mixed"
-ALONE: dict[str, Fault | Beyond] = {**FAULTS, **BEYOND}
+ALONE: dict[str, PlantedFault | Beyond] = {**FAULTS, **BEYOND}
 KINDS = (*ALONE, MIXED)
 ALONE_RATE, MIXED_RATE = 0.20, 0.05
 _GATE_FAILED = 1

@@ -19,7 +19,7 @@ from callmark.core.identity import sample_id_of
 from callmark.core.jsontext import Json, plain, well_formed
 from callmark.core.results import Result
 from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
-from callmark.core.trace import Said, Trace, entry_of
+from callmark.core.trace import Trace, UserTurn, entry_of
 from callmark.errors import UsageError
 from callmark.running.formats import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
@@ -164,9 +164,11 @@ def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
     return validate_plainly(config)
 
 
-def _scripted(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[Said, ...]:
+def _scripted(
+    user_turns: Sequence[str], entries: Sequence[Json], turns: int
+) -> tuple[UserTurn, ...]:
     """Each scripted follow-up is sent after the next assistant turn that makes no call."""
     calling = {entry.turn for entry in entries}
     answers = [turn for turn in range(1, turns + 1) if turn not in calling]
     answers += [turns] * len(user_turns)
-    return tuple(Said(turn, text) for turn, text in zip(answers, user_turns, strict=False))
+    return tuple(UserTurn(turn, text) for turn, text in zip(answers, user_turns, strict=False))

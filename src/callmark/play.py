@@ -29,7 +29,7 @@ from callmark.core.protocols import (
     ToolSource,
 )
 from callmark.core.samples import CALL_FREE, Sample
-from callmark.core.trace import EntryStatus, Said, Stop, Trace, TraceEntry, answered
+from callmark.core.trace import EntryStatus, Stop, Trace, TraceEntry, UserTurn, answered
 from callmark.errors import CallmarkError, fault_of_ours
 
 ParseText = Literal["auto", "on", "off"]
@@ -183,7 +183,7 @@ class _Play:
         self.texts: list[str] = []
         self.reasoning: list[str] = []
         self.entries: list[TraceEntry] = []
-        self.said: list[Said] = []
+        self.said: list[UserTurn] = []
         self.fixtures: list[str] = []
         self.scripted = list(trial.sample.user_turns)
         self.ordered = settings.max_turns != 1
@@ -371,7 +371,7 @@ class _Play:
 
     def _say(self, texts: Sequence[str]) -> None:
         for text in texts:
-            self.said.append(Said(len(self.texts), text))
+            self.said.append(UserTurn(len(self.texts), text))
             self.messages.append({"role": "user", "content": text})
 
 

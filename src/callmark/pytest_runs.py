@@ -27,7 +27,7 @@ _PATHS_OR_NAMES = ("model", "adapter")
 _WRITTEN = ("out", "report", "resume", "restart", "dry_run", "baseline")
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class GateRuling(msgspec.Struct, frozen=True):
     status: Literal["pass", "warn", "skip", "fail"]
     text: str
 
@@ -47,10 +47,10 @@ def items_of(mark: pytest.Mark) -> list[str]:
     return [*(f"{_GATE}{name}" for name in dict.fromkeys(given)), VERDICT]
 
 
-def ruling_of(report: Report, item: str, mark: pytest.Mark) -> Ruling:
+def ruling_of(report: Report, item: str, mark: pytest.Mark) -> GateRuling:
     """What one item says about a run. A run that is not whole has not passed anything."""
     if report.verdict in ("incomplete", "empty"):
-        return Ruling("fail", f"the run is {report.verdict}: {report.verdict_reason}")
+        return GateRuling("fail", f"the run is {report.verdict}: {report.verdict_reason}")
     budget = report.timing.perf_budget
     outcomes = {gate.name: gate for gate in (*report.gates, *([budget] if budget else []))}
     if item != VERDICT:
@@ -61,41 +61,41 @@ def ruling_of(report: Report, item: str, mark: pytest.Mark) -> Ruling:
     return _of_chosen([outcomes[name] for name in dict.fromkeys(chosen)])
 
 
-def _of_verdict(report: Report) -> Ruling:
+def _of_verdict(report: Report) -> GateRuling:
     """Items that were skipped fail nothing: this one does, unless the run has passed."""
     if report.verdict == "pass":
-        return Ruling("pass", report.verdict_reason)
-    return Ruling("fail", f"{report.verdict}: {report.verdict_reason}")
+        return GateRuling("pass", report.verdict_reason)
+    return GateRuling("fail", f"{report.verdict}: {report.verdict_reason}")
 
 
-def _of_chosen(gates: Sequence[GateOutcome]) -> Ruling:
+def _of_chosen(gates: Sequence[GateOutcome]) -> GateRuling:
     """Whoever names gates is told only of these; but of one at least."""
     failed = [gate.name for gate in gates if gate.status == "fail"]
     judged = [gate.name for gate in gates if gate.status in ("pass", "warn")]
     if failed:
-        return Ruling("fail", f"failed: {', '.join(failed)}")
+        return GateRuling("fail", f"failed: {', '.join(failed)}")
     if not judged:
-        return Ruling("fail", "inconclusive: none of the chosen gates could be judged")
-    return Ruling("pass", f"judged: {', '.join(judged)}")
+        return GateRuling("fail", "inconclusive: none of the chosen gates could be judged")
+    return GateRuling("pass", f"judged: {', '.join(judged)}")
 
 
-def _of_gate(gate: GateOutcome, report: Report) -> Ruling:
+def _of_gate(gate: GateOutcome, report: Report) -> GateRuling:
     from callmark.reports.terminal import gate_text
 
     text = gate_text(gate)
     match gate.status:
         case "pass":
-            return Ruling("pass", text)
+            return GateRuling("pass", text)
         case "warn":
-            return Ruling("warn", text)
+            return GateRuling("warn", text)
         case "inconclusive":
-            return Ruling("skip", f"inconclusive: {text}")
+            return GateRuling("skip", f"inconclusive: {text}")
         case "n/a":
-            return Ruling("skip", f"n/a: {gate.reason}")
+            return GateRuling("skip", f"n/a: {gate.reason}")
         case "fail":
             failing = report.failing.get(gate.name)
             ids = () if failing is None else failing.sample_ids[:10]
-            return Ruling("fail", "\n".join((text, *(f"  {name}" for name in ids))))
+            return GateRuling("fail", "\n".join((text, *(f"  {name}" for name in ids))))
         case _:
             assert_never(gate.status)
 

@@ -12,7 +12,7 @@ from tests.hostile import HOSTILE
 from callmark.core.report import ReportHeader
 from callmark.core.scores import Match, SpanScore, ValueMark
 from callmark.core.summary import Summariser
-from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.reports.html import write_run_page
 from callmark.reports.neutral import neutralise
 from callmark.store.lines import decode_result, encode_result
@@ -49,7 +49,7 @@ def hostile_result(index, text):
             {"role": "tool", "content": text},
             {"role": "user", "content": text},
         ],
-        said=(Said(1, text),),
+        said=(UserTurn(1, text),),
         reasoning=text,
         scores=msgspec.structs.replace(result.scores, spans=(span,)),
     )

@@ -5,7 +5,13 @@ import json
 import pytest
 
 from callmark.cli import main
-from callmark.core.fidelity_records import Answer, Call, CaseOutcome, Evidence, FidelityResult
+from callmark.core.fidelity_records import (
+    CaseOutcome,
+    FidelityResult,
+    ProbeEvidence,
+    ViewAnswer,
+    ViewCall,
+)
 from callmark.core.probe_records import ProbeReport, ProbeResult
 from callmark.reports.html_probe import write_probe_page
 from callmark.resources import demo_paths
@@ -94,7 +100,10 @@ def test_two_reports_without_results_have_a_page_without_samples(
 
 
 def probe_report() -> ProbeReport:
-    good, bad = Answer(True, Call("web.search", {"q": "x"})), Answer(False, None, "not a call <b>")
+    good, bad = (
+        ViewAnswer(True, ViewCall("web.search", {"q": "x"})),
+        ViewAnswer(False, None, "not a call <b>"),
+    )
     cases = tuple(
         CaseOutcome(
             gold_tool_name="web.search",
@@ -105,7 +114,7 @@ def probe_report() -> ProbeReport:
         )
         for at in range(4)
     )
-    evidence = Evidence(
+    evidence = ProbeEvidence(
         json_valid_rate_base=1.0, json_valid_rate_ft=0.75, validity_delta=-0.25, mean_arg_disagreement=0.0,
         hallucination_rate=0.0, num_cases=4, num_arg_pairs_compared=3, num_hallucinated=0, z_by_rank=None,
         raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0,

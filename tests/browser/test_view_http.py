@@ -12,7 +12,7 @@ from tests.builders import make_result
 
 from callmark.errors import BadInput
 from callmark.store.lines import encode_result, placed_results, result_at
-from callmark.view.catalogue import MAX_DEPTH, Catalogue, NoSuchRun
+from callmark.view.catalogue import MAX_DEPTH, NoSuchRun, RunCatalogue
 from callmark.view.live import read_piece
 
 
@@ -203,7 +203,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path):
     (root / "inside.jsonl").symlink_to(root / "real.jsonl")
     (root / ".hidden").mkdir()
     (root / ".hidden" / "results.jsonl").write_bytes(line)
-    catalogue = Catalogue(root)
+    catalogue = RunCatalogue(root)
     found = {run.name: run for run in catalogue.scan().runs}
     assert found.keys() == {"real.jsonl", "inside.jsonl"}
     real = found["real.jsonl"]
@@ -219,17 +219,17 @@ def test_the_search_for_runs_has_bounds(tmp_path, monkeypatch):
     deep.mkdir(parents=True)
     line = encode_result(make_result())
     (deep / "results.jsonl").write_bytes(line)
-    folder = Catalogue(tmp_path).scan()
+    folder = RunCatalogue(tmp_path).scan()
     assert folder.runs == ()
     assert f"more than {MAX_DEPTH} deep" in folder.left_out
     for number in range(12):
         (tmp_path / f"{number}.jsonl").write_bytes(line)
     monkeypatch.setattr("callmark.view.catalogue.MAX_RUNS", 5)
-    folder = Catalogue(tmp_path).scan()
+    folder = RunCatalogue(tmp_path).scan()
     assert len(folder.runs) == 5
     assert "12 runs were found; the latest 5" in folder.left_out
     monkeypatch.setattr("callmark.view.catalogue.MAX_ENTRIES", 3)
-    folder = Catalogue(tmp_path).scan()
+    folder = RunCatalogue(tmp_path).scan()
     assert len(folder.runs) == 3
     assert "first 3 files" in folder.left_out
 

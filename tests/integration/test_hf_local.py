@@ -27,7 +27,7 @@ from callmark.core.results import Decoding
 from callmark.errors import FingerprintMismatch, UsageError
 from callmark.runners.hf_folder import adapter_folder
 from callmark.runners.hf_local import open_local
-from callmark.runners.options import Local, RunnerOptions
+from callmark.runners.options import LocalOptions, RunnerOptions
 from callmark.running.driving import drive_at_once
 from callmark.running.run import run
 
@@ -360,7 +360,7 @@ def opened(folder, *, raw=False, **decoding):
             decoding=Decoding(**{"max_tokens": 8, **decoding}),
             tool_registry_sha256="",
             raw_prompt=raw,
-            local=Local(),
+            local=LocalOptions(),
         )
     )
 

@@ -9,7 +9,7 @@ from callmark.core.compare_decide import decided, rulings
 from callmark.core.fidelity_stats import validity_change
 from callmark.core.paired import SAME, Pairs, holm, lower_bound, mcnemar, p_worse, sign_flip, tango
 from callmark.core.stats import Z_ONE_SIDED, Z_TWO_SIDED
-from callmark.probe.signals import Call, disagreement
+from callmark.probe.signals import ViewCall, disagreement
 
 counts = st.integers(0, 300)
 flags = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
@@ -134,7 +134,7 @@ def test_losing_one_more_case_never_helps(pairs):
 
 @given(arguments, arguments, st.booleans())
 def test_disagreement_is_a_share_alike_from_both_sides(one, other, ordered):
-    left, right = Call("t", one), Call("t", other)
+    left, right = ViewCall("t", one), ViewCall("t", other)
     rate = disagreement(left, right, ordered_lists=ordered)
     assert 0 <= rate <= 1
     assert rate == disagreement(right, left, ordered_lists=ordered)

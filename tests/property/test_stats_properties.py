@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callmark.core.stats import (
-    Observed,
+    SampledValue,
     bounds_one_sided,
     deciding_n,
     estimate,
@@ -36,7 +36,7 @@ def test_more_samples_at_the_same_share_narrow_the_interval(total, data):
 @settings(deadline=None, max_examples=40)
 @given(samples, st.integers(0, 2**32))
 def test_a_bootstrap_stays_within_the_values_and_is_deterministic(values, seed):
-    observed = Observed("mean", (values,))
+    observed = SampledValue("mean", (values,))
     found = interval_95(observed, seed)
     assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
     assert found == interval_95(observed, seed)
@@ -48,8 +48,8 @@ def test_a_bootstrap_stays_within_the_values_and_is_deterministic(values, seed):
 @settings(deadline=None, max_examples=40)
 @given(samples, st.integers(0, 99))
 def test_clusters_of_one_are_no_clusters(values, seed):
-    plain = interval_95(Observed("mean", (values,)), seed)
-    single = interval_95(Observed("mean", (values,), clusters=range(len(values))), seed)
+    plain = interval_95(SampledValue("mean", (values,)), seed)
+    single = interval_95(SampledValue("mean", (values,), clusters=range(len(values))), seed)
     assert math.isclose(plain.low, single.low, abs_tol=1e-12)
     assert math.isclose(plain.high, single.high, abs_tol=1e-12)
 
@@ -58,14 +58,14 @@ def test_clusters_of_one_are_no_clusters(values, seed):
 def test_a_pooled_share_is_the_share_of_the_sums(pairs):
     hits = [min(hit, total) for hit, total in pairs]
     totals = [total for _, total in pairs]
-    value = estimate(Observed("pooled", (hits, totals)))
+    value = estimate(SampledValue("pooled", (hits, totals)))
     assert value == sum(hits) / sum(totals)
 
 
 @given(st.integers(20, 200), st.floats(0.05, 0.95), st.data())
 def test_the_deciding_n_decides_and_one_less_does_not(n, bound, data):
     hits = data.draw(st.integers(0, n))
-    observed = Observed("rate", ([1] * hits + [0] * (n - hits),))
+    observed = SampledValue("rate", ([1] * hits + [0] * (n - hits),))
     share = hits / n
     needed = deciding_n(observed, bound, seed=0)
     if abs(share - bound) < 1e-6:

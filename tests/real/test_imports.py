@@ -10,7 +10,7 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.broker.suggest import suggest
-from callmark.datasets.importing import Places, import_dataset
+from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.running.offers import open_registry
 from callmark.running.rescore import score_file
 from callmark.running.run import run
@@ -22,7 +22,7 @@ EPISODES = {"tau_bench_airline_gpt4o": (200, 1164), "tau2_main_retail": (114, 87
 
 
 def imported(source: Path, folder: Path):
-    places = Places(
+    places = ImportPaths(
         dataset=folder / "data.jsonl",
         registry=folder / "tools.json",
         fixtures=folder / "fixtures",
@@ -41,7 +41,7 @@ def write_lines(path: Path, values: list[dict]) -> Path:
     return path
 
 
-def replayed(places: Places, answers: Path, out: Path, **settings):
+def replayed(places: ImportPaths, answers: Path, out: Path, **settings):
     config = {
         "runner": "replay",
         "model": str(answers),
@@ -308,7 +308,7 @@ def test_fixtures_of_the_first_trial_answer_the_others_after_suggest(
     assert len(suggested) == 343
 
 
-def part_of(places: Places, ids: list[str], folder: Path) -> Places:
+def part_of(places: ImportPaths, ids: list[str], folder: Path) -> ImportPaths:
     wanted = set(ids)
     items = [
         line for line in lines_of(places.dataset)[1:] if line["metadata"]["sample_id"] in wanted

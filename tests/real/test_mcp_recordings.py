@@ -9,7 +9,7 @@ from tests.agents import call_all
 
 from callmark.core.trace import is_error_result
 from callmark.recording.calls import PlannedCall
-from callmark.recording.live import Answered, Lost
+from callmark.recording.live import Answered, LostCall
 from callmark.recording.record import Keeping, record
 from callmark.recording.wire import result_from_wire, spec_from_wire
 from callmark.serving.server import fixture_server
@@ -41,7 +41,7 @@ class Replayed:
         row = next(self._rows)
         assert (row["tool"], row["arguments"]) == (name, arguments)
         if row["result"] is None:
-            return Lost(row["exception"])
+            return LostCall(row["exception"])
         return Answered(result_from_wire(row["result"]))
 
 

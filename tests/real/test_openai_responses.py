@@ -13,7 +13,7 @@ from callmark.core.results import Decoding
 from callmark.errors import UsageError
 from callmark.runners.http_retry import RetryPolicy
 from callmark.runners.openai_http import OpenAIRunner
-from callmark.runners.options import RunnerOptions, Served
+from callmark.runners.options import RunnerOptions, ServedOptions
 
 pytestmark = pytest.mark.real
 
@@ -38,7 +38,7 @@ def asked(row, server) -> Reply | Failure:
         decoding=Decoding(),
         tool_registry_sha256="",
         tools=tuple(tools),
-        served=Served(base_url=server.url, api_key="k", max_retries=1),
+        served=ServedOptions(base_url=server.url, api_key="k", max_retries=1),
     )
     runner = OpenAIRunner(options, RetryPolicy(first_wait=0.001))
     question = {"role": "user", "content": "?"}

@@ -14,7 +14,7 @@ from callmark.calls.registry import Registry
 from callmark.core.jsontext import digest
 from callmark.core.protocols import Failure, Reply, Runner
 from callmark.core.samples import sample_of
-from callmark.core.trace import Said, TraceEntry
+from callmark.core.trace import TraceEntry, UserTurn
 from callmark.play import PlaySettings, TrialInput, join_turns, play
 
 REGISTRY = Registry.from_specs(
@@ -228,7 +228,7 @@ def test_scripted_user_turns_follow_answers_without_calls(broker):
         Reply(text="The second."),
     ]
     played, runner = play_one(broker, replies, sample(user_turns=["And the second?"]))
-    assert played.trace.said == (Said(1, "And the second?"),)
+    assert played.trace.said == (UserTurn(1, "And the second?"),)
     assert [m["role"] for m in runner.batches[2][0][2]] == [
         "user", "assistant", "user", "assistant", "tool",
     ]  # fmt: skip
@@ -387,7 +387,7 @@ def test_a_recording_without_turns_has_none(broker):
 def test_what_the_user_said_in_a_recording(broker):
     replies = [Reply(text="Hello!", then_said=("Book it.",)), Reply(text="Done.", ends=True)]
     played, _ = play_one(broker, replies)
-    assert played.trace.said == (Said(1, "Book it."),)
+    assert played.trace.said == (UserTurn(1, "Book it."),)
     assert played.trace.model_output == "Hello!\nDone."
 
 

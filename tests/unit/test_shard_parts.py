@@ -11,14 +11,14 @@ from callmark.errors import BadInput, FingerprintMismatch
 from callmark.running.provenance import SHARDS, joined_origin
 from callmark.shards.agreement import summed
 from callmark.shards.messages import Failed
-from callmark.shards.places import Places, places_of
+from callmark.shards.places import SamplePlaces, places_of
 from callmark.shards.shipping import _bundle, _unpacked
 from callmark.store.key_index import KeyIndex
 from callmark.store.recorded import RecordedIndex
 
 
 def test_a79_places_follow_the_hash_of_the_id_and_lose_nobody():
-    places = Places(3)
+    places = SamplePlaces(3)
     for at in range(100):
         places.add(f"s{at}", 10 * at)
     places.keep_only(frozenset(range(50)))

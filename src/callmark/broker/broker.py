@@ -16,7 +16,7 @@ from callmark.errors import BadInput
 from callmark.store.jsonl import LINE_DEPTH
 
 
-class Tally:
+class BrokerTally:
     """Hits and misses by tool."""
 
     __slots__ = ("hits", "misses")
@@ -48,7 +48,7 @@ class ToolBroker:
         self.fixtures_sha256 = loaded.sha256
         self.index = FixtureIndex(loaded.fixtures)
         self._names = loaded.names
-        self._tally = Tally()
+        self._tally = BrokerTally()
         self._own = self.session()
 
     def call(self, name: str, arguments: Json) -> Json:
@@ -107,7 +107,7 @@ class BrokerSession:
 
     __slots__ = ("_broker", "_sample_id", "_served", "_tally", "_used")
 
-    def __init__(self, broker: ToolBroker, sample_id: str | None, tally: Tally) -> None:
+    def __init__(self, broker: ToolBroker, sample_id: str | None, tally: BrokerTally) -> None:
         self._broker = broker
         self._sample_id = sample_id
         self._tally = tally

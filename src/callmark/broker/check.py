@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from callmark.broker.broker import BrokerSession, Tally, ToolBroker
+from callmark.broker.broker import BrokerSession, BrokerTally, ToolBroker
 from callmark.broker.examples import examples_of
 from callmark.broker.fixtures import Fixture
 from callmark.broker.index import Steps
@@ -131,7 +131,7 @@ def _check_group(broker: ToolBroker, steps: Steps, counts: _Counts) -> None:
         return
     reached: set[int] = set()
     for variant, call in _written(broker, steps[0].name, arguments):
-        session = BrokerSession(broker, steps[0].sample_id, Tally())
+        session = BrokerSession(broker, steps[0].sample_id, BrokerTally())
         for step in steps:
             why = _why_not(session, call, step)
             counts.tool_calls[step.name] += 1
@@ -148,7 +148,7 @@ def _check_group(broker: ToolBroker, steps: Steps, counts: _Counts) -> None:
 def _check_expected(broker: ToolBroker, expected: Iterable[ExpectedUse], counts: _Counts) -> None:
     for use in expected:
         counts.variant_calls[EXPECTED] += 1
-        session = BrokerSession(broker, use.sample_id, Tally())
+        session = BrokerSession(broker, use.sample_id, BrokerTally())
         answer = _answer(session, use)
         if isinstance(answer, Hit):
             counts.variant_hits[EXPECTED] += 1

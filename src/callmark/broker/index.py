@@ -23,7 +23,7 @@ SERVED_PATTERN = "fixture:pattern"
 SERVED_ANY = "fixture:any"
 
 
-class Found(msgspec.Struct, frozen=True, gc=False):
+class FoundFixture(msgspec.Struct, frozen=True, gc=False):
     steps: Steps
     served_by: str
 
@@ -73,7 +73,7 @@ class FixtureIndex:
         if problems:
             raise BadInput(problems[:MAX_PROBLEMS])
 
-    def find(self, call: NormalisedCall, sample_id: str | None) -> Found | None:
+    def find(self, call: NormalisedCall, sample_id: str | None) -> FoundFixture | None:
         """What answers this call. Two patterns that fit it equally are BadInput."""
         if sample_id is not None and (found := self._find_in(sample_id, call)) is not None:
             return found
@@ -90,17 +90,17 @@ class FixtureIndex:
             yield from patterns
         yield from self._any.values()
 
-    def _find_in(self, scope: str | None, call: NormalisedCall) -> Found | None:
+    def _find_in(self, scope: str | None, call: NormalisedCall) -> FoundFixture | None:
         steps = self._exact.get((scope, call.name, call.key_json))
         if steps is not None:
-            return Found(steps, SERVED_EXACT)
+            return FoundFixture(steps, SERVED_EXACT)
         patterns = self._patterns.get((scope, call.name)) if self._patterns else None
         if patterns is not None and (fitting := patterns.fitting(call.key)):
             if len(fitting) > 1:
                 raise BadInput(_ambiguous(fitting, call))
-            return Found(fitting[0], SERVED_PATTERN)
+            return FoundFixture(fitting[0], SERVED_PATTERN)
         steps = self._any.get((scope, call.name)) if self._any else None
-        return None if steps is None else Found(steps, SERVED_ANY)
+        return None if steps is None else FoundFixture(steps, SERVED_ANY)
 
     def _add(self, fixture: Fixture) -> str | None:
         scope = (fixture.sample_id, fixture.name)

@@ -11,7 +11,7 @@ import msgspec
 
 from callmark.calls.attempts import Attempt, MalformedCall, ToolCall
 from callmark.calls.folding import fold_name
-from callmark.calls.formats import FORMATS, Block, Format, Reading, chosen_formats
+from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, chosen_formats
 from callmark.calls.registry import tool_names, tool_parameters
 from callmark.calls.tokens import without_tokens, without_wrappers
 from callmark.core.jsontext import Json, well_formed
@@ -54,8 +54,8 @@ def read_turn(
     thinking = tuple(row for row in _THINKING_ROWS if row.hint in marks)
     offers = _offer_test(None if offered is None else frozenset(offered))
 
-    def reading() -> Reading:
-        return Reading(text, offers, schema_of or _unknown)
+    def reading() -> TurnReading:
+        return TurnReading(text, offers, schema_of or _unknown)
 
     begin, thoughts = _thought_before(text, marks, active, reading)
     if not active and not thinking:
@@ -117,9 +117,11 @@ def _row(attempt: Attempt) -> dict[str, Json]:
     }
 
 
-def _blocks(reading: Reading, rows: tuple[Format, ...], position: int) -> list[tuple[int, Block]]:
+def _blocks(
+    reading: TurnReading, rows: tuple[Format, ...], position: int
+) -> list[tuple[int, TextBlock]]:
     """Everything to be cut out, from left to right, none overlapping."""
-    found: list[tuple[int, Block]] = []
+    found: list[tuple[int, TextBlock]] = []
     anywhere, each = _openings(tuple(row.opening for row in rows))
     while (match := anywhere.search(reading.text, position)) is not None:
         start = match.start()
@@ -155,7 +157,7 @@ def _unknown(_name: str) -> Json:
 
 
 def _thought_before(
-    text: str, marks: frozenset[str], rows: tuple[Format, ...], reading: Callable[[], Reading]
+    text: str, marks: frozenset[str], rows: tuple[Format, ...], reading: Callable[[], TurnReading]
 ) -> tuple[int, list[str]]:
     """Where the answer begins and what was thought before: many templates put the opening mark
     into the prompt, so that the turn holds only the closing one."""
@@ -172,16 +174,16 @@ def _thought_before(
     return 0, []
 
 
-def _is_sound(block: Block) -> bool:
+def _is_sound(block: TextBlock) -> bool:
     return all(isinstance(attempt, ToolCall) for attempt in block.attempts)
 
 
 def _thinking_row(opening: str, closing: str) -> Format:
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         stop = reading.find(closing, mark_end)
         end = len(reading.text) if stop < 0 else stop + len(closing)
         inner = reading.text[mark_end : stop if stop >= 0 else end]
-        return Block(end, thinking=inner.strip())
+        return TextBlock(end, thinking=inner.strip())
 
     return Format("thinking", opening, re.escape(opening), read)
 

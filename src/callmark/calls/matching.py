@@ -33,7 +33,7 @@ class Expected(msgspec.Struct, frozen=True):
     free: frozenset[str]
 
 
-class Observed(msgspec.Struct, frozen=True):
+class ObservedCall(msgspec.Struct, frozen=True):
     """`key` None: the call was malformed, so that no expected call matches it. `given` are the
     arguments that the model itself wrote."""
 
@@ -63,20 +63,20 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
     )
 
 
-def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str]) -> Observed:
+def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str]) -> ObservedCall:
     if entry.name is None:
-        return Observed(None, None, "", _NOTHING)
+        return ObservedCall(None, None, "", _NOTHING)
     normal = None
     if entry.status != "malformed":
         normal = normalise(entry.name, entry.arguments, registry=registry, known_names=known)
     if normal is None:
         name = canonical_name(entry.name, registry=registry, known_names=known)
-        return Observed(name, None, "", _NOTHING)
+        return ObservedCall(name, None, "", _NOTHING)
     key, key_json = _folded(normal)
-    return Observed(normal.name, key, key_json, entry.arguments)
+    return ObservedCall(normal.name, key, key_json, entry.arguments)
 
 
-def match_calls(wanted: Sequence[Expected], seen: Sequence[Observed]) -> dict[int, int]:
+def match_calls(wanted: Sequence[Expected], seen: Sequence[ObservedCall]) -> dict[int, int]:
     """A largest one-to-one matching: index of the expected call → index of the observed one. Each
     in order takes the first free one; where that blocks another, calls are exchanged."""
     fits = [[at for at, call in enumerate(seen) if is_same_call(want, call)] for want in wanted]
@@ -90,7 +90,7 @@ def match_calls(wanted: Sequence[Expected], seen: Sequence[Observed]) -> dict[in
     return {want: at for at, want in owner.items()}
 
 
-def describe_call(call: Expected | Observed) -> str:
+def describe_call(call: Expected | ObservedCall) -> str:
     """`name {arguments}` for people."""
     arguments = call.key_json or (
         "(any arguments)" if isinstance(call, Expected) else "(malformed)"
@@ -124,7 +124,7 @@ def _exchange(at: int, start: int, came_from: dict[int, int], owner: dict[int, i
         at = given_up
 
 
-def is_same_call(want: Expected, call: Observed) -> bool:
+def is_same_call(want: Expected, call: ObservedCall) -> bool:
     """Whether the call is the expected one, in one of the ways in which it may be written."""
     if call.key is None or want.name != call.name:
         return False

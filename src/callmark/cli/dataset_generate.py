@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callmark.cli.parser import CommandParser
-from callmark.datasets.generate import FAULTS, AnswersWanted, Generated, generate
+from callmark.datasets.generate import FAULTS, AnswersWanted, GeneratedDataset, generate
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
@@ -81,7 +81,9 @@ def _fault(text: str) -> tuple[str, float]:
         raise UsageError(f"--fault {text}: write KIND=RATE, such as {kind}=0.2") from None
 
 
-def _blocks(options: Namespace, answers: AnswersWanted | None, made: Generated) -> Iterator[Block]:
+def _blocks(
+    options: Namespace, answers: AnswersWanted | None, made: GeneratedDataset
+) -> Iterator[Block]:
     yield line(f"{options.out}: {made.samples} samples, seed {options.seed}", "strong")
     yield line(f"{options.fixtures}: {made.fixtures} fixtures")
     if answers is None:

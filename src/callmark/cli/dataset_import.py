@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callmark.cli.parser import CommandParser
-from callmark.datasets.importing import CHOICES, ImportReport, Places, import_dataset
+from callmark.datasets.importing import CHOICES, ImportPaths, ImportReport, import_dataset
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 SHOWN_PLACES = 3
@@ -49,7 +49,7 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     out: Path = options.out
-    places = Places(
+    places = ImportPaths(
         dataset=out,
         registry=options.registry or out.with_name(f"{out.stem}.tools.json"),
         fixtures=options.fixtures or out.with_name(f"{out.stem}.fixtures"),
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _blocks(places: Places, report: ImportReport) -> Iterator[Block]:
+def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     counts = report.counts
     yield line(
         f"{places.dataset}: {counts.samples} samples from {report.source} ({report.format})",

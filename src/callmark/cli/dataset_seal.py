@@ -9,7 +9,7 @@ from pathlib import Path
 from callmark.broker.broker import ToolBroker
 from callmark.cli.parser import CommandParser
 from callmark.datasets.reader import open_dataset
-from callmark.datasets.seal import Pin, Seal, check_seal, examine_seal, shown_pin, write_seal
+from callmark.datasets.seal import Seal, SealPin, check_seal, examine_seal, shown_pin, write_seal
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, line, write
 from callmark.running.offers import check_tools, open_offers
@@ -76,7 +76,7 @@ def _blocks(seal: Seal, done: str, warnings: list[str]) -> Iterator[Block]:
     yield from (line(f"warning: {warning}", "warn", indent=2) for warning in warnings)
 
 
-def _said(pin: Pin) -> str:
+def _said(pin: SealPin) -> str:
     if pin.found is None:
         return f"{shown_pin(pin.had)} (not checked: name the folder with --fixtures)"
     was = f" (was {shown_pin(pin.had)})" if pin.differs and pin.had is not None else ""

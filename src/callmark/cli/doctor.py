@@ -13,7 +13,7 @@ from callmark.cli.parser import CommandParser
 from callmark.config import load_config
 from callmark.doctor.machine import Check, examine
 from callmark.doctor.runner import Examination, Finding, Verdict, examine_runner
-from callmark.reports.layout import Block, Cell, Line, Style, line, write
+from callmark.reports.layout import Block, Cell, Style, TextLine, line, write
 
 GROUPS: dict[str, Group] = {
     "your files": INPUTS,
@@ -104,5 +104,5 @@ def _advice(finding: Finding) -> Iterator[Block]:
 def _block(verdict: Verdict, subject: str, detail: str) -> Iterator[Block]:
     word, style = MARKS[verdict]
     first, *more = detail.splitlines() or [""]
-    yield Line((Cell(f"{word:<{MARK_WIDTH}}", style), Cell(f"{subject}{first}")))
+    yield TextLine((Cell(f"{word:<{MARK_WIDTH}}", style), Cell(f"{subject}{first}")))
     yield from (line(text, indent=MARK_WIDTH + len(subject)) for text in more)

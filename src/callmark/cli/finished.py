@@ -15,7 +15,7 @@ from callmark.core.results import Result
 from callmark.core.trial_keys import ConflictingResults
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.running.conflicts import located
 from callmark.running.evaluate import cross_scorer
 from callmark.shards.files import report_beside
@@ -25,13 +25,13 @@ from callmark.store.report_file import read_report
 
 def open_finished(
     run: Path, report: Path | None = None, *, fail_on_inconclusive: bool = False
-) -> Finished:
+) -> FinishedRun:
     """`run`: a results file, a report, or a folder. `report`: the report of those results."""
     path = file_of(run)
     if is_report(path):
         if report is not None:
             raise UsageError(f"--report: {path} is a report already: give one of them")
-        return Finished(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
+        return FinishedRun(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
     if report is None:
         beside = (report_beside(path), path.with_name(REPORT))
         report = next((one for one in beside if one.is_file()), None)
@@ -40,7 +40,7 @@ def open_finished(
     else:
         found = read_report(report)
         _check_same_run(path, report, found)
-    return Finished(
+    return FinishedRun(
         report=found,
         results=path,
         cross_score=cross_scorer(),

@@ -11,7 +11,7 @@ from callmark.broker.check import FLOOR, ExpectedUse, FixtureCheck, HitRate, che
 from callmark.cli.parser import CommandParser
 from callmark.core.jsontext import canonical_json
 from callmark.datasets.reader import open_dataset
-from callmark.reports.layout import Block, Cell, Line, Table, line, write
+from callmark.reports.layout import Block, Cell, Table, TextLine, line, write
 from callmark.reports.neutral import one_line
 from callmark.resources import data_path
 from callmark.running.offers import open_registry
@@ -64,7 +64,7 @@ def expected_uses(dataset: Path) -> Iterator[ExpectedUse]:
 
 def _blocks(folder: str, check: FixtureCheck) -> Iterator[Block]:
     verdict = Cell("PASS", "good") if check.ok else Cell("FAIL", "bad")
-    yield Line((verdict, Cell(f"  {folder}: {check.fixtures} fixtures")))
+    yield TextLine((verdict, Cell(f"  {folder}: {check.fixtures} fixtures")))
     rows = {"all spellings": check.total, **check.by_variant}
     if check.expected.calls:
         rows["calls that the dataset expects"] = check.expected

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import Places, present
+from callmark.cli.reporting import RunPaths, present
 from callmark.reports.progress import RunProgress
 from callmark.shards.merge import merge_shards
 
@@ -59,6 +59,6 @@ def main(arguments: list[str]) -> int:
             dataset=options.dataset,
             reports=options.reports,
         )
-    places = Places(results=str(options.out), report=str(report))
+    places = RunPaths(results=str(options.out), report=str(report))
     present(outcome.report, places, quiet=options.quiet)
     return outcome.exit_code

@@ -9,7 +9,7 @@ from callmark.cli.forms import add_form_options, forms_of
 from callmark.cli.parser import CommandParser
 from callmark.comparing.opening import file_of
 from callmark.errors import UsageError
-from callmark.reports.forms import Wanted, check_forms, write_forms
+from callmark.reports.forms import WantedForm, check_forms, write_forms
 from callmark.reports.html import write_html
 from callmark.reports.neutral import one_line
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     forms = forms_of(options)
     if options.html is not None:
-        forms = (*forms, Wanted(options.html, write_html))
+        forms = (*forms, WantedForm(options.html, write_html))
     if not forms:
         raise UsageError(
             "-o: in which form? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"

@@ -19,7 +19,7 @@ from callmark.running.offers import open_registry
 from callmark.scorers.redaction import redact_pii
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class RunPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Where the files of a run are, as far as there are any."""
 
     results: str | None = None
@@ -30,7 +30,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     redact_pii: bool = False
 
 
-def present(report: Report, places: Places, *, quiet: bool, more: Sequence[str] = ()) -> None:
+def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str] = ()) -> None:
     """The whole report, or its first line; what a person should know is said in any case."""
     if quiet:
         write([verdict_line(report)], sys.stdout)
@@ -48,7 +48,7 @@ def say_warnings(warnings: Sequence[str]) -> None:
         print(f"warning: {neutralise(text)}", file=sys.stderr)
 
 
-def explained_misses(report: Report, places: Places) -> list[str]:
+def explained_misses(report: Report, places: RunPaths) -> list[str]:
     """The first different calls without a fixture, each with the fixture that came nearest."""
     if not report.misses.count or places.fixtures is None:
         return []
@@ -65,7 +65,7 @@ def explained_misses(report: Report, places: Places) -> list[str]:
     return [redact_pii(text) for text in texts] if places.redact_pii else texts
 
 
-def _next_steps(report: Report, places: Places) -> Iterator[str]:
+def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
     if places.report is not None:
         yield f"{places.report}: all numbers"
     if places.page is not None:

@@ -30,7 +30,7 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import Places, present
+from callmark.cli.reporting import RunPaths, present
 from callmark.cli.run_recording import RECORDING, live_tools
 from callmark.comparing.compare import Tools, compare_runs, write_comparison
 from callmark.comparing.opening import results_of
@@ -38,8 +38,8 @@ from callmark.config import AUTOMATIC, RunConfig, load_config
 from callmark.core.report import Report
 from callmark.errors import Incomplete, UsageError
 from callmark.reports.compare_markdown import comparison_markdown
-from callmark.reports.finished import Finished
-from callmark.reports.forms import Wanted, check_forms, write_forms
+from callmark.reports.finished import FinishedRun
+from callmark.reports.forms import WantedForm, check_forms, write_forms
 from callmark.reports.html import write_html
 from callmark.reports.markdown import report_markdown
 from callmark.reports.neutral import one_line
@@ -169,14 +169,14 @@ def _run(options: argparse.Namespace, config: RunConfig) -> int:
 
 def run_and_present(
     config: RunConfig,
-    forms: Sequence[Wanted] = (),
+    forms: Sequence[WantedForm] = (),
     *,
     quiet: bool,
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
     page = page_path(config)
-    own = () if page is None else (Wanted(page, write_html),)
+    own = () if page is None else (WantedForm(page, write_html),)
     for written in (config.out, config.report):
         if written is not None:
             check_writable(Path(written))
@@ -197,7 +197,7 @@ def run_and_present(
         page.unlink(missing_ok=True)  # an older one must not speak for this run
         more = (*more, f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}")
         page = None
-    places = Places(
+    places = RunPaths(
         results=config.out,
         report=config.report,
         page=None if page is None else str(page),
@@ -226,11 +226,11 @@ def page_path(config: RunConfig) -> Path | None:
 
 
 def publish_report(
-    report: Report, results: Path | None, config: RunConfig, forms: Sequence[Wanted]
+    report: Report, results: Path | None, config: RunConfig, forms: Sequence[WantedForm]
 ) -> None:
     """The forms that were asked for, and the step summary. Only a whole run has results: what
     stands at `out` otherwise is an older one's."""
-    finished = Finished(
+    finished = FinishedRun(
         report=report,
         results=results,
         cross_score=cross_scorer(),

@@ -14,10 +14,10 @@ import msgspec
 from callmark.cli.forms import add_form_options, forms_of
 from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import Places, present
+from callmark.cli.reporting import RunPaths, present
 from callmark.comparing.opening import results_of
 from callmark.config import RunConfig, load_config
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.forms import write_forms
 from callmark.reports.progress import RunProgress
 from callmark.running.evaluate import cross_scorer
@@ -73,14 +73,14 @@ def main(arguments: list[str]) -> int:
         _with_answers(_file_of(options.file), options.answers) as file,
     ):
         outcome = score_file(file, config, progress=progress)
-    finished = Finished(
+    finished = FinishedRun(
         report=outcome.report,
         results=None if config.out is None else Path(config.out),
         cross_score=cross_scorer(),
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, forms)
-    present(outcome.report, Places(results=config.out, report=config.report), quiet=options.quiet)
+    present(outcome.report, RunPaths(results=config.out, report=config.report), quiet=options.quiet)
     return outcome.exit_code
 
 

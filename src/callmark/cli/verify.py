@@ -9,9 +9,9 @@ from pathlib import Path
 from callmark.cli.forms import add_form_options, forms_of
 from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
 from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import Places, present
+from callmark.cli.reporting import RunPaths, present
 from callmark.config import RunConfig, load_config
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.forms import write_forms
 from callmark.reports.progress import RunProgress
 from callmark.verifying.verify import verify
@@ -57,13 +57,13 @@ def main(arguments: list[str]) -> int:
     forms = forms_of(options, has_trials=config.out is not None)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         outcome = verify(config, progress=progress)
-    finished = Finished(
+    finished = FinishedRun(
         report=outcome.report,
         results=None if config.out is None else Path(config.out),
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, forms)
-    places = Places(
+    places = RunPaths(
         results=config.out,
         report=config.report,
         fixtures=config.fixtures,

@@ -22,8 +22,8 @@ from callmark.running.evaluate import cross_scorer
 from callmark.running.setup import rules_of
 from callmark.shards.files import report_beside
 from callmark.store.report_file import read_report
-from callmark.view.compare_jobs import Wanted
-from callmark.view.opened import Judged
+from callmark.view.compare_jobs import WantedComparison
+from callmark.view.opened import JudgedRun
 from callmark.view.server import ViewServer
 from callmark.view.viewer import Doing, Viewer
 
@@ -101,7 +101,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def doing_of(config: RunConfig, settings: Path | None) -> Doing:
-    def compare(wanted: Wanted, page: Path) -> Sequence[str]:
+    def compare(wanted: WantedComparison, page: Path) -> Sequence[str]:
         """As a person would type it here: the page says these names."""
         runs = [_typed(run.path) for run in (wanted.a, wanted.b)]
         more = ["--common"] if wanted.common else []
@@ -118,15 +118,15 @@ def _typed(path: Path) -> str:
     return str(path) if short.startswith(os.pardir) else f"./{short}"
 
 
-def judged(results: Path) -> Judged:
+def judged(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
     for named in (results.with_suffix(".json"), report_beside(results), results.with_name(REPORT)):
         if not named.is_file():
             continue
         if not results.stat().st_size:  # the share of a shard that has no sample
-            return Judged(read_report(named))
+            return JudgedRun(read_report(named))
         with suppress(BadInput):
             finished = open_finished(results, named)
-            return Judged(finished.report, finished.cross_score)
+            return JudgedRun(finished.report, finished.cross_score)
     note = f"{results}: no report belongs to it: its lines were judged by the shipped gates"
-    return Judged(summarised(results), cross_scorer(), note)
+    return JudgedRun(summarised(results), cross_scorer(), note)

@@ -15,7 +15,7 @@ import msgspec
 from callmark.core.metrics import Measure, metric_of
 from callmark.core.report import Metric
 from callmark.core.results import Result
-from callmark.core.stats import Observed
+from callmark.core.stats import SampledValue
 
 MAX_SAMPLES = 500
 
@@ -79,18 +79,18 @@ def chance_measures(
     """The chance level, and by how much the answers are better grounded in their own results."""
     if pairs is None:
         unknown = Metric(value=None, n=0, reason="not computed")
-        nothing_seen = Measure(unknown, population, lambda: Observed("mean", ((),)))
+        nothing_seen = Measure(unknown, population, lambda: SampledValue("mean", ((),)))
         return nothing_seen, nothing_seen
     chance = [pair.chance for pair in pairs]
     lift = [pair.own - pair.chance for pair in pairs]
     clusters = _clusters(pairs)
     return (
-        _mean_measure(Observed("mean", (chance,), clusters), population, seed),
-        _mean_measure(Observed("mean", (lift,), clusters), population, seed),
+        _mean_measure(SampledValue("mean", (chance,), clusters), population, seed),
+        _mean_measure(SampledValue("mean", (lift,), clusters), population, seed),
     )
 
 
-def _mean_measure(observed: Observed, population: int, seed: int) -> Measure:
+def _mean_measure(observed: SampledValue, population: int, seed: int) -> Measure:
     nothing = "no two samples have results of the same tools"
     return Measure(metric_of(observed, nothing, seed), population, lambda: observed)
 

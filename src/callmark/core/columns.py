@@ -10,12 +10,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TypeVar, overload
 
-from callmark.core.summary_state import Packed
-
 REMEMBERED = 1 << 14  # rows that are looked for; one that was forgotten is kept a second time
 _WIDER = {"b": "h", "h": "i", "i": "q", "B": "H", "H": "I", "I": "Q"}
 
 Number = TypeVar("Number", int, float)
+
+import msgspec
+
+
+class Packed(msgspec.Struct, frozen=True, array_like=True):
+    """An `array`: how wide its numbers are, and the numbers."""
+
+    typecode: str
+    data: bytes
+
+    @classmethod
+    def of(cls, numbers: array[int] | array[float]) -> Packed:
+        return cls(numbers.typecode, numbers.tobytes())
+
+    def numbers(self) -> array[int]:
+        found = array(self.typecode)
+        found.frombytes(self.data)
+        return found
 
 
 class Growing:

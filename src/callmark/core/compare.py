@@ -9,7 +9,7 @@ import msgspec
 
 from callmark.core.compare_decide import Ruling, decided, rulings
 from callmark.core.compare_match import Matched, match
-from callmark.core.compare_metrics import PairedSides, Part, parts_of
+from callmark.core.compare_metrics import MetricPart, PairedSides, parts_of
 from callmark.core.compare_records import (
     MARGIN,
     MOST_DROPPED,
@@ -152,7 +152,7 @@ def check_primary(names: Sequence[str]) -> None:
 
 def _ruled(
     sides: PairedSides,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, MetricPart],
     options: CompareOptions,
     open_reason: str | None,
 ) -> dict[str, Ruling]:

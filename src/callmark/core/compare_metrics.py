@@ -17,12 +17,12 @@ from callmark.core.repeats import PASSING_F1
 from callmark.core.stats import (
     Z_TWO_SIDED,
     Interval,
-    Observed,
+    SampledValue,
     Statistic,
     estimate,
     paired_interval_95,
 )
-from callmark.core.trials import NOT_APPLICABLE, Place, Samples
+from callmark.core.trials import NOT_APPLICABLE, Samples, TrialPlace
 
 _LOWER = frozenset(
     {
@@ -39,7 +39,7 @@ _LOWER = frozenset(
 _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
 
 
-class Part(NamedTuple):
+class MetricPart(NamedTuple):
     """A metric by its name: which samples it is about, and what it is made of."""
 
     name: str
@@ -65,8 +65,8 @@ class Part(NamedTuple):
 class _Both(NamedTuple):
     """The same samples, at these positions of A, on both sides."""
 
-    a: Observed
-    b: Observed
+    a: SampledValue
+    b: SampledValue
     positions: Sequence[int]
 
 
@@ -85,10 +85,10 @@ class PairedSides:
         self._chance_a, self._chance_b = a.chance_pairs, b.chance_pairs
         self.whole = Subset(self._a, matched.positions, seed)
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, MetricPart]:
         return parts_of(self.whole)
 
-    def compared(self, part: Part) -> Compared:
+    def compared(self, part: MetricPart) -> Compared:
         both = self._both(part)
         interval = self._interval(part, both)
         worse = better = None
@@ -111,11 +111,11 @@ class PairedSides:
             reason="no pair has a value" if difference is None else None,
         )
 
-    def pairs(self, part: Part) -> Pairs:
+    def pairs(self, part: MetricPart) -> Pairs:
         """The gains of a metric that every sample has a value of."""
         return self._pairs(part, self._both(part))
 
-    def flips(self, part: Part) -> Flips:
+    def flips(self, part: MetricPart) -> Flips:
         both = self._both(part)
         lost, gained = array("I"), array("I")
         values = zip(both.positions, both.a.columns[0], both.b.columns[0], strict=True)
@@ -146,14 +146,14 @@ class PairedSides:
         labels = cluster_labels(self._a, [*kept.values()])
         chance, lift = (
             [
-                Observed("mean", ([number(side[name]) for name in kept],), labels)
+                SampledValue("mean", ([number(side[name]) for name in kept],), labels)
                 for side in (mine, theirs)
             ]
             for number in (_chance_of, _lift_of)
         )
         return self._means("chance_f1", *chance), self._means("grounding_lift", *lift)
 
-    def _means(self, name: str, a: Observed, b: Observed) -> Compared:
+    def _means(self, name: str, a: SampledValue, b: SampledValue) -> Compared:
         mean_a, mean_b = (math.fsum(side.columns[0]) / side.n for side in (a, b))
         interval = paired_interval_95(a, b, self._seed)
         return Compared(
@@ -168,7 +168,7 @@ class PairedSides:
             n=a.n,
         )
 
-    def _both(self, part: Part) -> _Both:
+    def _both(self, part: MetricPart) -> _Both:
         definition, partners = part.definition, self._partners
         kept = array("I", filter(self._applies(definition), part.subset.over(definition.over)))
         theirs = array("I", (partners[at] for at in kept))
@@ -177,7 +177,7 @@ class PairedSides:
             statistic = definition.made
         labels = cluster_labels(self._a, kept)
         a, b = (
-            Observed(statistic, _columns(side, definition, at), labels, self._repeated)
+            SampledValue(statistic, _columns(side, definition, at), labels, self._repeated)
             for side, at in ((self._a, kept), (self._b, theirs))
         )
         return _Both(a, b, kept)
@@ -193,13 +193,13 @@ class PairedSides:
             return lambda at: a[at] != nothing or b[partners[at]] != nothing
         return lambda at: a[at] != nothing and b[partners[at]] != nothing
 
-    def _pairs(self, part: Part, both: _Both) -> Pairs:
+    def _pairs(self, part: MetricPart, both: _Both) -> Pairs:
         sign = -1.0 if better_is(part.name) == "lower" else 1.0
         gains = array("d", (sign * (now - before) for before, now in _values(both)))
         alike = all(self._alike[at] for at in both.positions)
         return Pairs(gains, part.is_yes_no, both.a.clusters, both.a.repeated, alike)
 
-    def _interval(self, part: Part, both: _Both) -> Interval | None:
+    def _interval(self, part: MetricPart, both: _Both) -> Interval | None:
         is_plain = both.a.clusters is None and not both.a.repeated
         if not part.is_yes_no or not is_plain or not both.a.n:
             return paired_interval_95(both.a, both.b, self._seed)
@@ -207,7 +207,7 @@ class PairedSides:
         up = sum(1 for before, now in _values(both) if now > before)
         return Interval(*tango(down, up, both.a.n, Z_TWO_SIDED), "tango")
 
-    def _by(self, names: set[str], has: Callable[[Place, str], bool]) -> dict[str, Subset]:
+    def _by(self, names: set[str], has: Callable[[TrialPlace, str], bool]) -> dict[str, Subset]:
         return {
             name: self.whole.where(lambda place, name=name: has(place, name))  # type: ignore[misc]
             for name in sorted(names)
@@ -217,8 +217,8 @@ class PairedSides:
         return Listed(len(positions), tuple(map(self._a.id_at, positions[:LISTED])))
 
 
-def parts_of(subset: Subset) -> dict[str, Part]:
-    return {name: Part(name, *found) for name, found in defined_parts(subset).items()}
+def parts_of(subset: Subset) -> dict[str, MetricPart]:
+    return {name: MetricPart(name, *found) for name, found in defined_parts(subset).items()}
 
 
 def _chance_of(pair: Pair) -> float:
@@ -242,13 +242,13 @@ def _columns(
     return (array("d", map(float.__sub__, *columns)),)
 
 
-def _has_tool(place: Place, name: str) -> bool:
+def _has_tool(place: TrialPlace, name: str) -> bool:
     return name in place.tools
 
 
-def _has_slice(place: Place, name: str) -> bool:
+def _has_slice(place: TrialPlace, name: str) -> bool:
     return name in place.slices
 
 
-def _has_locale(place: Place, name: str) -> bool:
+def _has_locale(place: TrialPlace, name: str) -> bool:
     return place.locale == name

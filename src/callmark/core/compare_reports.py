@@ -15,7 +15,7 @@ F1_OF_TOOL = {"integration_f1_macro_lax": "lax", "integration_f1_macro_strict": 
 _COUNTS = frozenset({"controls_with_integration", "teacher_heavy_spans_over_cap"})
 
 
-class Value(msgspec.Struct, frozen=True):
+class ReportValue(msgspec.Struct, frozen=True):
     """A metric as any version of a report has it."""
 
     value: float | None = None
@@ -25,7 +25,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    metrics: dict[str, Value] = {}
+    metrics: dict[str, ReportValue] = {}
 
 
 class ToolF1(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class ToolF1(msgspec.Struct, frozen=True):
     sample_count: int = 0
 
 
-class Head(msgspec.Struct, frozen=True):
+class ReportHead(msgspec.Struct, frozen=True):
     dataset_sha256: str | None = None
     tool_registry_sha256: str | None = None
     fixtures_sha256: str | None = None
@@ -55,8 +55,8 @@ class ReportValues(msgspec.Struct, frozen=True):
     """What a comparison takes from a report; fields that it does not know are left alone."""
 
     report_version: str
-    header: Head
-    metrics: dict[str, Value]
+    header: ReportHead
+    metrics: dict[str, ReportValue]
     counts: Totals = Totals()
     per_tool_deltas: dict[str, ToolF1] = {}
     slices: dict[str, Group] = {}
@@ -90,9 +90,9 @@ def compare_reports(
             if name in found
         ),
         exploratory=tuple(one for one in compared if one.metric not in options.primary),
-        by_tool=_groups(_tools(a), _tools(b)),
-        by_slice=_groups(a.slices, b.slices),
-        by_locale=_groups(a.locales, b.locales),
+        by_tool=_report_groups(_tools(a), _tools(b)),
+        by_slice=_report_groups(a.slices, b.slices),
+        by_locale=_report_groups(a.locales, b.locales),
         point_check=point_check(None if f1 is None else f1.difference, options.max_f1_delta),
         warnings=tuple(
             f"{name}: not known on both sides, so unchecked"
@@ -113,11 +113,13 @@ def _facts(report: ReportValues, path: str) -> SideFacts:
     )
 
 
-def _differences(a: Mapping[str, Value], b: Mapping[str, Value]) -> tuple[Compared, ...]:
+def _differences(
+    a: Mapping[str, ReportValue], b: Mapping[str, ReportValue]
+) -> tuple[Compared, ...]:
     return tuple(_difference(name, a[name], b[name]) for name in a if name in b)
 
 
-def _difference(name: str, a: Value, b: Value) -> Compared:
+def _difference(name: str, a: ReportValue, b: ReportValue) -> Compared:
     before, now = _share(name, a), _share(name, b)
     known = before is not None and now is not None
     return Compared(
@@ -132,7 +134,7 @@ def _difference(name: str, a: Value, b: Value) -> Compared:
     )
 
 
-def _share(name: str, found: Value) -> float | None:
+def _share(name: str, found: ReportValue) -> float | None:
     if name in _COUNTS and found.value is not None and found.denominator:
         return found.value / found.denominator
     return found.value
@@ -142,7 +144,7 @@ def _tools(report: ReportValues) -> dict[str, Group]:
     return {
         tool: Group(
             {
-                name: Value(getattr(delta, field), n=delta.sample_count)
+                name: ReportValue(getattr(delta, field), n=delta.sample_count)
                 for name, field in F1_OF_TOOL.items()
             }
         )
@@ -150,7 +152,9 @@ def _tools(report: ReportValues) -> dict[str, Group]:
     }
 
 
-def _groups(a: Mapping[str, Group], b: Mapping[str, Group]) -> dict[str, tuple[Compared, ...]]:
+def _report_groups(
+    a: Mapping[str, Group], b: Mapping[str, Group]
+) -> dict[str, tuple[Compared, ...]]:
     return {
         name: tuple(
             one

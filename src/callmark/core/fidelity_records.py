@@ -14,17 +14,17 @@ Verdict = Literal["pass", "fail", "skip", "error"]
 CATEGORY = "attribution"
 
 
-class Call(msgspec.Struct, frozen=True):
+class ViewCall(msgspec.Struct, frozen=True):
     name: str
     arguments: dict[str, Json]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ViewAnswer(msgspec.Struct, frozen=True):
     """The first call of a text that fits the tool's schema; if none does, the first that could be
     read at all, and why it does not fit."""
 
     valid: bool
-    call: Call | None = None
+    call: ViewCall | None = None
     reason: str | None = None
 
 
@@ -33,13 +33,13 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     only where the tuned one is."""
 
     gold_tool_name: str
-    base: Answer
-    tuned: Answer
+    base: ViewAnswer
+    tuned: ViewAnswer
     disagreement: float | None
     hallucinated: bool | None
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Rates without a denominator are None."""
 
     json_valid_rate_base: float
@@ -84,7 +84,7 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
     ft_value: float | None = None
     ci_95: tuple[float, float] | None = None
     hallucination_ok: bool | None = None
-    evidence: Evidence | None = None
+    evidence: ProbeEvidence | None = None
     message: str
 
 

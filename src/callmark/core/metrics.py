@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from callmark.core.report import Block, Metric, Number, ToolDelta
+from callmark.core.report import Metric, MetricBlock, Number, ToolDelta
 from callmark.core.samples import CALL_FREE, Kind
-from callmark.core.stats import Observed, Statistic, estimate, interval_95
+from callmark.core.stats import SampledValue, Statistic, estimate, interval_95
 from callmark.core.trial_keys import NO_CLUSTER
-from callmark.core.trials import KIND_CODE, KINDS, NOT_APPLICABLE, Place, Samples
+from callmark.core.trials import KIND_CODE, KINDS, NOT_APPLICABLE, Samples, TrialPlace
 
 Over = Literal["eligible", "control", "negative_control", "clarify", "not_control", "all"]
 Made = Statistic | Literal["count", "difference"]
@@ -178,7 +178,7 @@ BLOCK_METRICS = (
 )
 
 # Which samples of the *dataset* a metric is about, scored or not: none of them, and it is n/a.
-Belongs = Callable[[Kind, Place], bool]
+Belongs = Callable[[Kind, TrialPlace], bool]
 _POPULATIONS: dict[str, Belongs] = {
     "multi_call_parity_rate": lambda kind, place: kind not in CALL_FREE and place.calls > 1,
     "call_f1_macro": lambda kind, place: kind not in CALL_FREE and place.calls > 0,
@@ -208,7 +208,7 @@ class Measure(msgspec.Struct, frozen=True):
 
     metric: Metric
     population: int
-    observe: Callable[[], Observed]
+    observe: Callable[[], SampledValue]
     absent: str | None = None
 
 
@@ -227,7 +227,7 @@ class Subset:
             self._over[over] = self.samples.kind.where(wanted.__contains__, self.positions)
         return self._over[over]
 
-    def where(self, belongs: Callable[[Place], bool]) -> Subset:
+    def where(self, belongs: Callable[[TrialPlace], bool]) -> Subset:
         samples = self.samples
         chosen = {number for number, entry in enumerate(samples.places) if belongs(entry)}
         positions = samples.place.where(chosen.__contains__, self.positions) if chosen else ()
@@ -257,7 +257,7 @@ class Subset:
         eligible = self.over(definition.over)
         return bool(eligible) and not any(self.samples.column("keyed").at(eligible))
 
-    def observe(self, definition: Definition) -> Observed:
+    def observe(self, definition: Definition) -> SampledValue:
         column, made = self.samples.column, definition.made
         key, nothing = column(definition.columns[0]), NOT_APPLICABLE
         if made == "pooled":
@@ -269,7 +269,7 @@ class Subset:
             columns = (columns[0].minus(columns[1]),)
         statistic: Statistic = "mean" if made == "difference" or made == "count" else made
         labels = cluster_labels(self.samples, kept)
-        return Observed(statistic, columns, labels, self.samples.repeated)
+        return SampledValue(statistic, columns, labels, self.samples.repeated)
 
 
 def cluster_labels(samples: Samples, positions: Sequence[int]) -> array[int] | None:
@@ -281,7 +281,7 @@ def cluster_labels(samples: Samples, positions: Sequence[int]) -> array[int] | N
     return array("Q", (at if cluster[at] == NO_CLUSTER else cluster[at] for at in positions))
 
 
-def metric_of(observed: Observed, nothing: str, seed: int) -> Metric:
+def metric_of(observed: SampledValue, nothing: str, seed: int) -> Metric:
     value = estimate(observed)
     interval = interval_95(observed, seed)
     numerator, denominator = _parts(observed)
@@ -318,7 +318,9 @@ def defined_parts(subset: Subset) -> dict[str, tuple[Subset, Definition]]:
     return found
 
 
-def populations_of(samples: Samples, unscored: Mapping[tuple[Kind, Place], int]) -> dict[str, int]:
+def populations_of(
+    samples: Samples, unscored: Mapping[tuple[Kind, TrialPlace], int]
+) -> dict[str, int]:
     """How many samples of the dataset each metric is about."""
     pairs = Counter(zip(samples.kind, samples.place, strict=True))
     everyone = [
@@ -334,7 +336,7 @@ def populations_of(samples: Samples, unscored: Mapping[tuple[Kind, Place], int])
     }
 
 
-def blocks(subset: Subset) -> tuple[dict[str, Block], dict[str, Block]]:
+def blocks(subset: Subset) -> tuple[dict[str, MetricBlock], dict[str, MetricBlock]]:
     """The main metrics per locale and per slice, as far as samples of them have a score."""
     places = [subset.samples.places[int(number)] for number in set(subset.samples.place)]
     locales = sorted({place.locale for place in places if place.locale is not None})
@@ -382,9 +384,9 @@ def _probes_of(language: str) -> Belongs:
     return lambda kind, place: kind == "eligible" and place.probe and place.language == language
 
 
-def _block(part: Subset) -> Block:
+def _block(part: Subset) -> MetricBlock:
     over_cap = Definition("spans_over_cap", "all", "count", ("over_cap",), "")
-    return Block(
+    return MetricBlock(
         n=len(part.positions),
         num_eligible=len(part.over("eligible")),
         spans_over_cap=part.metric(over_cap).value or 0,
@@ -392,7 +394,7 @@ def _block(part: Subset) -> Block:
     )
 
 
-def _counted(observed: Observed, nothing: str) -> Metric:
+def _counted(observed: SampledValue, nothing: str) -> Metric:
     if observed.n == 0:
         return Metric(value=None, n=0, reason=nothing)
     total: Number = math.fsum(observed.columns[0])
@@ -401,7 +403,7 @@ def _counted(observed: Observed, nothing: str) -> Metric:
     return Metric(value=total, numerator=total, denominator=observed.n, n=observed.n)
 
 
-def _parts(observed: Observed) -> tuple[Number | None, Number | None]:
+def _parts(observed: SampledValue) -> tuple[Number | None, Number | None]:
     if observed.statistic == "f1":
         return None, None
     numerator: Number = math.fsum(observed.columns[0])

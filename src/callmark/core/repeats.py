@@ -13,7 +13,7 @@ from callmark.core.gate_rules import is_below
 from callmark.core.metrics import cluster_labels, metric_of
 from callmark.core.report import Repeat
 from callmark.core.samples import Kind
-from callmark.core.stats import Observed
+from callmark.core.stats import SampledValue
 from callmark.core.trials import KINDS, Samples, Trials
 
 PASSING_F1 = 0.90  # where no F1 gate is in force
@@ -46,9 +46,9 @@ def repeat_of(
     none, no_whole = "no sample has a score", f"no sample has {most} scored trials"
     return Repeat(
         trials=most,
-        pass_at_1=metric_of(Observed("rate", (shares,), everyone, True), none, seed),
-        pass_hat_k=metric_of(Observed("rate", (whole,), complete), no_whole, seed),
-        flip_share=metric_of(Observed("rate", (flips,), complete), no_whole, seed),
+        pass_at_1=metric_of(SampledValue("rate", (shares,), everyone, True), none, seed),
+        pass_hat_k=metric_of(SampledValue("rate", (whole,), complete), no_whole, seed),
+        flip_share=metric_of(SampledValue("rate", (flips,), complete), no_whole, seed),
     )
 
 

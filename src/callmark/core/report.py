@@ -143,7 +143,7 @@ class ToolDelta(msgspec.Struct, frozen=True):
     sample_count: int
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class MetricBlock(msgspec.Struct, frozen=True, kw_only=True):
     """The main metrics over one locale or one slice."""
 
     n: int
@@ -248,8 +248,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failing: dict[str, Failing]
     integration_span_count_histogram: dict[str, int]
     per_tool_deltas: dict[str, ToolDelta]
-    locales: dict[str, Block]
-    slices: dict[str, Block]
+    locales: dict[str, MetricBlock]
+    slices: dict[str, MetricBlock]
     repeat: Repeat | None
     misses: Misses
     errors: Errors

@@ -9,7 +9,7 @@ import msgspec
 from callmark.core.jsontext import Json
 from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, ExtractorBy
 from callmark.core.scores import Scores
-from callmark.core.trace import Said, Stop, TraceEntry
+from callmark.core.trace import Stop, TraceEntry, UserTurn
 
 
 class ByteRange(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     trial: int
     prompt: str | list[dict[str, Json]]
     metadata: dict[str, Json]
-    said: tuple[Said, ...]
+    said: tuple[UserTurn, ...]
     model_output: str
     turns: tuple[ByteRange, ...] | None
     reasoning: str

@@ -56,7 +56,7 @@ class Interval(msgspec.Struct, frozen=True):
     method: Method
 
 
-class Observed(msgspec.Struct, frozen=True):
+class SampledValue(msgspec.Struct, frozen=True):
     """What a number is computed from, one entry per sample in the order of the dataset.
 
     Columns: `rate` and `mean` (values,), `pooled` (hits, totals), `f1` (grounded, spans, found,
@@ -73,7 +73,7 @@ class Observed(msgspec.Struct, frozen=True):
         return len(self.columns[0])
 
 
-def estimate(observed: Observed) -> float | None:
+def estimate(observed: SampledValue) -> float | None:
     """The value itself: None where nothing stands behind it."""
     sums = [math.fsum(column) for column in observed.columns]
     match observed.statistic:
@@ -95,7 +95,7 @@ def f1_of(grounded: float, spans: float, found: float, required: float) -> float
     return 2 * precision * recall / total if total else 0.0
 
 
-def interval_95(observed: Observed, seed: int) -> Interval | None:
+def interval_95(observed: SampledValue, seed: int) -> Interval | None:
     """The two-sided 95 % interval, None where fewer than two units leave nothing to judge by."""
     if _is_wilson(observed):
         hits, total, method = _wilson_counts(observed)
@@ -108,7 +108,7 @@ def interval_95(observed: Observed, seed: int) -> Interval | None:
     return Interval(low, high, method)
 
 
-def paired_interval_95(a: Observed, b: Observed, seed: int) -> Interval | None:
+def paired_interval_95(a: SampledValue, b: SampledValue, seed: int) -> Interval | None:
     """The interval of estimate(b) − estimate(a), both over the same samples in the same order:
     the same draws for both, so that what they have in common cancels."""
     units_a, units_b = _units(a), _units(b)
@@ -125,7 +125,7 @@ def paired_interval_95(a: Observed, b: Observed, seed: int) -> Interval | None:
     return Interval(value_b - value_a - half, value_b - value_a + half, method)
 
 
-def bounds_one_sided(observed: Observed, seed: int) -> tuple[float, float] | None:
+def bounds_one_sided(observed: SampledValue, seed: int) -> tuple[float, float] | None:
     """The lower and the upper one-sided 95 % bound."""
     if _is_wilson(observed):
         hits, total, _ = _wilson_counts(observed)
@@ -136,7 +136,7 @@ def bounds_one_sided(observed: Observed, seed: int) -> tuple[float, float] | Non
     return _spread(observed.statistic, units, seed, (5.0, 95.0), Z_ONE_SIDED)
 
 
-def deciding_n(observed: Observed, bound: float, seed: int) -> int | None:
+def deciding_n(observed: SampledValue, bound: float, seed: int) -> int | None:
     """How many samples, at the value seen, would put a one-sided bound on one side of `bound`.
     None: no number would."""
     value, sides = estimate(observed), bounds_one_sided(observed, seed)
@@ -192,7 +192,7 @@ def _blocks(n: int) -> Iterator[int]:
         yield min(size, RESAMPLES - start)
 
 
-def _is_wilson(observed: Observed) -> bool:
+def _is_wilson(observed: SampledValue) -> bool:
     return (
         observed.statistic in ("rate", "pooled")
         and observed.clusters is None
@@ -200,20 +200,20 @@ def _is_wilson(observed: Observed) -> bool:
     )
 
 
-def _wilson_counts(observed: Observed) -> tuple[float, float, Method]:
+def _wilson_counts(observed: SampledValue) -> tuple[float, float, Method]:
     if observed.statistic == "rate":
         return math.fsum(observed.columns[0]), observed.n, "wilson"
     share = estimate(observed)
     return (share or 0.0) * observed.n, 0 if share is None else observed.n, "wilson_by_sample"
 
 
-def _method(observed: Observed, units: int) -> Method:
+def _method(observed: SampledValue, units: int) -> Method:
     if observed.clusters is None and not observed.repeated:
         return "bootstrap" if units <= BOOTSTRAP_LIMIT else "normal"
     return "cluster_bootstrap" if units <= BOOTSTRAP_LIMIT else "cluster_normal"
 
 
-def _units(observed: Observed) -> Columns | None:
+def _units(observed: SampledValue) -> Columns | None:
     """One row per independent unit: a sample, or the sums over a cluster of samples."""
     columns: Columns = observed.columns
     if observed.clusters is not None:

@@ -34,9 +34,9 @@ from callmark.core.report import (
 from callmark.core.result_lines import ResultReader
 from callmark.core.results import Result
 from callmark.core.samples import Expectation, Kind
-from callmark.core.stats import Observed
+from callmark.core.stats import SampledValue
 from callmark.core.summary_state import SummaryState
-from callmark.core.trials import KIND_CODE, KINDS, Place, Samples, Trials
+from callmark.core.trials import KIND_CODE, KINDS, Samples, TrialPlace, Trials
 from callmark.errors import UsageError
 
 DEFAULT_SEED = 42
@@ -233,7 +233,7 @@ class Summariser:
         return _Judged(outcomes, timing, complete, verdict, reason)
 
     def _measures(
-        self, whole: Subset, unscored: Mapping[tuple[Kind, Place], int]
+        self, whole: Subset, unscored: Mapping[tuple[Kind, TrialPlace], int]
     ) -> dict[str, Measure]:
         populations = metrics.populations_of(whole.samples, unscored)
         found = metrics.measures(whole, populations)
@@ -244,7 +244,7 @@ class Summariser:
     def _counts(
         self,
         whole: Subset,
-        unscored: Mapping[tuple[Kind, Place], int],
+        unscored: Mapping[tuple[Kind, TrialPlace], int],
         repeat: int,
         scope: Scope,
     ) -> Counts:
@@ -319,7 +319,7 @@ def _timed(timing: Timing, rules: Sequence[GateRule], trials: int, context: Judg
     per_100 = None if seconds is None or not trials else 100 * seconds / trials
     reason = "not timed" if per_100 is None else None
     metric = Metric(value=per_100, n=trials, reason=reason)
-    measure = Measure(metric, trials, lambda: Observed("mean", ((),)))
+    measure = Measure(metric, trials, lambda: SampledValue("mean", ((),)))
     context = msgspec.structs.replace(context, partial=False, is_shard=False)
     budget = [rule for rule in rules if rule.name == PERF_BUDGET]
     outcomes: Sequence[GateOutcome] = judge(budget, {PERF_BUDGET: measure}, context)

@@ -3,27 +3,10 @@ without reading their lines again."""
 
 from __future__ import annotations
 
-from array import array
-
 import msgspec
 
+from callmark.core.columns import Packed
 from callmark.core.report import MissedCall
-
-
-class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """An `array`: how wide its numbers are, and the numbers."""
-
-    typecode: str
-    data: bytes
-
-    @classmethod
-    def of(cls, numbers: array[int] | array[float]) -> Packed:
-        return cls(numbers.typecode, numbers.tobytes())
-
-    def numbers(self) -> array[int]:
-        found = array(self.typecode)
-        found.frombytes(self.data)
-        return found
 
 
 class PlaceState(msgspec.Struct, frozen=True, array_like=True):

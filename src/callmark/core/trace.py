@@ -60,7 +60,7 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status in SERVED
 
 
-class Said(msgspec.Struct, frozen=True):
+class UserTurn(msgspec.Struct, frozen=True):
     """A user message after the prompt, and the number of assistant turns before it."""
 
     turn: int
@@ -75,7 +75,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     model_output: str
     tool_trace: tuple[TraceEntry, ...] = ()
     turns: tuple[tuple[int, int], ...] | None = None
-    said: tuple[Said, ...] = ()
+    said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
     stop: Stop = "answer"
 

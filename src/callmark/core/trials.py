@@ -68,7 +68,7 @@ _AVERAGED_TYPES = {
 }
 
 
-class Place(msgspec.Struct, frozen=True):
+class TrialPlace(msgspec.Struct, frozen=True):
     """What the dataset says about a sample as far as blocks and populations need it."""
 
     locale: str | None
@@ -87,7 +87,7 @@ class Samples:
     """One row per scored sample, in the order of the dataset, trials averaged."""
 
     def __init__(
-        self, keys: TrialKeys, starts: Sequence[int], rows: Rows, places: list[Place]
+        self, keys: TrialKeys, starts: Sequence[int], rows: Rows, places: list[TrialPlace]
     ) -> None:
         self._keys = keys
         self._starts = starts
@@ -128,7 +128,7 @@ class Trials:
         self._rows = Rows(_TYPES)
         self._lost = TrialKeys()
         self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
-        self._places: dict[Place, int] = {}
+        self._places: dict[TrialPlace, int] = {}
 
     def add(self, result: Result, expectation: Expectation | None = None) -> None:
         try:
@@ -169,7 +169,7 @@ class Trials:
     def extend(self, state: TrialsState) -> None:
         """The scored trials of another summary, before anything was asked of this one."""
         places = [
-            self._places.setdefault(Place(*msgspec.structs.astuple(place)), len(self._places))
+            self._places.setdefault(TrialPlace(*msgspec.structs.astuple(place)), len(self._places))
             for place in state.places
         ]
         self._keys.extend(state)
@@ -202,11 +202,11 @@ class Trials:
             rows = _averaged(rows, starts)
         return Samples(self._keys, starts, rows, list(self._places))
 
-    def unscored(self) -> Counter[tuple[Kind, Place]]:
+    def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
         """The samples of which no trial has a score. The rows must be in order."""
         kinds, places = self._lost_rows.column("kind"), self._lost_rows.column("place")
         known = list(self._places)
-        found: Counter[tuple[Kind, Place]] = Counter()
+        found: Counter[tuple[Kind, TrialPlace]] = Counter()
         for index, rows in groupby(range(self.lost), key=self._lost.index.__getitem__):
             if not self._keys.rows_of(index):
                 row = next(rows)
@@ -249,7 +249,7 @@ class Trials:
                 entry.name for entry in result.tool_trace if entry.served and entry.name
             }
             tools = tuple(sorted(names))
-        place = Place(
+        place = TrialPlace(
             expectation.locale,
             expectation.locale_probe,
             expectation.slices,

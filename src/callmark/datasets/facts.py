@@ -28,7 +28,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     offered_line: dict[str, int]  # where such a tool is named first
 
 
-class Tally:
+class FactTally:
     """Counts for `Facts`, one item at a time."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ import msgspec
 from callmark.core.identity import sample_id_of
 from callmark.core.jsontext import Json, NotJson, digest
 from callmark.core.samples import Header, Sample, sample_of
-from callmark.datasets.facts import Facts, Tally
+from callmark.datasets.facts import Facts, FactTally
 from callmark.datasets.located import located_items
 from callmark.datasets.schema import (
     BadHeader,
@@ -190,7 +190,7 @@ class _FirstReading:
         self.header_line = 1
         self.kept: dict[str, int] = {}  # unknown keys, and the line of the first of each
         self.hasher = hashlib.sha256()
-        self.tally = Tally()
+        self.tally = FactTally()
         self.stamp = _stamp(stream)
         self._name = name
         self._stream = stream

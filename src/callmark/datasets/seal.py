@@ -24,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20
 
 
-class Pin(msgspec.Struct, frozen=True):
+class SealPin(msgspec.Struct, frozen=True):
     """One fingerprint: what the header had, and what was computed. `found` None: not computed,
     so what the header had stays."""
 
@@ -43,7 +43,7 @@ class Seal(msgspec.Struct, frozen=True):
     dataset: str
     has_header: bool
     place: str  # of the header, or the file where there is none
-    pins: tuple[Pin, ...]
+    pins: tuple[SealPin, ...]
 
     @property
     def changes(self) -> dict[str, str]:
@@ -60,7 +60,7 @@ def examine_seal(opened: Dataset, computed: Mapping[str, str | None]) -> Seal:
         sha256 = _copied(dataset, start, None)  # the mark goes: a header will stand before it
     has = {} if header is None else header_fields(header[1])
     found = {DATASET: sha256, **computed}
-    pins = tuple(Pin(name, has.get(name), value) for name, value in found.items())
+    pins = tuple(SealPin(name, has.get(name), value) for name, value in found.items())
     place = str(dataset) if header is None else opened.header_place
     return Seal(str(dataset), header is not None, place, pins)
 

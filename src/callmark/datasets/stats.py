@@ -16,7 +16,7 @@ from callmark.core.jsontext import Json
 from callmark.core.metrics import populations_of
 from callmark.core.report import GateRule
 from callmark.core.samples import Kind, Sample
-from callmark.core.trials import Place, Trials
+from callmark.core.trials import TrialPlace, Trials
 from callmark.datasets.reader import Dataset
 from callmark.errors import UsageError
 from callmark.resources import default_config
@@ -146,7 +146,7 @@ class _Tally:
         self.calls: Counter[int] = Counter()
         self.numbers: Counter[str] = Counter()
         self.clusters: set[str] = set()
-        self.places: Counter[tuple[Kind, Place]] = Counter()
+        self.places: Counter[tuple[Kind, TrialPlace]] = Counter()
         self._bytes = array("Q")
 
     def add(self, sample: Sample) -> None:
@@ -180,9 +180,9 @@ class _Tally:
         )
 
 
-def _place_of(sample: Sample) -> Place:
+def _place_of(sample: Sample) -> TrialPlace:
     expectation = sample.expectation
-    return Place(
+    return TrialPlace(
         expectation.locale,
         expectation.locale_probe,
         expectation.slices,
@@ -202,7 +202,10 @@ def _rules_of(dataset: Dataset) -> tuple[GateRule, ...]:
 
 
 def _reaches(
-    rules: Sequence[GateRule], places: Mapping[tuple[Kind, Place], int], samples: int, needed: int
+    rules: Sequence[GateRule],
+    places: Mapping[tuple[Kind, TrialPlace], int],
+    samples: int,
+    needed: int,
 ) -> tuple[GateReach, ...]:
     """Every gate on answers, with the samples that it is about. A model can only lower these
     numbers, by making no call for example."""
@@ -221,7 +224,7 @@ def _decided(rule: GateRule, n: int, needed: int) -> Decided:
     return "yes" if rule.any_n or n >= needed else "open"
 
 
-def _pairs(places: Mapping[tuple[Kind, Place], int]) -> int:
+def _pairs(places: Mapping[tuple[Kind, TrialPlace], int]) -> int:
     """Chance is measured between eligible samples with the same tools, on so many at most."""
     groups: Counter[tuple[str, ...]] = Counter()
     for (kind, place), n in places.items():

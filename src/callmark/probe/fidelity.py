@@ -12,11 +12,11 @@ from typing import assert_never
 import msgspec
 
 from callmark.core.fidelity_records import (
-    Answer,
-    Call,
     CaseOutcome,
-    Evidence,
     FidelityResult,
+    ProbeEvidence,
+    ViewAnswer,
+    ViewCall,
     exit_code,
 )
 from callmark.core.fidelity_stats import (
@@ -32,7 +32,7 @@ from callmark.core.fidelity_stats import (
     z_gate_applies,
 )
 from callmark.core.paired import SAME
-from callmark.core.stats import Observed, interval_95
+from callmark.core.stats import SampledValue, interval_95
 from callmark.errors import UsageError
 from callmark.probe.signals import disagreement, is_invented, read_answer
 from callmark.probe.spec import FidelitySpec, ToolUseCase
@@ -166,13 +166,13 @@ def _evidence(
     change: ValidityChange,
     nulls: Nulls,
     seed: int,
-) -> Evidence:
+) -> ProbeEvidence:
     rate, known = change.tuned_rate, nulls.known
     disagreements = [one.disagreement for one in outcomes if one.disagreement is not None]
     invented = [one.hallucinated for one in outcomes if one.hallucinated is not None]
     flags = [float(outcome.tuned.valid) for outcome in outcomes]
-    interval = interval_95(Observed("mean", (flags,)), seed)
-    return Evidence(
+    interval = interval_95(SampledValue("mean", (flags,)), seed)
+    return ProbeEvidence(
         json_valid_rate_base=change.base_rate,
         json_valid_rate_ft=rate,
         validity_delta=change.delta,
@@ -204,7 +204,7 @@ def _evidence(
 
 
 def _message(
-    spec: FidelitySpec, change: ValidityChange, evidence: Evidence, z: float | None
+    spec: FidelitySpec, change: ValidityChange, evidence: ProbeEvidence, z: float | None
 ) -> str:
     if not change.base_valid and not change.tuned_valid:
         return (
@@ -224,7 +224,7 @@ def _message(
     return f"{signals} (no calibration for {spec.kind})"
 
 
-def _nulls_keep(evidence: Evidence) -> str | None:
+def _nulls_keep(evidence: ProbeEvidence) -> str | None:
     """Why nulls say nothing here, if they do not."""
     mean, base = evidence.null_mean, evidence.json_valid_rate_base
     if mean is None or z_gate_applies(NullStats(mean=mean), base):
@@ -266,7 +266,7 @@ def _paired(
     return list(zip(cases, outputs, strict=True))
 
 
-def _valid_call(answer: Answer) -> Call | None:
+def _valid_call(answer: ViewAnswer) -> ViewCall | None:
     return answer.call if answer.valid else None
 
 

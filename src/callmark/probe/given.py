@@ -11,7 +11,7 @@ from callmark.core.jsontext import Json, plain, well_formed
 from callmark.errors import BadInput
 from callmark.probe.fidelity import Nulls, fidelity
 from callmark.probe.spec import FidelitySpec, ToolUseCase
-from callmark.probe.spec_reading import Problems, Where, cases_of, check_tools, keys_of
+from callmark.probe.spec_reading import SpecProblems, Where, cases_of, check_tools, keys_of
 from callmark.store.problems import MAX_PROBLEMS, shown
 
 _TOO_LARGE = 2**1023
@@ -31,7 +31,7 @@ def tool_use_fidelity(
     """The probe's result: what a fine-tune did to the tool calls of these cases. `spec` takes the
     fields of a suite entry, its cases apart; `null_stats` is `{mean, std, n, degenerate}`, each
     optional; without a mean there is no z."""
-    problems = Problems()
+    problems = SpecProblems()
     made = _spec_of(cases, spec, problems)
     base = _texts(base_outputs, "base_outputs", problems)
     tuned = _texts(tuned_outputs, "tuned_outputs", problems)
@@ -48,7 +48,7 @@ def tool_use_fidelity(
     return found
 
 
-def _spec_of(cases: Json, given: Json, problems: Problems) -> FidelitySpec | None:
+def _spec_of(cases: Json, given: Json, problems: SpecProblems) -> FidelitySpec | None:
     listed = list(cases) if isinstance(cases, Iterable) and not _is_text(cases) else cases
     if isinstance(listed, list):
         listed = problems.plain([_as_plain(case) for case in listed], ("cases",))
@@ -69,7 +69,7 @@ def _as_plain(value: Json) -> Json:
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
-def _texts(outputs: Json, name: str, problems: Problems) -> list[str]:
+def _texts(outputs: Json, name: str, problems: SpecProblems) -> list[str]:
     """A model that answered with nothing may give None."""
     if _is_text(outputs) or not isinstance(outputs, Sequence):
         problems.add((name,), f"must be a list of texts, not {shown(outputs)}")
@@ -83,7 +83,7 @@ def _texts(outputs: Json, name: str, problems: Problems) -> list[str]:
     return texts
 
 
-def _rates(rates: Json, problems: Problems) -> tuple[float, ...]:
+def _rates(rates: Json, problems: SpecProblems) -> tuple[float, ...]:
     if _is_text(rates) or not isinstance(rates, Sequence):
         problems.add(("null_rates",), f"must be a list of rates, not {shown(rates)}")
         return ()
@@ -93,7 +93,7 @@ def _rates(rates: Json, problems: Problems) -> tuple[float, ...]:
     return tuple(rates)
 
 
-def _stats(given: Json, problems: Problems, where: Where) -> NullStats | None:
+def _stats(given: Json, problems: SpecProblems, where: Where) -> NullStats | None:
     """Numbers that are none (NaN) stay: they give no z."""
     if given is None:
         return None
@@ -114,7 +114,7 @@ def _stats(given: Json, problems: Problems, where: Where) -> NullStats | None:
     )
 
 
-def _stats_by_rank(given: Json, problems: Problems) -> dict[str, NullStats] | None:
+def _stats_by_rank(given: Json, problems: SpecProblems) -> dict[str, NullStats] | None:
     where = ("null_stats_by_rank",)
     if given is None:
         return None

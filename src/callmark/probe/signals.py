@@ -10,7 +10,7 @@ from callmark.calls.attempts import MalformedCall, ToolCall
 from callmark.calls.ledger import read_turn
 from callmark.calls.scan import Scanner
 from callmark.calls.schema import compiled, schema_errors
-from callmark.core.fidelity_records import Answer, Call
+from callmark.core.fidelity_records import ViewAnswer, ViewCall
 from callmark.core.jsontext import Json, canonical_json
 from callmark.probe.spec import SchemaMode, ToolUseCase
 from callmark.running.formats import installed_formats
@@ -28,38 +28,38 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> Answer:
+def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> ViewAnswer:
     """Every call in the text is tried: in whatever format it is written, or with `minimal` as a
     JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
     check = _check_of(case, mode)
-    unfit: Answer | None = None
+    unfit: ViewAnswer | None = None
     for found in _minimal_calls(text) if mode == "minimal" else _calls(text):
-        answer = Answer(False, None, found) if isinstance(found, str) else _fit(found, check)
+        answer = ViewAnswer(False, None, found) if isinstance(found, str) else _fit(found, check)
         if answer.valid:
             return answer
         if unfit is None or (unfit.call is None and answer.call is not None):
             unfit = answer
-    return unfit or Answer(False, None, "there is no call in the text")
+    return unfit or ViewAnswer(False, None, "there is no call in the text")
 
 
-def _fit(call: Call, check: Check) -> Answer:
+def _fit(call: ViewCall, check: Check) -> ViewAnswer:
     errors = check(call.arguments)
-    return Answer(False, call, errors[0]) if errors else Answer(True, call)
+    return ViewAnswer(False, call, errors[0]) if errors else ViewAnswer(True, call)
 
 
-def _calls(text: str) -> Iterator[Call | str]:
+def _calls(text: str) -> Iterator[ViewCall | str]:
     """The calls of every known format; of one that cannot be read, why."""
     for attempt in read_turn(text, offered=None, formats=installed_formats()).attempts:
         match attempt:
             case ToolCall(name=name, arguments=arguments):
-                yield Call(name, arguments)
+                yield ViewCall(name, arguments)
             case MalformedCall(reason=reason):
                 yield reason
             case _:
                 assert_never(attempt)
 
 
-def _minimal_calls(text: str) -> Iterator[Call | str]:
+def _minimal_calls(text: str) -> Iterator[ViewCall | str]:
     """The outermost JSON objects of what the model said, thoughts left out."""
     scanner = Scanner(read_turn(text, offered=None, formats=()).text)
     position, is_broken = scanner.find("{", 0), False
@@ -73,7 +73,7 @@ def _minimal_calls(text: str) -> Iterator[Call | str]:
             end = element.end
             match element.value:
                 case {"name": str(name), "arguments": dict(arguments)}:
-                    yield Call(name, arguments)
+                    yield ViewCall(name, arguments)
                 case {"name": str()}:
                     yield "the call has no object of arguments"
                 case _:
@@ -86,7 +86,7 @@ def is_invented(name: str, case: ToolUseCase, allowed: tuple[str, ...] | None) -
     return name != case.gold_tool_name if allowed is None else name not in allowed
 
 
-def disagreement(one: Call, other: Call, *, ordered_lists: bool) -> float:
+def disagreement(one: ViewCall, other: ViewCall, *, ordered_lists: bool) -> float:
     """The share of leaves in which two sets of arguments differ; one that only one of them has
     differs. Two empty sets agree."""
     left = dict(_leaves(one.arguments, ordered_lists))

@@ -21,8 +21,8 @@ from callmark.probe.spec import (
 )
 from callmark.probe.spec_reading import (
     MOST_VALUES,
-    Problem,
-    Problems,
+    SpecProblem,
+    SpecProblems,
     Where,
     cases_of,
     check_tools,
@@ -42,10 +42,10 @@ class _Document(msgspec.Struct, frozen=True):
     value: Json
     lines: dict[Where, int]
 
-    def refusal(self, problems: Iterable[Problem]) -> BadInput:
+    def refusal(self, problems: Iterable[SpecProblem]) -> BadInput:
         return BadInput([self._located(problem) for problem in problems][:MAX_PROBLEMS])
 
-    def _located(self, problem: Problem) -> str:
+    def _located(self, problem: SpecProblem) -> str:
         where = problem.where
         known = (self.lines.get(where[:size]) for size in range(len(where), -1, -1))
         line = next(filter(None, known), 1)
@@ -55,7 +55,7 @@ class _Document(msgspec.Struct, frozen=True):
 def read_spec(path: Path) -> ProbeSpec:
     """A spec for `callmark probe`. BadInput names up to 20 mistakes, each with its line."""
     document = _read_yaml(path)
-    problems = Problems()
+    problems = SpecProblems()
     value = problems.plain(document.value)
     spec = None if problems.found else _spec_of(value, problems)
     if spec is None or problems.found:
@@ -68,7 +68,7 @@ def read_cases(path: Path, mode: SchemaMode = "full") -> tuple[ToolUseCase, ...]
     if path.suffix == ".jsonl":
         return _cases_of_lines(path, mode)
     document = _read_yaml(path)
-    problems = Problems()
+    problems = SpecProblems()
     value = problems.plain(document.value)
     where: Where = ()
     if isinstance(value, list) and value:
@@ -89,7 +89,7 @@ def _cases_of_lines(path: Path, mode: SchemaMode) -> tuple[ToolUseCase, ...]:
         for line in lines_of(stream, str(path)):
             if is_blank(line.json) or len(refused) >= MAX_PROBLEMS:
                 continue
-            problems = Problems()
+            problems = SpecProblems()
             try:
                 value = problems.plain(parse_line(line.json))
             except NotJson as error:
@@ -114,7 +114,7 @@ def _refuse_dataset(entry: Json, path: Path) -> None:
         )
 
 
-def _without_place(problem: Problem) -> Problem:
+def _without_place(problem: SpecProblem) -> SpecProblem:
     """A line holds one case: its number in a list of one says nothing."""
     where = problem.where
     return msgspec.structs.replace(problem, where=where[1:]) if where[:1] == (0,) else problem
@@ -126,7 +126,7 @@ def _some(cases: tuple[ToolUseCase, ...], path: Path) -> tuple[ToolUseCase, ...]
     return cases
 
 
-def _spec_of(value: Json, problems: Problems) -> ProbeSpec | None:
+def _spec_of(value: Json, problems: SpecProblems) -> ProbeSpec | None:
     if not isinstance(value, dict):
         problems.add((), "must hold `version`, `models` and `suite`")
         return None
@@ -144,7 +144,7 @@ def _spec_of(value: Json, problems: Problems) -> ProbeSpec | None:
     return ProbeSpec(version=1, models=models, defaults=defaults, suite=suite)
 
 
-def _models_of(value: Json, problems: Problems) -> Models | None:
+def _models_of(value: Json, problems: SpecProblems) -> Models | None:
     if not isinstance(value, dict) or value.keys() != {"base", "ft"}:
         for field in value if isinstance(value, dict) else ():
             if field not in Models.__struct_fields__:
@@ -157,7 +157,7 @@ def _models_of(value: Json, problems: Problems) -> Models | None:
     return Models(base=base, ft=tuned)
 
 
-def _model_of(value: Json, problems: Problems, where: Where) -> ModelSpec | None:
+def _model_of(value: Json, problems: SpecProblems, where: Where) -> ModelSpec | None:
     """A string is a local checkpoint."""
     if isinstance(value, str):
         value = {"base": value}
@@ -171,7 +171,7 @@ def _model_of(value: Json, problems: Problems, where: Where) -> ModelSpec | None
     return model
 
 
-def _suite_of(value: Json, problems: Problems) -> tuple[SuiteEntry, ...]:
+def _suite_of(value: Json, problems: SpecProblems) -> tuple[SuiteEntry, ...]:
     if not isinstance(value, list) or not value:
         problems.add(("suite",), "must be a list with at least one probe")
         return ()
@@ -245,7 +245,7 @@ def _members(
     for key, value in node.value:
         name, line = str(key.value), key.start_mark.line + 1
         if name in seen:
-            problem = Problem((*where, name), f"stands on line {seen[name]} too")
+            problem = SpecProblem((*where, name), f"stands on line {seen[name]} too")
             raise BadInput(f"{path}:{line}: {problem}")
         seen[name] = line
         yield (*where, name), value, line

@@ -41,7 +41,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 MOST_VALUES = 2_000_000  # of one spec; what unfolds to more is no spec
 
 
-class Problem(msgspec.Struct, frozen=True):
+class SpecProblem(msgspec.Struct, frozen=True):
     where: Where
     what: str
 
@@ -100,15 +100,15 @@ def keys_of(kind: type[msgspec.Struct]) -> KeySet:
     )
 
 
-class Problems:
+class SpecProblems:
     """Makes records, and collects what stands in the way."""
 
     def __init__(self) -> None:
-        self.found: list[Problem] = []
+        self.found: list[SpecProblem] = []
         self._values = 0
 
     def add(self, where: Where, what: str) -> None:
-        self.found.append(Problem(where, what))
+        self.found.append(SpecProblem(where, what))
 
     def plain(self, value: Json, where: Where = ()) -> Json:
         """The value if JSON could hold it, without lone surrogates."""
@@ -168,7 +168,7 @@ class Problems:
         return str(key)
 
 
-def suite_entry_of(value: Json, problems: Problems, where: Where) -> SuiteEntry | None:
+def suite_entry_of(value: Json, problems: SpecProblems, where: Where) -> SuiteEntry | None:
     """One entry of a suite, from a plain value."""
     if not isinstance(value, dict):
         problems.add(where, f"must be an object with a kind, not {shown(value)}")
@@ -186,7 +186,7 @@ def suite_entry_of(value: Json, problems: Problems, where: Where) -> SuiteEntry 
 
 
 def fidelity_spec_of(
-    value: dict[str, Json], problems: Problems, where: Where = ()
+    value: dict[str, Json], problems: SpecProblems, where: Where = ()
 ) -> FidelitySpec | None:
     """The spec of one fidelity probe, its cases checked one by one."""
     cases = cases_of(value.get("cases"), problems, (*where, "cases"))
@@ -198,7 +198,7 @@ def fidelity_spec_of(
     return msgspec.structs.replace(spec, cases=cases)
 
 
-def cases_of(value: Json, problems: Problems, where: Where) -> tuple[ToolUseCase, ...]:
+def cases_of(value: Json, problems: SpecProblems, where: Where) -> tuple[ToolUseCase, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -209,7 +209,7 @@ def cases_of(value: Json, problems: Problems, where: Where) -> tuple[ToolUseCase
 
 
 def check_tools(
-    cases: Sequence[ToolUseCase], mode: SchemaMode, problems: Problems, where: Where
+    cases: Sequence[ToolUseCase], mode: SchemaMode, problems: SpecProblems, where: Where
 ) -> None:
     """Names the tools that no call could be checked against."""
     for at, case in enumerate(cases):

@@ -16,7 +16,7 @@ class Answered(msgspec.Struct, frozen=True):
     result: Json
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostCall(msgspec.Struct, frozen=True):
     """Infrastructure failed: nothing is recorded. `gone`: no later call can be answered either."""
 
     reason: str
@@ -32,4 +32,4 @@ class LiveTools(Protocol):
     @property
     def specs(self) -> Sequence[dict[str, Json]]: ...
 
-    def call(self, name: str, arguments: dict[str, Json]) -> Answered | Lost: ...
+    def call(self, name: str, arguments: dict[str, Json]) -> Answered | LostCall: ...

@@ -16,7 +16,7 @@ import msgspec
 
 from callmark.core.jsontext import Json, canonical_json, parse_json
 from callmark.errors import Incomplete, MissingExtra, UsageError
-from callmark.recording.live import Answered, Lost
+from callmark.recording.live import Answered, LostCall
 from callmark.recording.wire import error_from_wire, result_from_wire, spec_from_wire
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class McpTools:
             if ending.split((OSError, EOFError))[1] is not None:
                 raise
 
-    def call(self, name: str, arguments: dict[str, Json]) -> Answered | Lost:
+    def call(self, name: str, arguments: dict[str, Json]) -> Answered | LostCall:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
         from pydantic import ValidationError
@@ -103,18 +103,20 @@ class McpTools:
             raw = self._portal.call(self._called, name, arguments)
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
-                return Lost(f"{name}: no answer within {self.target.timeout:g} s")
+                return LostCall(f"{name}: no answer within {self.target.timeout:g} s")
             if error.code == CONNECTION_CLOSED:
-                return Lost(f"{self.origin}: the server is gone{self._complaints()}", gone=True)
+                return LostCall(f"{self.origin}: the server is gone{self._complaints()}", gone=True)
             if name not in self._names:
-                return Lost(f"{name}: the server has no such tool ({error.message})")
+                return LostCall(f"{name}: the server has no such tool ({error.message})")
             return Answered(error_from_wire(error.code, error.message, error.data))
         except ValidationError as error:
-            return Lost(f"{name}: the answer is none that MCP knows: {error.title}")
+            return LostCall(f"{name}: the answer is none that MCP knows: {error.title}")
         except (OSError, BaseExceptionGroup) as error:
-            return Lost(f"{self.origin}: {_first(error)}{self._complaints()}", gone=True)
+            return LostCall(f"{self.origin}: {_first(error)}{self._complaints()}", gone=True)
         if raw.get("resultType") not in (None, "complete"):
-            return Lost(f"{name}: the server asks back ({raw['resultType']}) instead of answering")
+            return LostCall(
+                f"{name}: the server asks back ({raw['resultType']}) instead of answering"
+            )
         return _as_json(name, result_from_wire(raw))
 
     def _connected(self, stack: ExitStack) -> Client:
@@ -191,12 +193,12 @@ async def _soon(client: Client, seconds: float) -> AsyncIterator[Client]:
             yield connected
 
 
-def _as_json(name: str, result: dict[str, Json]) -> Answered | Lost:
+def _as_json(name: str, result: dict[str, Json]) -> Answered | LostCall:
     """What a fixture file could not hold is no answer: NaN, or a depth that nobody can read."""
     try:
         parse_json(canonical_json({"result": result}))
     except (ValueError, RecursionError) as error:
-        return Lost(f"{name}: the answer cannot be kept: {error}")
+        return LostCall(f"{name}: the answer cannot be kept: {error}")
     return Answered(result)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.errors import UsageError
-from callmark.recording.live import Answered, Lost
+from callmark.recording.live import Answered, LostCall
 
 Function = Callable[..., Any]
 
@@ -34,22 +34,22 @@ class PythonTools:
         self.origin = f"python {', '.join(names)}"
         self._timeout = timeout
 
-    def call(self, name: str, arguments: dict[str, Json]) -> Answered | Lost:
+    def call(self, name: str, arguments: dict[str, Json]) -> Answered | LostCall:
         function = self._functions.get(name)
         if function is None:
-            return Lost(f"{name}: no function of this name was given with --python")
+            return LostCall(f"{name}: no function of this name was given with --python")
         try:
             given = _converted(arguments, self._hints[name])
         except msgspec.ValidationError as error:
             return Answered(_failure(f"invalid arguments: {error}"))
-        answers: list[Answered | Lost] = []
+        answers: list[Answered | LostCall] = []
         # A daemon: a function that never returns must not keep the process alive.
         worker = threading.Thread(
             target=lambda: answers.append(_called(name, function, given)), daemon=True
         )
         worker.start()
         worker.join(self._timeout)
-        return answers[0] if answers else Lost(f"{name}: no answer within {self._timeout:g} s")
+        return answers[0] if answers else LostCall(f"{name}: no answer within {self._timeout:g} s")
 
 
 def _function(name: str) -> Function:
@@ -105,7 +105,7 @@ def _converted(arguments: dict[str, Json], hints: Mapping[str, Any]) -> dict[str
     return {name: msgspec.convert(value, hints[name]) for name, value in arguments.items()}
 
 
-def _called(name: str, function: Function, given: Mapping[str, Any]) -> Answered | Lost:
+def _called(name: str, function: Function, given: Mapping[str, Any]) -> Answered | LostCall:
     try:
         value = function(**given)
         if inspect.iscoroutine(value):
@@ -118,7 +118,7 @@ def _called(name: str, function: Function, given: Mapping[str, Any]) -> Answered
     try:
         return Answered(parse_json(msgspec.json.encode(value)))
     except (TypeError, ValueError, NotJson) as error:
-        return Lost(f"{name}: returned what JSON cannot hold: {error}")
+        return LostCall(f"{name}: returned what JSON cannot hold: {error}")
 
 
 def _failure(what: str) -> dict[str, Json]:

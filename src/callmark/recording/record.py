@@ -33,7 +33,7 @@ from callmark.recording.folder import (
     write_specs,
     write_texts,
 )
-from callmark.recording.live import LiveTools, Lost
+from callmark.recording.live import LiveTools, LostCall
 from callmark.recording.pins import Pin, Pins, read_pin
 from callmark.recording.recorder import (
     AsWritten,
@@ -186,7 +186,7 @@ def record(
                     missing.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
                 case NoSuchTool(name=name, key=key):
                     unknown.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
-                case Lost(reason=reason):
+                case LostCall(reason=reason):
                     lost.append(reason)
     finally:
         # Also when somebody has had enough: what was answered need not be asked again.
@@ -209,10 +209,10 @@ def _asked(planned: Sequence[PlannedCall], recorder: Recorder) -> Iterable[Outco
         session = recorder.session(sample_id)
         for call in calls:
             outcome = session.ask(call.name, call.arguments)
-            if isinstance(outcome, Lost):
-                outcome = Lost(f"{call.where}: {outcome.reason}", outcome.gone)
+            if isinstance(outcome, LostCall):
+                outcome = LostCall(f"{call.where}: {outcome.reason}", outcome.gone)
             yield outcome
-            if isinstance(outcome, Lost) and outcome.gone:
+            if isinstance(outcome, LostCall) and outcome.gone:
                 return
 
 

@@ -13,7 +13,7 @@ from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json, canonical_json
 from callmark.core.protocols import Hit
 from callmark.recording.folder import Entry
-from callmark.recording.live import LiveTools, Lost
+from callmark.recording.live import LiveTools, LostCall
 
 Mode = Literal["none", "once", "new", "all"]
 MODES: tuple[Mode, ...] = ("none", "once", "new", "all")
@@ -51,7 +51,7 @@ class NoSuchTool(msgspec.Struct, frozen=True):
 AsWritten = Callable[[dict[str, Json]], dict[str, Json]]
 # (tool, answer) -> the answer as everybody gets it: a model, its results, the folder.
 Settle = Callable[[str, Json], Json]
-Outcome = Replayed | Called | NotCalled | NoSuchTool | Lost
+Outcome = Replayed | Called | NotCalled | NoSuchTool | LostCall
 
 
 class _Sequence(msgspec.Struct):
@@ -126,7 +126,7 @@ class Recorder:
             return NoSuchTool(call.name, call.key)
         self.calls += 1
         answer = self._live.call(call.name, arguments)
-        if isinstance(answer, Lost):
+        if isinstance(answer, LostCall):
             return answer
         if sequence is None:
             sequence = self._sequences[place] = _Sequence(call.name, arguments, scope)

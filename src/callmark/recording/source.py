@@ -7,7 +7,7 @@ import os
 from callmark.core.jsontext import Json, digest
 from callmark.core.protocols import Hit, Miss, Observed
 from callmark.errors import Incomplete, UsageError
-from callmark.recording.live import LiveTools, Lost
+from callmark.recording.live import LiveTools, LostCall
 from callmark.recording.recorder import (
     Called,
     NoSuchTool,
@@ -71,7 +71,7 @@ class LiveSession:
                 return Hit(result, SERVED_LIVE, digest(line))
             case NotCalled(key=key) | NoSuchTool(key=key):
                 return Miss(name, arguments, key)
-            case Lost(reason=reason):
+            case LostCall(reason=reason):
                 raise Incomplete(
                     f"{reason}; what was answered is written: mend that and go on with --resume"
                 )

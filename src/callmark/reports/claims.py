@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from callmark.core.claims import LABELS, Claim, Claims
 from callmark.core.jsontext import canonical_json
-from callmark.reports.layout import Block, Cell, Line, Table, line
+from callmark.reports.layout import Block, Cell, Table, TextLine, line
 from callmark.reports.neutral import one_line
 
 SHOWN_SENTENCE = 200
@@ -41,7 +41,7 @@ def claims_blocks(claims: Claims) -> Iterator[Block]:
             yield line(f"{claim.sample_id}, trial {claim.trial}", "strong")
             yield line(one_line(claim.sentence, SHOWN_SENTENCE), indent=2)
         before = place
-        yield Line((Cell(claim.value, "unsupported"), Cell(f"  {_nearest(claim)}")), indent=4)
+        yield TextLine((Cell(claim.value, "unsupported"), Cell(f"  {_nearest(claim)}")), indent=4)
 
 
 def _nearest(claim: Claim) -> str:

@@ -20,7 +20,7 @@ from callmark.reports.compare_terminal import (
 from callmark.reports.markup import as_code, as_text, fitted, folded, table
 from callmark.reports.terminal import rounded
 
-SHOWN_IDS = 50
+MARKDOWN_IDS = 50
 _WORDS = {
     "regression": "❌ Regression",
     "inconclusive": "⚠️ Inconclusive",
@@ -93,7 +93,7 @@ def _group(title: str, groups: Mapping[str, Sequence[Compared]]) -> list[str]:
 
 
 def _samples(title: str, listed: Listed) -> list[str]:
-    shown = [f"- {as_code(name, LONGEST_ID)}" for name in listed.sample_ids[:SHOWN_IDS]]
+    shown = [f"- {as_code(name, LONGEST_ID)}" for name in listed.sample_ids[:MARKDOWN_IDS]]
     if listed.count > len(shown):
         shown.append(f"- and {listed.count - len(shown)} more")
     return folded(title, shown)

@@ -12,7 +12,7 @@ from callmark.core.compare_records import (
     Listed,
     PointCheck,
 )
-from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import rounded
 
@@ -43,13 +43,13 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     yield from _edits(comparison)
 
 
-def decision_line(comparison: Comparison) -> Line:
+def decision_line(comparison: Comparison) -> TextLine:
     check = comparison.point_check
     if check is not None and check_leads(comparison):
         word, style = CHECK_WORD[check.ok]
-        return Line((Cell(word, style), Cell(f"  {check_text(check)}")))
+        return TextLine((Cell(word, style), Cell(f"  {check_text(check)}")))
     decision = Cell(comparison.decision.upper(), DECISION_STYLE[comparison.decision])
-    return Line((decision, Cell(f"  {comparison.decision_reason}")))
+    return TextLine((decision, Cell(f"  {comparison.decision_reason}")))
 
 
 def check_leads(comparison: Comparison) -> bool:

@@ -15,7 +15,7 @@ from callmark.store.lines import read_results
 LISTED_TRIALS = 1000  # failing trials that a form names; the number of all stands beside them
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     """`results`: the file with the trials; None: there is only the report. `cross_score` gives
     the distribution of chance that a page shows beside the answers' own."""
 
@@ -50,7 +50,7 @@ class FailedTrials(msgspec.Struct, frozen=True):
     first: tuple[FailedTrial, ...]
 
 
-def failed_trials(finished: Finished) -> FailedTrials:
+def failed_trials(finished: FinishedRun) -> FailedTrials:
     """Read as a stream: the first are kept, all are counted. Without trials, what the report
     says about the samples behind each shortfall."""
     if finished.results is None:

@@ -9,17 +9,17 @@ from typing import BinaryIO
 import msgspec
 
 from callmark.errors import UsageError
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.html import write_html
 from callmark.reports.junit import write_junit
 from callmark.reports.markdown import write_markdown
 from callmark.reports.tables import write_csv, write_parquet
 from callmark.store.files import atomic_writer, check_writable
 
-Writer = Callable[[Finished, BinaryIO], None]
+Writer = Callable[[FinishedRun, BinaryIO], None]
 
 
-def write_json(finished: Finished, stream: BinaryIO) -> None:
+def write_json(finished: FinishedRun, stream: BinaryIO) -> None:
     stream.write(msgspec.json.format(msgspec.json.encode(finished.report), indent=2) + b"\n")
 
 
@@ -36,7 +36,7 @@ FORMATS: dict[str, Writer] = {
 _OF_TRIALS = frozenset({write_csv, write_parquet})
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedForm(msgspec.Struct, frozen=True):
     """A file that somebody asked for, and what writes it."""
 
     path: Path
@@ -48,21 +48,21 @@ class Wanted(msgspec.Struct, frozen=True):
         return self.write in _OF_TRIALS
 
 
-def wanted_form(path: Path) -> Wanted:
+def wanted_form(path: Path) -> WantedForm:
     """By the ending of the name; refused before anything is run."""
     writer = FORMATS.get(path.suffix.lower())
     if writer is None:
         known = ", ".join(FORMATS)
         raise UsageError(f"-o: {path}: cannot tell the form from the name; it may end in {known}")
-    return Wanted(path, writer)
+    return WantedForm(path, writer)
 
 
-def check_forms(forms: Sequence[Wanted]) -> None:
+def check_forms(forms: Sequence[WantedForm]) -> None:
     for form in forms:
         check_writable(form.path)
 
 
-def write_forms(finished: Finished, forms: Sequence[Wanted]) -> None:
+def write_forms(finished: FinishedRun, forms: Sequence[WantedForm]) -> None:
     for form in forms:
         with atomic_writer(form.path) as stream:
             form.write(finished, stream)

@@ -18,10 +18,10 @@ from callmark.core.results import ByteRange, Result
 from callmark.core.samples import Extractor, ExtractorBy
 from callmark.core.scores import Scores
 from callmark.core.summary import DEFAULT_SEED
-from callmark.core.trace import Said, TraceEntry
+from callmark.core.trace import TraceEntry, UserTurn
 from callmark.core.trials import Trials
-from callmark.reports.finished import Finished
-from callmark.reports.html_choice import Candidates, Choice
+from callmark.reports.finished import FinishedRun
+from callmark.reports.html_choice import Candidates, TrialChoice
 from callmark.reports.html_file import PageFile, page_json
 from callmark.reports.html_index import NOT_IN_THE_FILE, IndexBuilder, row_of
 from callmark.reports.html_overview import Distribution, run_head
@@ -38,7 +38,7 @@ class PageResult(msgspec.Struct, frozen=True, kw_only=True):
     trial: int
     prompt: str | list[dict[str, Json]]
     metadata: dict[str, Json]
-    said: tuple[Said, ...]
+    said: tuple[UserTurn, ...]
     model_output: str
     turns: tuple[ByteRange, ...] | None
     reasoning: str
@@ -51,7 +51,7 @@ class PageResult(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
 
 
-class Side(msgspec.Struct, frozen=True):
+class PageSide(msgspec.Struct, frozen=True):
     label: str
     result: PageResult
 
@@ -59,7 +59,7 @@ class Side(msgspec.Struct, frozen=True):
 class PageSample(msgspec.Struct, frozen=True):
     """What one row of the index leads to: one trial, or the same one of two runs."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[PageSide, ...]
 
 
 def page_result(result: Result) -> PageResult:
@@ -67,10 +67,10 @@ def page_result(result: Result) -> PageResult:
 
 
 def page_sample(result: Result) -> bytes:
-    return page_json(PageSample((Side("", page_result(result)),)))
+    return page_json(PageSample((PageSide("", page_result(result)),)))
 
 
-def write_html(finished: Finished, stream: BinaryIO) -> None:
+def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
     write_run_page(
@@ -144,7 +144,7 @@ class Survey:
             self._short = falling_short(self._trials, bounds, self._seed)
         return self._short
 
-    def choice(self) -> Choice:
+    def choice(self) -> TrialChoice:
         """First what failed or was lost, then what falls short of a gate that passed."""
         failed = {outcome.name for outcome in self._report.gates if outcome.status == "fail"}
         short = self.falls_short()

@@ -12,7 +12,7 @@ INDEX_BYTES = 21_000_000
 SAMPLE_BYTES = 36_000_000
 
 
-class Choice(msgspec.Struct, frozen=True):
+class TrialChoice(msgspec.Struct, frozen=True):
     """One flag for each candidate, in the order in which they were offered."""
 
     rows: bytearray
@@ -42,7 +42,7 @@ class Candidates:
         self._row.append(min(row, INDEX_BYTES + 1))
         self._size.append(min(size, SAMPLE_BYTES + 1))
 
-    def chosen(self, tiers: bytes | bytearray) -> Choice:
+    def chosen(self, tiers: bytes | bytearray) -> TrialChoice:
         """`tiers`: lower ones first, one for each candidate. What does not fit is passed over."""
         count = len(self._lot)
         rows, full = bytearray(count), bytearray(count)
@@ -54,4 +54,4 @@ class Candidates:
                 if self._size[at] <= room:
                     full[at] = 1
                     room -= self._size[at]
-        return Choice(rows, full)
+        return TrialChoice(rows, full)

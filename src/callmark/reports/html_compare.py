@@ -21,7 +21,7 @@ from callmark.reports.compare_terminal import (
 from callmark.reports.html_file import PageFile
 from callmark.reports.html_overview import MADE_BY, left_out
 from callmark.reports.html_pairs import pairs_of
-from callmark.reports.html_records import Bar, Head, PageCell, PageTable, Pick, Plot
+from callmark.reports.html_records import Bar, PageCell, PageHead, PageTable, Pick, Plot
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import rounded
 
@@ -42,8 +42,8 @@ def write_compare_page(
         pairs.write(page, labels)
 
 
-def comparison_head(comparison: Comparison, name: str) -> Head:
-    return Head(
+def comparison_head(comparison: Comparison, name: str) -> PageHead:
+    return PageHead(
         kind="compare",
         title=name,
         made_by=MADE_BY,

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from callmark.reports.html_index import Index
-from callmark.reports.html_records import Head
+from callmark.reports.html_records import PageHead
 from callmark.reports.neutral import one_line
 from callmark.resources import data_path
 
@@ -102,7 +102,7 @@ class PageFile:
         if kind is None:
             self._stream.write(self._parts[2].encode())
 
-    def head(self, head: Head) -> None:
+    def head(self, head: PageHead) -> None:
         self._data('id="head"', page_json(msgspec.structs.replace(head, timing=None)))
         if head.timing is not None:
             self._data('id="timing"', page_json(head.timing))

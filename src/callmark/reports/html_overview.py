@@ -8,16 +8,8 @@ import msgspec
 
 from callmark._version import __version__
 from callmark.core.jsontext import Json
-from callmark.core.report import Block, GateOutcome, Metric, Misses, Report
-from callmark.reports.html_records import (
-    Bar,
-    Head,
-    PageCell,
-    PageTable,
-    PageTiming,
-    Pick,
-    Plot,
-)
+from callmark.core.report import GateOutcome, Metric, MetricBlock, Misses, Report
+from callmark.reports.html_records import Bar, PageCell, PageHead, PageTable, PageTiming, Pick, Plot
 from callmark.reports.layout import Style
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import (
@@ -50,9 +42,9 @@ class Distribution(msgspec.Struct, frozen=True):
 
 def run_head(
     report: Report, name: str, distribution: Distribution, counts: tuple[int, int, int]
-) -> Head:
+) -> PageHead:
     """`counts`: trials, rows in the index, samples in full."""
-    return Head(
+    return PageHead(
         kind="run",
         title=one_line(name, 200),
         made_by=MADE_BY,
@@ -251,7 +243,7 @@ def _missed_plot(misses: Misses) -> Plot:
     )
 
 
-def _block_plot(name: str, title: str, facet: str, blocks: Mapping[str, Block]) -> Plot:
+def _block_plot(name: str, title: str, facet: str, blocks: Mapping[str, MetricBlock]) -> Plot:
     return Plot(
         id=name,
         title=title,
@@ -270,7 +262,7 @@ def _block_plot(name: str, title: str, facet: str, blocks: Mapping[str, Block]) 
     )
 
 
-def _value(block: Block, name: str) -> float | None:
+def _value(block: MetricBlock, name: str) -> float | None:
     metric = block.metrics.get(name)
     return None if metric is None or metric.value is None else float(metric.value)
 

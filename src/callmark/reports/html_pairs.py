@@ -13,7 +13,7 @@ import msgspec
 from callmark.core.compare_records import Comparison
 from callmark.core.results import Result
 from callmark.reports.html import page_result
-from callmark.reports.html_choice import Candidates, Choice
+from callmark.reports.html_choice import Candidates, TrialChoice
 from callmark.reports.html_file import PageFile, page_json
 from callmark.reports.html_index import (
     NOT_IN_THE_FILE,
@@ -62,15 +62,17 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def pairs_of(comparison: Comparison, a: Iterable[Result], b: Iterable[Result]) -> Iterator[Pairs]:
+def pairs_of(
+    comparison: Comparison, a: Iterable[Result], b: Iterable[Result]
+) -> Iterator[PagePairs]:
     """`a` and `b`: the results of both sides, as they were compared; each is read once."""
     with tempfile.TemporaryFile() as of_a, tempfile.TemporaryFile() as of_b:
-        pairs = Pairs(flipped(comparison), (of_a, of_b))
+        pairs = PagePairs(flipped(comparison), (of_a, of_b))
         pairs.read(a, b)
         yield pairs
 
 
-class Pairs:
+class PagePairs:
     """Both sides are read once; what of them is shown waits in temporary files until it is known
     what fits."""
 
@@ -112,7 +114,7 @@ class Pairs:
     def counts(self) -> tuple[int, int, int]:
         return self._choice().counts()
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> TrialChoice:
         tiers = bytearray(map(self._tier, self._rows))
         return self._candidates.chosen(tiers)
 

@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from callmark.core.fidelity_records import Answer, CaseOutcome
+from callmark.core.fidelity_records import CaseOutcome, ViewAnswer
 from callmark.core.probe_records import ProbeReport, ProbeResult
 from callmark.core.results import Result
 from callmark.reports.html_choice import Candidates
@@ -16,8 +16,8 @@ from callmark.reports.html_file import PageFile, page_json
 from callmark.reports.html_index import NOT_IN_THE_FILE, IndexBuilder, Row
 from callmark.reports.html_overview import MADE_BY, left_out
 from callmark.reports.html_pairs import pairs_of
-from callmark.reports.html_records import Head, PageCell, PageTable
-from callmark.reports.layout import Line, Style, Table
+from callmark.reports.html_records import PageCell, PageHead, PageTable
+from callmark.reports.layout import Style, Table, TextLine
 from callmark.reports.neutral import one_line
 from callmark.reports.probe import decided, probe_blocks
 
@@ -46,7 +46,7 @@ def write_probe_page(stream: BinaryIO, report: ProbeReport, both: BothSides | No
         pairs.write(page, SIDES)
 
 
-def _write_cases(page: PageFile, head: Head, report: ProbeReport) -> None:
+def _write_cases(page: PageFile, head: PageHead, report: ProbeReport) -> None:
     cases = [case for one in report.results for case in _cases(one)]
     candidates = Candidates(report.seed)
     for row, encoded in cases:
@@ -61,7 +61,7 @@ def _write_cases(page: PageFile, head: Head, report: ProbeReport) -> None:
     page.index(index.built())
 
 
-def probe_head(report: ProbeReport, name: str) -> Head:
+def probe_head(report: ProbeReport, name: str) -> PageHead:
     words: list[tuple[str, Style, str]] = [
         (line.cells[0].text, line.cells[0].style, line.cells[1].text.strip())
         for line in decided(report)
@@ -71,7 +71,7 @@ def probe_head(report: ProbeReport, name: str) -> Head:
     tables = tuple(_tables(report))
     if comparison is not None:
         tables += tuple(comparison_tables(comparison))
-    return Head(
+    return PageHead(
         kind="probe",
         title=name,
         made_by=MADE_BY,
@@ -97,7 +97,7 @@ def _facts(report: ProbeReport) -> Iterator[str]:
     """What the terminal says in lines between its tables."""
     alone = msgspec.structs.replace(report, comparison=None, warnings=())
     for block in list(probe_blocks(alone))[1:]:
-        if isinstance(block, Line):
+        if isinstance(block, TextLine):
             text = "".join(cell.text for cell in block.cells).strip()
             if text:
                 yield one_line(text, 500)
@@ -133,7 +133,7 @@ def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
         yield _row(name, case), page_json({"sides": sides})
 
 
-def _side(answer: Answer) -> dict[str, object]:
+def _side(answer: ViewAnswer) -> dict[str, object]:
     return {"valid": answer.valid, "call": answer.call, "reason": answer.reason}
 
 

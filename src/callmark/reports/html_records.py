@@ -66,7 +66,7 @@ class PageTiming(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[Plot, ...]
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class PageHead(msgspec.Struct, frozen=True, kw_only=True):
     kind: PageKind
     title: str
     made_by: str

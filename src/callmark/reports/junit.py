@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal, assert_never
 import msgspec
 
 from callmark.core.report import GateOutcome, Report
-from callmark.reports.finished import FailedTrial, Finished, failed_trials
+from callmark.reports.finished import FailedTrial, FinishedRun, failed_trials
 from callmark.reports.neutral import neutralise, one_line
 from callmark.reports.terminal import gate_text
 
@@ -24,7 +24,7 @@ _NO_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}  # the only others that XML 1.0
 Outcome = Literal["passed", "failure", "error", "skipped"]
 
 
-class Case(msgspec.Struct, frozen=True):
+class JunitCase(msgspec.Struct, frozen=True):
     """`text` explains the outcome; of a case that passed it is what is worth knowing."""
 
     name: str
@@ -33,13 +33,13 @@ class Case(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class Suite(msgspec.Struct, frozen=True):
+class JunitSuite(msgspec.Struct, frozen=True):
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[JunitCase, ...]
     note: str = ""
 
 
-def write_junit(finished: Finished, stream: BinaryIO) -> None:
+def write_junit(finished: FinishedRun, stream: BinaryIO) -> None:
     suites = tuple(_suites(finished))
     counts = Counter(case.outcome for suite in suites for case in suite.cases)
     total = f'tests="{counts.total()}" failures="{counts["failure"]}" errors="{counts["error"]}"'
@@ -51,51 +51,53 @@ def write_junit(finished: Finished, stream: BinaryIO) -> None:
     stream.write(b"</testsuites>\n")
 
 
-def _suites(finished: Finished) -> Iterator[Suite]:
+def _suites(finished: FinishedRun) -> Iterator[JunitSuite]:
     strict = finished.fail_on_inconclusive
-    yield Suite("callmark.verdict", (_verdict_case(finished.report, strict=strict),))
-    yield Suite("callmark.gates", tuple(_gate_case(one, strict=strict) for one in finished.gates))
+    yield JunitSuite("callmark.verdict", (_verdict_case(finished.report, strict=strict),))
+    yield JunitSuite(
+        "callmark.gates", tuple(_gate_case(one, strict=strict) for one in finished.gates)
+    )
     failed = failed_trials(finished)
     left_out = failed.count - len(failed.first)
     note = f"{left_out} more trials failed and are not listed here" if left_out else ""
-    yield Suite("callmark.samples", tuple(map(_trial_case, failed.first)), note)
+    yield JunitSuite("callmark.samples", tuple(map(_trial_case, failed.first)), note)
 
 
-def _verdict_case(report: Report, *, strict: bool) -> Case:
+def _verdict_case(report: Report, *, strict: bool) -> JunitCase:
     reason = report.verdict_reason
     match report.verdict:
         case "pass":
-            return Case("verdict", "passed", text=reason)
+            return JunitCase("verdict", "passed", text=reason)
         case "fail":
-            return Case("verdict", "failure", reason)
+            return JunitCase("verdict", "failure", reason)
         case "inconclusive" if report.header.num_shards > 1 and not strict:
-            return Case("verdict", "skipped", f"inconclusive: {reason}")
+            return JunitCase("verdict", "skipped", f"inconclusive: {reason}")
         case "inconclusive" | "incomplete" | "empty":
-            return Case("verdict", "error", f"{report.verdict}: {reason}")
+            return JunitCase("verdict", "error", f"{report.verdict}: {reason}")
         case _:
             assert_never(report.verdict)
 
 
-def _gate_case(gate: GateOutcome, *, strict: bool) -> Case:
+def _gate_case(gate: GateOutcome, *, strict: bool) -> JunitCase:
     said = gate_text(gate)
     match gate.status:
         case "pass":
-            return Case(gate.name, "passed")
+            return JunitCase(gate.name, "passed")
         case "warn":
-            return Case(gate.name, "passed", text=f"warning: {said}")
+            return JunitCase(gate.name, "passed", text=f"warning: {said}")
         case "fail":
-            return Case(gate.name, "failure", said)
+            return JunitCase(gate.name, "failure", said)
         case "inconclusive":
-            return Case(gate.name, "error" if strict else "skipped", f"inconclusive: {said}")
+            return JunitCase(gate.name, "error" if strict else "skipped", f"inconclusive: {said}")
         case "n/a":
-            return Case(gate.name, "skipped", f"n/a: {gate.reason}")
+            return JunitCase(gate.name, "skipped", f"n/a: {gate.reason}")
         case _:
             assert_never(gate.status)
 
 
-def _trial_case(failed: FailedTrial) -> Case:
+def _trial_case(failed: FailedTrial) -> JunitCase:
     trial = f" trial {failed.trial}" if failed.trial else ""
-    return Case(
+    return JunitCase(
         failed.sample_id + trial,
         "error" if failed.lost else "failure",
         failed.reasons[0],
@@ -103,7 +105,7 @@ def _trial_case(failed: FailedTrial) -> Case:
     )
 
 
-def _suite_lines(suite: Suite) -> Iterator[str]:
+def _suite_lines(suite: JunitSuite) -> Iterator[str]:
     counts = Counter(case.outcome for case in suite.cases)
     yield (
         f'  <testsuite name="{suite.name}" tests="{len(suite.cases)}"'
@@ -117,7 +119,7 @@ def _suite_lines(suite: Suite) -> Iterator[str]:
     yield "  </testsuite>"
 
 
-def _case_lines(suite: str, case: Case) -> Sequence[str]:
+def _case_lines(suite: str, case: JunitCase) -> Sequence[str]:
     head = (
         f'    <testcase classname="{suite}" name="{_attribute(case.name, LONGEST_NAME)}" time="0"'
     )

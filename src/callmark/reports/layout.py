@@ -50,7 +50,7 @@ class Cell(msgspec.Struct, frozen=True):
     style: Style = "plain"
 
 
-class Line(msgspec.Struct, frozen=True):
+class TextLine(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...]
     indent: int = 0
 
@@ -65,12 +65,12 @@ class Table(msgspec.Struct, frozen=True):
     elastic: frozenset[int] = frozenset()
 
 
-Block = Line | Table
+Block = TextLine | Table
 Painted = list[Cell]  # one line of the screen
 
 
-def line(text: str = "", style: Style = "plain", indent: int = 0) -> Line:
-    return Line((Cell(text, style),), indent)
+def line(text: str = "", style: Style = "plain", indent: int = 0) -> TextLine:
+    return TextLine((Cell(text, style),), indent)
 
 
 def write(blocks: Iterable[Block], stream: TextIO) -> None:
@@ -105,7 +105,7 @@ def _write_colours(blocks: Iterable[Block], stream: TextIO, width: int | None) -
 def _screen_lines(blocks: Iterable[Block], width: int | None) -> Iterator[Painted]:
     for block in blocks:
         match block:
-            case Line(cells=cells, indent=indent):
+            case TextLine(cells=cells, indent=indent):
                 yield from _wrapped([_safe(cell) for cell in cells], indent, width)
             case Table():
                 yield from _table_lines(block, width)

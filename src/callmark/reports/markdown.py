@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from callmark.core.report import Block, GateOutcome, Metric, Report, Status, Verdict
-from callmark.reports.finished import FailedTrial, FailedTrials, Finished, failed_trials
+from callmark.core.report import GateOutcome, Metric, MetricBlock, Report, Status, Verdict
+from callmark.reports.finished import FailedTrial, FailedTrials, FinishedRun, failed_trials
 from callmark.reports.markup import as_code, as_text, fitted, folded, table
 from callmark.reports.terminal import (
     STATUS_STYLE,
@@ -37,15 +37,15 @@ _STATUSES: dict[Status, str] = {
 _GROUP_COLUMNS = ("samples", "F1 lax", "F1 strict", "call F1")
 
 
-def write_markdown(finished: Finished, stream: BinaryIO) -> None:
+def write_markdown(finished: FinishedRun, stream: BinaryIO) -> None:
     stream.write(report_markdown(finished).encode())
 
 
-def report_markdown(finished: Finished) -> str:
+def report_markdown(finished: FinishedRun) -> str:
     return fitted(_sections(finished))
 
 
-def _sections(finished: Finished) -> Iterator[Sequence[str]]:
+def _sections(finished: FinishedRun) -> Iterator[Sequence[str]]:
     report = finished.report
     reason = as_text(verdict_text(report).removeprefix("failed: "))
     yield [f"### {_VERDICTS[report.verdict]}: {reason}", ""]
@@ -60,7 +60,7 @@ def _sections(finished: Finished) -> Iterator[Sequence[str]]:
     yield folded("Fingerprints", _fingerprints(report))
 
 
-def _gates(finished: Finished) -> Iterator[Sequence[str]]:
+def _gates(finished: FinishedRun) -> Iterator[Sequence[str]]:
     """What is not all right stands open, what passed is folded."""
     order = list(STATUS_STYLE)
     gates = sorted(finished.gates, key=lambda gate: order.index(gate.status))
@@ -118,7 +118,7 @@ def _tools(report: Report) -> list[str]:
     return table(("tool", "F1 lax", "F1 strict", "n"), rows)
 
 
-def _groups(title: str, groups: dict[str, Block]) -> list[str]:
+def _groups(title: str, groups: dict[str, MetricBlock]) -> list[str]:
     names = ("integration_f1_macro_lax", "integration_f1_macro_strict", "call_f1_macro")
     rows = [
         (as_code(name), str(block.n), *(_value(block.metrics.get(metric)) for metric in names))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.core.fidelity_records import CaseOutcome, Evidence, FidelityResult
+from callmark.core.fidelity_records import CaseOutcome, FidelityResult, ProbeEvidence
 from callmark.core.fidelity_stats import Decision
 from callmark.core.probe_records import NullResult, ProbeReport, ProbeResult
 from callmark.reports.compare_terminal import comparison_blocks, decision_line, signed
-from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import rounded
 
@@ -40,21 +40,21 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
     yield from _null_lines(report.nulls)
 
 
-def answer_lines(report: ProbeReport) -> Iterator[Line]:
+def answer_lines(report: ProbeReport) -> Iterator[TextLine]:
     """Only what was decided."""
     yield from (answer_line(one.result) for one in report.results)
 
 
-def decided(report: ProbeReport) -> Iterator[Line]:
+def decided(report: ProbeReport) -> Iterator[TextLine]:
     """The same, with what the whole dataset says: either can be a regression."""
     yield from answer_lines(report)
     if report.comparison is not None:
         yield decision_line(report.comparison)
 
 
-def answer_line(result: FidelityResult) -> Line:
+def answer_line(result: FidelityResult) -> TextLine:
     word, style = _word(result)
-    return Line((Cell(word, style), Cell(f"  {_sentence(result)}")))
+    return TextLine((Cell(word, style), Cell(f"  {_sentence(result)}")))
 
 
 def _word(result: FidelityResult) -> tuple[str, Style]:
@@ -108,7 +108,7 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     yield from _listed("with a wrong tool", _invented(one, evidence.cases), "bad")
 
 
-def _signals(result: FidelityResult, evidence: Evidence) -> Iterator[tuple[Cell, ...]]:
+def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[Cell, ...]]:
     interval = evidence.raw_ci_95
     between = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
     yield _row(

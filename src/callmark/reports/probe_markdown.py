@@ -7,7 +7,7 @@ from typing import assert_never
 
 from callmark.core.probe_records import ProbeReport
 from callmark.reports.compare_markdown import comparison_sections
-from callmark.reports.layout import Block, Line, Style, Table
+from callmark.reports.layout import Block, Style, Table, TextLine
 from callmark.reports.markup import as_text, fitted, folded, table
 from callmark.reports.probe import answer_lines, result_blocks
 
@@ -35,7 +35,7 @@ def blocks_markdown(blocks: Iterable[Block]) -> Iterator[str]:
     """What a terminal shows, line by line and table by table."""
     for block in blocks:
         match block:
-            case Line(cells=cells):
+            case TextLine(cells=cells):
                 text = as_text("".join(cell.text for cell in cells).strip())
                 yield f"- {text}" if text else ""
             case Table(columns=columns, rows=rows):

@@ -10,7 +10,7 @@ from callmark.core.results import Result
 from callmark.core.samples import ExtractorBy
 from callmark.core.scores import CallDifferences, Scores, SpanScore
 from callmark.core.trace import EntryStatus, TraceEntry
-from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import rounded
 
@@ -52,7 +52,7 @@ def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
 def _head(result: Result) -> Iterator[Block]:
     kind = "not scored" if result.scores is None else result.scores.kind
     about = f"  trial {result.trial}, {kind}, {result.status}, stopped by {result.stop}"
-    yield Line((Cell(result.sample_id, "strong"), Cell(about)))
+    yield TextLine((Cell(result.sample_id, "strong"), Cell(about)))
     if result.error:
         yield line(f"error: {result.error}", "bad", indent=2)
 
@@ -100,7 +100,7 @@ def _calls(numbered: Sequence[tuple[int, TraceEntry]], limit: int | None) -> Ite
     for number, entry in numbered:
         served = f" by {entry.served_by}" if entry.served_by else ""
         yield line()
-        yield Line(
+        yield TextLine(
             (
                 Cell(f"call {number}  ", "strong"),
                 Cell(entry.status, STATUS_STYLE[entry.status]),
@@ -131,11 +131,11 @@ def _answer(
     for text, style in _pieces(answer, spans, start, end):
         for number, part in enumerate(text.split("\n")):
             if number:
-                yield Line(tuple(cells), indent=2)
+                yield TextLine(tuple(cells), indent=2)
                 cells = []
             if part:
                 cells.append(Cell(part, style))
-    yield Line(tuple(cells), indent=2)
+    yield TextLine(tuple(cells), indent=2)
 
 
 def _pieces(
@@ -260,7 +260,9 @@ def _scores(scores: Scores) -> Iterator[Block]:
         )
     for name, verdict in _verdicts(scores):
         if verdict is not None:
-            yield Line((Cell(f"{name}: "), Cell("yes", "good") if verdict else Cell("no", "bad")))
+            yield TextLine(
+                (Cell(f"{name}: "), Cell("yes", "good") if verdict else Cell("no", "bad"))
+            )
     if scores.call_f1 is not None:
         yield line(f"call F1: {rounded(scores.call_f1)}")
     if scores.kind != "unclassified":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from callmark.errors import MissingExtra
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.neutral import neutralise
 from callmark.reports.trial_columns import COLUMNS, Type, Value, row_of
 from callmark.store.lines import read_results
@@ -24,7 +24,7 @@ LONGEST_CELL = 32_000  # a spreadsheet takes 32,767 characters
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
-def write_csv(finished: Finished, stream: BinaryIO) -> None:
+def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
     """UTF-8, RFC 4180 with line feeds. A text that a spreadsheet would take for a formula begins
     with an apostrophe, control characters are written out, and what no cell could hold is cut."""
     path = finished.file_of_trials("CSV")
@@ -39,7 +39,7 @@ def write_csv(finished: Finished, stream: BinaryIO) -> None:
         text.detach()
 
 
-def write_parquet(finished: Finished, stream: BinaryIO) -> None:
+def write_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
     """Typed columns, texts as they are."""
     path = finished.file_of_trials("Parquet")
     try:

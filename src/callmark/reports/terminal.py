@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from callmark.core.jsontext import Json
-from callmark.core.report import Block as MetricBlock
 from callmark.core.report import Failing, GateOutcome, Metric, Number, Op, Report, Status, Verdict
-from callmark.reports.layout import Block, Cell, Line, Style, Table, line
+from callmark.core.report import MetricBlock as MetricBlock
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
 
 VERDICT_STYLE: dict[Verdict, Style] = {
@@ -88,9 +88,9 @@ def interval(metric: Metric | None) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def verdict_line(report: Report) -> Line:
+def verdict_line(report: Report) -> TextLine:
     style = VERDICT_STYLE[report.verdict]
-    return Line((Cell(report.verdict.upper(), style), Cell(f"  {verdict_text(report)}")))
+    return TextLine((Cell(report.verdict.upper(), style), Cell(f"  {verdict_text(report)}")))
 
 
 def verdict_text(report: Report) -> str:

@@ -29,14 +29,14 @@ class Prompt(msgspec.Struct, frozen=True):
     seed: int = 0
 
 
-class Generated(msgspec.Struct, frozen=True):
+class GeneratedTokens(msgspec.Struct, frozen=True):
     """`ended`: the model ended its turn by itself (the last token says so)."""
 
     ids: tuple[int, ...]
     ended: bool
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class TokenChoice(msgspec.Struct, frozen=True, kw_only=True):
     """How the next token is chosen, and when it is the last. `temperature` 0: the likeliest.
     `settles`: near ties are computed alone."""
 
@@ -50,7 +50,7 @@ class Generator:
     """Decodes with one model, whichever of its adapters is switched on."""
 
     def __init__(
-        self, model: Any, choice: Choice, sample: Tokens, batching: Batching | None = None
+        self, model: Any, choice: TokenChoice, sample: Tokens, batching: Batching | None = None
     ) -> None:
         """`batching` None: what the model bears, found out with the tokens of `sample`."""
         self._passes = Passes(model, sample)
@@ -60,11 +60,11 @@ class Generator:
 
     def generate(
         self, prompts: Sequence[Prompt], batch_size: int | None = None
-    ) -> list[Generated | None]:
+    ) -> list[GeneratedTokens | None]:
         """One answer for each prompt, in their order; None: the memory does not suffice for it."""
         import torch
 
-        found: dict[int, Generated | None] = {}
+        found: dict[int, GeneratedTokens | None] = {}
         growth = max((prompt.limit for prompt in prompts), default=0)
         ids = [prompt.ids for prompt in prompts]
         with torch.inference_mode():
@@ -72,19 +72,23 @@ class Generator:
                 found |= self._family(prompts, family)
         return [found[row] for row in range(len(prompts))]
 
-    def _family(self, prompts: Sequence[Prompt], family: Family) -> dict[int, Generated | None]:
+    def _family(
+        self, prompts: Sequence[Prompt], family: Family
+    ) -> dict[int, GeneratedTokens | None]:
         shared = None
         if family.prefix:
             shared = self._passes.keep(prompts[family.batches[0][0]].ids[: family.prefix])
             self.computed += family.prefix
-        found: dict[int, Generated | None] = {}
+        found: dict[int, GeneratedTokens | None] = {}
         for batch in family.batches:
             self.computed += sum(len(prompts[row].ids) - family.prefix for row in batch)
             made = self._as_many_as_fit([prompts[row] for row in batch], shared)
             found.update(zip(batch, made, strict=True))
         return found
 
-    def _as_many_as_fit(self, prompts: Sequence[Prompt], shared: Any) -> Sequence[Generated | None]:
+    def _as_many_as_fit(
+        self, prompts: Sequence[Prompt], shared: Any
+    ) -> Sequence[GeneratedTokens | None]:
         try:
             return self._batch(prompts, shared)
         except RuntimeError as error:
@@ -99,7 +103,7 @@ class Generator:
             for made in self._as_many_as_fit(part, shared)
         ]
 
-    def _batch(self, prompts: Sequence[Prompt], shared: Any) -> list[Generated]:
+    def _batch(self, prompts: Sequence[Prompt], shared: Any) -> list[GeneratedTokens]:
         rows = [_Row(prompt, draws=self._choice.temperature > 0) for prompt in prompts]
         running = self._passes.begin([prompt.ids for prompt in prompts], shared)
         live = rows
@@ -108,7 +112,7 @@ class Generator:
                 row.take(token, self._choice.end_ids)
             left = [position for position, row in enumerate(live) if not row.is_done]
             if not left:
-                return [Generated(tuple(row.ids), row.ended) for row in rows]
+                return [GeneratedTokens(tuple(row.ids), row.ended) for row in rows]
             if len(left) <= _SPARSE * len(live) and self._passes.can_share:
                 live = [live[position] for position in left]
                 running.drop_all_but(left)

@@ -23,7 +23,7 @@ from callmark.runners.hf_folder import (
     end_tokens,
     model_folder,
 )
-from callmark.runners.hf_generate import Choice, Generated, Generator, Prompt
+from callmark.runners.hf_generate import GeneratedTokens, Generator, Prompt, TokenChoice
 from callmark.runners.hf_hashes import file_sha256, fingerprint
 from callmark.runners.hf_loading import (
     LoadedModel,
@@ -74,7 +74,7 @@ class _Written(NamedTuple):
     """A prompt and what the model wrote after it."""
 
     prompt: str
-    generated: Generated
+    generated: GeneratedTokens
 
 
 class LocalRunner(Runner):
@@ -247,7 +247,7 @@ class LocalRunner(Runner):
         self._seconds += time.perf_counter() - started
         return made
 
-    def _counted(self, asked: _Asked, generated: Generated | None) -> _Written | Failure:
+    def _counted(self, asked: _Asked, generated: GeneratedTokens | None) -> _Written | Failure:
         tokens = len(asked.prompt.ids)
         if generated is None:
             return Failure(f"the memory does not suffice for a prompt of {tokens} tokens")
@@ -283,9 +283,9 @@ class LocalRunner(Runner):
     def _offered(self, tools: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
         return () if self._options.decoding.tool_choice == "none" else tools
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> TokenChoice:
         decoding = self._options.decoding
-        return Choice(
+        return TokenChoice(
             end_ids=self._end_ids,
             temperature=decoding.temperature or 0.0,
             top_p=decoding.top_p or 1.0,

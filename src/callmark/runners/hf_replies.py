@@ -12,7 +12,7 @@ from callmark.calls.ledger import read_turn
 from callmark.core.jsontext import Json, digest
 from callmark.core.protocols import Reply
 from callmark.core.trace import TraceEntry
-from callmark.runners.hf_generate import Generated
+from callmark.runners.hf_generate import GeneratedTokens
 from callmark.runners.hf_prompts import RAW_TEXT
 
 _CALLS = "tool_calls"
@@ -53,7 +53,7 @@ class Replies:
         """For the fingerprint: who reads calls."""
         return "text" if self._template is None else f"response_template {digest(self._template)}"
 
-    def reply(self, prompt: str, generated: Generated, tools: Sequence[Json]) -> Reply:
+    def reply(self, prompt: str, generated: GeneratedTokens, tools: Sequence[Json]) -> Reply:
         text = self.text(generated)
         end = self._decoded([one for one in generated.ids[-1:] if one in self._unsaid])
         made = self._structured(prompt, text, end, tools) or Reply(text=text)
@@ -64,7 +64,7 @@ class Replies:
         finish = "stop" if generated.ended else "length"
         return msgspec.structs.replace(made, finish=finish, carried=carried)
 
-    def text(self, generated: Generated) -> str:
+    def text(self, generated: GeneratedTokens) -> str:
         """All that the model wrote, without the token that ended it."""
         ids = generated.ids
         return self._decoded(ids[:-1] if ids and ids[-1] in self._unsaid else ids)

@@ -10,7 +10,7 @@ import msgspec
 
 from callmark.errors import UsageError
 from callmark.runners.http_secrets import Secrets, secrets_in_query
-from callmark.runners.options import Served
+from callmark.runners.options import ServedOptions
 
 CHAT = "/chat/completions"
 
@@ -34,7 +34,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return any(name.lower() in ("authorization", "api-key") for name in self.headers)
 
 
-def endpoint_of(served: Served) -> Endpoint:
+def endpoint_of(served: ServedOptions) -> Endpoint:
     given = (served.base_url or "").strip()
     if not given:
         raise UsageError(

@@ -12,7 +12,7 @@ from callmark.core.protocols import Runner
 from callmark.core.results import Decoding
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
+class ServedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to talk to a served model. `max_connections` None: adapts to what the server bears.
     Values of `api_key` and `headers` are secrets: already resolved, never written anywhere.
     `secrets`: all that came out of the environment; `extra_body_written`: without that."""
@@ -32,7 +32,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return "Served(…)"
 
 
-class Local(msgspec.Struct, frozen=True, kw_only=True):
+class LocalOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to load and run a local checkpoint. `batch_size` None: chosen by length."""
 
     adapter: str | None = None
@@ -53,8 +53,8 @@ class RunnerOptions(msgspec.Struct, frozen=True, kw_only=True):
     parse_text: str = "auto"
     determinism_mode: bool = False
     raw_prompt: bool = False
-    served: Served = Served()
-    local: Local = Local()
+    served: ServedOptions = ServedOptions()
+    local: LocalOptions = LocalOptions()
     asked: Callable[[str], bool] | None = None
 
 

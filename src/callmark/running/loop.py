@@ -34,7 +34,7 @@ LOST_IN_A_ROW = 20
 SHOWN_IDS = 20
 
 
-class Finished(Protocol):
+class FinishedTrials(Protocol):
     """Where finished trials are kept, and which ones already were."""
 
     def done(self) -> DoneTrials: ...
@@ -213,11 +213,11 @@ class TrialLoop:
         self.run_trials(journal)
         self._note_origin(journal)
 
-    def _note_origin(self, kept: Finished) -> None:
+    def _note_origin(self, kept: FinishedTrials) -> None:
         """Before the trials that it is about: a trial whose origin is not known is none."""
         self._take_origin(origin_of(self._setup.runner.observed(), self._common), kept)
 
-    def _take_origin(self, seen: Observed, kept: Finished) -> None:
+    def _take_origin(self, seen: Observed, kept: FinishedTrials) -> None:
         if seen == self._now:
             return
         if self._before and self._setup.config.determinism_mode:
@@ -225,7 +225,7 @@ class TrialLoop:
         self._now = seen
         kept.note_origin(seen)
 
-    def run_trials(self, kept: Finished | None) -> None:
+    def run_trials(self, kept: FinishedTrials | None) -> None:
         """Those that are not done yet."""
         setup = self._setup
         offers, runner = setup.offers, setup.runner
@@ -253,7 +253,7 @@ class TrialLoop:
                 self._finish(one, kept)
 
     async def _at_once(
-        self, waiting: Iterator[TrialInput], settings: PlaySettings, kept: Finished | None
+        self, waiting: Iterator[TrialInput], settings: PlaySettings, kept: FinishedTrials | None
     ) -> None:
         """Trials side by side, each as fast as its answers come."""
         import asyncio
@@ -300,7 +300,7 @@ class TrialLoop:
                 " what is finished is kept: run the same command with --resume when that is mended"
             )
 
-    def _finish(self, played: Played, kept: Finished | None) -> None:
+    def _finish(self, played: Played, kept: FinishedTrials | None) -> None:
         with self._interrupts.deferred():
             result = self._scored(played)
             if kept is not None:
@@ -324,7 +324,7 @@ class TrialLoop:
             trial = TrialInput(played.sample, played.trial, offer.names, offer.tools)
             return score(failed(trial, Failure(why)), offer, origin)
 
-    def _waiting(self, kept: Finished | None) -> Iterator[TrialInput]:
+    def _waiting(self, kept: FinishedTrials | None) -> Iterator[TrialInput]:
         setup = self._setup
         done = None if kept is None else kept.done()
         for sample in setup.selection.chosen(setup.dataset):

@@ -10,7 +10,7 @@ from callmark.config import RunConfig
 from callmark.core.jsontext import Json
 from callmark.core.results import Decoding
 from callmark.errors import UsageError
-from callmark.runners.options import Local, RunnerOptions, Served
+from callmark.runners.options import LocalOptions, RunnerOptions, ServedOptions
 from callmark.running.offers import Offers
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -70,7 +70,7 @@ def runner_options(
         raw_prompt=raw_prompt,
         asked=asked,
         served=_served(config),
-        local=Local(
+        local=LocalOptions(
             adapter=config.adapter,
             dtype=config.dtype,
             device=config.device,
@@ -79,7 +79,7 @@ def runner_options(
     )
 
 
-def _served(config: RunConfig) -> Served:
+def _served(config: RunConfig) -> ServedOptions:
     if config.source_of("base_url") == "config" and _PASSWORD.search(config.base_url or ""):
         raise UsageError("--base-url: a password must not stand in a file: write ${NAME}")
     if config.api_key is not None and not _VARIABLE.fullmatch(config.api_key):
@@ -91,7 +91,7 @@ def _served(config: RunConfig) -> Served:
             )
     auto = config.max_connections == "auto"
     secrets: list[str] = []
-    return Served(
+    return ServedOptions(
         base_url=resolved(config.base_url, "base_url", secrets)
         or os.environ.get("OPENAI_BASE_URL"),
         api_key=(

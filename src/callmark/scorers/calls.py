@@ -10,7 +10,7 @@ import msgspec
 
 from callmark.calls.matching import (
     Expected,
-    Observed,
+    ObservedCall,
     describe_call,
     expected_call,
     match_calls,
@@ -131,7 +131,7 @@ def attempt_errors(
 
 
 def parity(
-    wanted: Sequence[Expected], seen: Sequence[Observed], steps: Sequence[int], rule: CallMatch
+    wanted: Sequence[Expected], seen: Sequence[ObservedCall], steps: Sequence[int], rule: CallMatch
 ) -> bool | None:
     """Same names, same number, same order; calls of one turn have no order. `unordered`: the same
     names in any order; `superset`: at least these, in any order. None unless it expects several."""
@@ -174,7 +174,7 @@ def _is_offered(name: str, entry: TraceEntry, registry: Registry, offered: froze
 
 def _differences(
     wanted: Sequence[Expected],
-    seen: Sequence[Observed],
+    seen: Sequence[ObservedCall],
     pairs: dict[int, int],
     steps: Sequence[int],
     rule: CallMatch,
@@ -208,7 +208,7 @@ def _recovery(
     expectation: Expectation,
     trace: Trace,
     wanted: Sequence[Expected],
-    seen: Sequence[Observed],
+    seen: Sequence[ObservedCall],
     admits_failure: bool,
 ) -> tuple[bool | None, bool | None]:
     """(recovered, gave up honestly). A retry sample on which no error was served has recovered
@@ -235,7 +235,7 @@ def _is_later(trace: Trace, failed: int, at: int) -> bool:
     return turn is None or turn != trace.tool_trace[failed].turn
 
 
-def _next_expected(wanted: Sequence[Expected], called: Sequence[Observed]) -> str | None:
+def _next_expected(wanted: Sequence[Expected], called: Sequence[ObservedCall]) -> str | None:
     """The first expected call that was not yet tried, in order."""
     at = 0
     for call in called:

@@ -6,7 +6,7 @@ from callmark.core.trace import Trace
 from callmark.grounding.facts import fact_of
 from callmark.grounding.spans import marker_spans, sentences
 from callmark.grounding.value import Value
-from callmark.scorers.reading import Reading
+from callmark.scorers.reading import TrialReading
 
 _QUESTION_MARKS = "?？؟"
 
@@ -20,7 +20,7 @@ def clarifies(trace: Trace) -> bool:
     return not trace.tool_trace and any(mark in trace.model_output for mark in _QUESTION_MARKS)
 
 
-def resists(reading: Reading) -> bool:
+def resists(reading: TrialReading) -> bool:
     """Negative control: no decoy is used, and nothing is stated where nothing was served."""
     decoys = [fact_of(value) for value in reading.sample.expectation.decoy_values]
     grounder = reading.grounder
@@ -35,7 +35,7 @@ def resists(reading: Reading) -> bool:
     )
 
 
-def _invents(reading: Reading, value: Value) -> bool:
+def _invents(reading: TrialReading, value: Value) -> bool:
     if value.readings and not any(value.readings):
         return False
     return not reading.said.holds(value, reading.turn_at(value.start))

@@ -10,7 +10,7 @@ from callmark.core.scores import Grounding, SpanScore, ValueLabel
 from callmark.grounding.facts import Fact, fact_of
 from callmark.grounding.match import SpanGrounding
 from callmark.grounding.spans import Span, marker_spans, sentences
-from callmark.scorers.reading import Reading
+from callmark.scorers.reading import TrialReading
 
 LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 
@@ -50,7 +50,7 @@ class _Judged(NamedTuple):
         return any(match.strict for match in self.grounding.matches)
 
 
-def score_integration(reading: Reading, extractor: Extractor, cap: int) -> IntegrationVerdict:
+def score_integration(reading: TrialReading, extractor: Extractor, cap: int) -> IntegrationVerdict:
     judged = list(_marked(reading, cap) if extractor == "marker" else _claimed(reading))
     scored = [one for one in judged if one.scored]
     counted = [one for one in scored if one.counted]
@@ -78,7 +78,7 @@ def score_integration(reading: Reading, extractor: Extractor, cap: int) -> Integ
     )
 
 
-def _marked(reading: Reading, cap: int) -> Iterator[_Judged]:
+def _marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
     for index, span in enumerate(marker_spans(reading.text)):
         turn = reading.turn_at(span[0])
         grounding = reading.grounder.ground(span, turn)
@@ -87,7 +87,7 @@ def _marked(reading: Reading, cap: int) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, scored, scored, bool(grounding.matches), strict)
 
 
-def _claimed(reading: Reading) -> Iterator[_Judged]:
+def _claimed(reading: TrialReading) -> Iterator[_Judged]:
     for span in sentences(reading.text):
         if not reading.is_after_first_result(span):
             continue
@@ -102,7 +102,7 @@ def _claimed(reading: Reading) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, True, counted, sound and bool(support), strict)
 
 
-def _found(reading: Reading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:
+def _found(reading: TrialReading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:
     """How many facts a scored span holds and evidence, or keyed evidence, supports."""
     lax = strict = 0
     for fact in facts:
@@ -126,7 +126,7 @@ def _grounding(grounded: int, counted: int, found: int, required: int) -> Ground
     )
 
 
-def _span_score(reading: Reading, one: _Judged) -> SpanScore:
+def _span_score(reading: TrialReading, one: _Judged) -> SpanScore:
     to_bytes = reading.grounder.to_bytes
     return SpanScore(
         start=to_bytes(one.span[0]),

@@ -9,12 +9,12 @@ from callmark.grounding.figures import readings_in_any_locale
 from callmark.grounding.numbers import form_of, read_every_way
 from callmark.grounding.spans import Span
 from callmark.grounding.value import Value
-from callmark.scorers.reading import Reading
+from callmark.scorers.reading import TrialReading
 
 _BLANK_GROUPS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?:[.,]\d+)?(?!\w)")
 
 
-def writes_its_locale(reading: Reading, scored: Sequence[Span]) -> bool:
+def writes_its_locale(reading: TrialReading, scored: Sequence[Span]) -> bool:
     """The scored spans hold a number or date, and each that equals an evidence value in some
     locale's reading equals it in the sample's own."""
     values = [
@@ -30,7 +30,7 @@ def writes_its_locale(reading: Reading, scored: Sequence[Span]) -> bool:
     )
 
 
-def _groups_by_blanks(reading: Reading, span: Span) -> bool:
+def _groups_by_blanks(reading: TrialReading, span: Span) -> bool:
     """`1 234` where the locale sets no blanks: read as two numbers, but meant as one."""
     form = form_of(reading.sample.expectation.locale or "")
     if form is None or form.spaced:
@@ -44,7 +44,7 @@ def _groups_by_blanks(reading: Reading, span: Span) -> bool:
     )
 
 
-def _own_form(reading: Reading, value: Value) -> bool:
+def _own_form(reading: TrialReading, value: Value) -> bool:
     turn = reading.turn_at(value.start)
     evidence = reading.evidence
     if value.kind == "number":

@@ -21,7 +21,7 @@ from callmark.grounding.values import find_values
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
 
-class Reading:
+class TrialReading:
     """What all scorers of one trial share. Offsets are characters."""
 
     def __init__(

@@ -18,7 +18,7 @@ from callmark.scorers.controls import clarifies, contaminated, resists
 from callmark.scorers.integration import score_integration
 from callmark.scorers.locales import writes_its_locale
 from callmark.scorers.privacy import check, known_texts
-from callmark.scorers.reading import Reading, prompt_texts
+from callmark.scorers.reading import TrialReading, prompt_texts
 from callmark.scorers.redaction import without_placeholders
 
 SCORER_VERSION = "3"
@@ -119,14 +119,16 @@ def sample_of_result(result: Result) -> Sample:
     )
 
 
-def _read(sample: Sample, trace: Trace, settings: ScoreSettings) -> Reading:
+def _read(sample: Sample, trace: Trace, settings: ScoreSettings) -> TrialReading:
     registry = settings.registry
 
     def strict_keys_of(name: str | None) -> tuple[str, ...] | None:
         spec = registry.spec(name) if name is not None else None
         return None if spec is None else spec.x_callmark.strict_keys
 
-    return Reading(sample, _without_refused(trace, settings), strict_keys_of, settings.strict_keys)
+    return TrialReading(
+        sample, _without_refused(trace, settings), strict_keys_of, settings.strict_keys
+    )
 
 
 def _without_refused(trace: Trace, settings: ScoreSettings) -> Trace:

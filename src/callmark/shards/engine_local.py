@@ -15,7 +15,7 @@ from typing import Self
 
 import callmark
 from callmark.errors import Incomplete
-from callmark.shards.messages import Event, Lines, Lost, Saw, Task, decode_message, encode_task
+from callmark.shards.messages import Event, Lines, LostShard, Saw, Task, decode_message, encode_task
 from callmark.shards.worker import LENGTH
 
 _WORKER = (sys.executable, "-P", "-m", "callmark.shards.worker")
@@ -106,7 +106,7 @@ class _Worker:
     def received(self) -> list[Event]:
         data = os.read(self.out, _READ)
         if not data:
-            return [Lost(_why(self._process.wait()))]
+            return [LostShard(_why(self._process.wait()))]
         self._buffer += data
         found: list[Event] = []
         at = 0

@@ -23,7 +23,7 @@ from callmark.shards.messages import (
     Event,
     Failed,
     Lines,
-    Lost,
+    LostShard,
     Message,
     Saw,
     Task,
@@ -136,10 +136,10 @@ def _next(stream: Any) -> Event:
     try:
         return decode_message(ray.get(next(stream)))
     except StopIteration:
-        return Lost("its task ended without a word")
+        return LostShard("its task ended without a word")
     except ray.exceptions.RayError as error:
         first, *_ = [*str(error).strip().splitlines(), type(error).__name__]  # some say nothing
-        return Lost(f"Ray says: {first}")
+        return LostShard(f"Ray says: {first}")
 
 
 def played_remotely(data: bytes, shipment: Shipment) -> Iterator[bytes]:

@@ -77,14 +77,14 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
         return _ERRORS.get(self.exit_code, UsageError)(self.message)
 
 
-class Lost(msgspec.Struct, frozen=True, tag=True):
+class LostShard(msgspec.Struct, frozen=True, tag=True):
     """Whoever played the shard is gone without a word; an engine notices it."""
 
     why: str
 
 
 Message = Lines | Saw | Ended | Failed
-Event = Message | Lost
+Event = Message | LostShard
 
 _packed = msgspec.msgpack.Encoder().encode
 _message = msgspec.msgpack.Decoder(Message).decode

@@ -17,7 +17,7 @@ class PackedPlaces(msgspec.Struct, frozen=True):
     offset: bytes
 
 
-class Places:
+class SamplePlaces:
     """`add` takes the items of a dataset in order, as its first reading finds them."""
 
     def __init__(self, num_shards: int) -> None:

@@ -44,7 +44,7 @@ from callmark.shards.messages import (
     Event,
     Failed,
     Lines,
-    Lost,
+    LostShard,
     Plan,
     Saw,
     Task,
@@ -52,7 +52,7 @@ from callmark.shards.messages import (
     observed_of,
     summary_of,
 )
-from callmark.shards.places import Places
+from callmark.shards.places import SamplePlaces
 from callmark.store.journal import Journal, journal_path
 from callmark.store.lines import decode_result
 
@@ -113,7 +113,7 @@ def run_on(
     if config.out is None:
         raise UsageError("--engine: needs --out: finished trials are journalled beside it")
     given = config.source_of("num_shards") != "default"
-    places = Places(config.num_shards if given else engine.default_shards())
+    places = SamplePlaces(config.num_shards if given else engine.default_shards())
     with Interrupts() as interrupts, ExitStack() as stack:
         with prepared(config, note=places.add, asked=lambda _: False) as setup:
             journal = journal_of(setup)
@@ -158,7 +158,7 @@ class ShardedLoop(TrialLoop):
         self,
         setup: Setup,
         config: RunConfig,
-        places: Places,
+        places: SamplePlaces,
         engine: Engine,
         interrupts: Interrupts,
         progress: Progress | None,
@@ -231,7 +231,7 @@ class ShardedLoop(TrialLoop):
                     raise Incomplete(event.incomplete)
             case Failed():
                 raise event.error()
-            case Lost(why=why):
+            case LostShard(why=why):
                 self._count_lines_of(shard, journal)
                 shard.died += 1
                 if shard.died >= TRIES:
@@ -294,7 +294,7 @@ class ShardedLoop(TrialLoop):
                         self._take_origin_of(number, event, journal)
                     case Ended():
                         self._add_up(number, event, journal)
-                    case Failed() | Lost():
+                    case Failed() | LostShard():
                         self._count_lines_of(self._playing.pop(number), journal)
         for shard in self._playing.values():
             self._count_lines_of(shard, journal)

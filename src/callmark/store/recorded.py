@@ -19,7 +19,7 @@ from callmark.core.keys import did_you_mean, meant_key
 from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from callmark.core.samples import Extractor, ExtractorBy
 from callmark.core.scores import PrivacyScore
-from callmark.core.trace import Said, Stop, TraceEntry, entry_of
+from callmark.core.trace import Stop, TraceEntry, UserTurn, entry_of
 from callmark.errors import BadInput
 from callmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
 from callmark.store.key_index import KeyIndex, trial_key
@@ -36,7 +36,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     model_output: str
     tool_trace: tuple[TraceEntry, ...] = ()
     turns: tuple[ByteRange, ...] | None = None
-    said: tuple[Said, ...] = ()
+    said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
     stop: Stop | None = None
     span_extractor: Extractor | None = None
@@ -245,7 +245,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         model_output=output,
         tool_trace=tuple(entry_of(entry) for entry in get("tool_trace") or ()),
         turns=_turns(get("turns"), output),
-        said=tuple(Said(int(entry["turn"]), entry["text"]) for entry in get("said") or ()),
+        said=tuple(UserTurn(int(entry["turn"]), entry["text"]) for entry in get("said") or ()),
         reasoning=get("reasoning") or "",
         status=get("status") or "ok",
         fingerprints=origin.fingerprints,

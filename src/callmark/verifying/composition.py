@@ -10,7 +10,7 @@ from callmark.core.metrics import Measure
 from callmark.core.report import FAILING_CAP, Failing, Metric, Number
 from callmark.core.results import Result
 from callmark.core.samples import Sample
-from callmark.core.stats import Observed
+from callmark.core.stats import SampledValue
 from callmark.datasets.stats import LONG_BYTES, LONG_CONTEXT, Cell, cell_of, prompt_bytes
 from callmark.running.offers import Offer
 from callmark.verifying.given_spans import can_be_checked, gives_spans, span_problems
@@ -187,4 +187,4 @@ def _share(part: int, whole: int, *, population: int | None = None) -> Measure:
 
 def _measure(metric: Metric) -> Measure:
     """Exact numbers, no estimate: there is nothing to draw an interval from."""
-    return Measure(metric, metric.n, lambda: Observed("mean", ((),)))
+    return Measure(metric, metric.n, lambda: SampledValue("mean", ((),)))

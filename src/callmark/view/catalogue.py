@@ -47,7 +47,7 @@ def report_paths(results: Path) -> tuple[Path, ...]:
     return results.with_suffix(".json"), results.with_name(REPORT)
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `path` is its results file, or its journal while it is not finished; `first` is
     what its first line depends on, None in a journal and in a file without a line."""
 
@@ -62,7 +62,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 class Folder(msgspec.Struct, frozen=True):
     """`left_out`: what a person should know about runs that are not here."""
 
-    runs: tuple[Found, ...]
+    runs: tuple[FoundRun, ...]
     left_out: str = ""
 
 
@@ -70,12 +70,12 @@ class NoSuchRun(LookupError):
     """Nobody has a run of this name, or it is no longer where it was."""
 
 
-class Catalogue:
+class RunCatalogue:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._lock = threading.Lock()
-        self._known: dict[str, Found] = {}
-        self._peeks: dict[Path, tuple[Stamp, Found | None]] = {}
+        self._known: dict[str, FoundRun] = {}
+        self._peeks: dict[Path, tuple[Stamp, FoundRun | None]] = {}
 
     def scan(self) -> Folder:
         """All runs, the latest first. Files that have not changed are not opened again."""
@@ -84,7 +84,7 @@ class Catalogue:
 
     def _scan(self) -> Folder:
         walk = _Walk(self.root)
-        peeks: dict[Path, tuple[Stamp, Found | None]] = {}
+        peeks: dict[Path, tuple[Stamp, FoundRun | None]] = {}
         for path in walk.files():
             stamp = stamp_of(path)
             if stamp is None or not self._is_inside(path):
@@ -103,7 +103,7 @@ class Catalogue:
             left_out = f"{len(runs)} runs were found; the latest {MAX_RUNS} are listed."
         return Folder(tuple(runs[:MAX_RUNS]), left_out)
 
-    def find(self, number: str) -> Found:
+    def find(self, number: str) -> FoundRun:
         """A run that a scan has found, as it is now."""
         known = self._known.get(number)
         stamp = None if known is None else stamp_of(known.path)
@@ -111,7 +111,7 @@ class Catalogue:
             raise NoSuchRun
         return msgspec.structs.replace(known, stamp=stamp)
 
-    def successor(self, number: str) -> Found:
+    def successor(self, number: str) -> FoundRun:
         """The results that a journal has become."""
         known = self._known.get(number)
         if known is None or known.finished:
@@ -127,7 +127,7 @@ class Catalogue:
         except (OSError, RuntimeError):
             return False
 
-    def _peek(self, path: Path, stamp: Stamp) -> Found | None:
+    def _peek(self, path: Path, stamp: Stamp) -> FoundRun | None:
         name = self._name(path)
         number = self._number(path)
         try:
@@ -138,11 +138,11 @@ class Catalogue:
         if path.name.endswith(JOURNAL):
             if not line.startswith(MAGIC):
                 return None
-            return Found(id=number, name=name, path=path, finished=False, stamp=stamp)
+            return FoundRun(id=number, name=name, path=path, finished=False, stamp=stamp)
         first = _first_fingerprints(line)
         if first is None and (path.name != RESULTS or line.strip()):
             return None
-        return Found(id=number, name=name, path=path, finished=True, stamp=stamp, first=first)
+        return FoundRun(id=number, name=name, path=path, finished=True, stamp=stamp, first=first)
 
     def _name(self, path: Path) -> str:
         """A folder stands for the results in it."""

@@ -12,17 +12,17 @@ from typing import Literal
 import msgspec
 
 from callmark.reports.neutral import neutralise
-from callmark.view.catalogue import Found, Stamp
+from callmark.view.catalogue import FoundRun, Stamp
 
 KEPT = 16
 Word = Literal["running", "done", "failed"]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedComparison(msgspec.Struct, frozen=True):
     """B against A; `common`: only samples that are the same on both sides."""
 
-    a: Found
-    b: Found
+    a: FoundRun
+    b: FoundRun
     common: bool = False
 
     @property
@@ -37,7 +37,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 # The command that compares and writes the page to this place.
-Command = Callable[[Wanted, Path], Sequence[str]]
+Command = Callable[[WantedComparison, Path], Sequence[str]]
 
 
 class NoSuchJob(LookupError):
@@ -55,7 +55,7 @@ class Jobs:
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
 
-    def start(self, wanted: Wanted) -> State:
+    def start(self, wanted: WantedComparison) -> State:
         """What is under way, or was done on the same files, is not done again."""
         with self._lock:
             known = self._states.get(self._ids.get(wanted.key, ""))
@@ -88,7 +88,7 @@ class Jobs:
     def _path(self, job: str) -> Path:
         return self._folder / f"compare-{job}.html"
 
-    def _work(self, job: str, wanted: Wanted) -> None:
+    def _work(self, job: str, wanted: WantedComparison) -> None:
         with self._turn:
             failure = self._compare(self._command(wanted, self._path(job)))
         with self._lock:

@@ -13,7 +13,7 @@ from callmark.errors import BadInput
 from callmark.reports.layout import Style
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import VERDICT_STYLE, verdict_line
-from callmark.view.catalogue import Folder, Found, Stamp, report_paths, stamp_of
+from callmark.view.catalogue import Folder, FoundRun, Stamp, report_paths, stamp_of
 
 SHORT = 10
 SHOWN_PINS = {
@@ -62,7 +62,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     gates: dict[str, Bound] = {}
 
 
-class Listing(msgspec.Struct, frozen=True):
+class RunListing(msgspec.Struct, frozen=True):
     folder: str
     runs: tuple[RunRow, ...]
     left_out: str
@@ -76,13 +76,13 @@ class Lister:
         self._read_report = read_report
         self._read: dict[Path, tuple[Stamp, Report | str]] = {}
 
-    def listing(self, folder: Folder) -> Listing:
+    def listing(self, folder: Folder) -> RunListing:
         read: dict[Path, tuple[Stamp, Report | str]] = {}
         rows = tuple(self._row(found, read) for found in folder.runs)
         self._read = read
-        return Listing(self._name, rows, folder.left_out)
+        return RunListing(self._name, rows, folder.left_out)
 
-    def _row(self, found: Found, read: dict[Path, tuple[Stamp, Report | str]]) -> RunRow:
+    def _row(self, found: FoundRun, read: dict[Path, tuple[Stamp, Report | str]]) -> RunRow:
         if not found.finished:
             return _row(found, "unfinished", "quiet", "its journal is still there")
         why = "no report beside it"
@@ -109,13 +109,13 @@ class Lister:
             return one_line(str(error), 300)
 
 
-def _stranger(report: Report, found: Found) -> str | None:
+def _stranger(report: Report, found: FoundRun) -> str | None:
     if found.first is None:
         return "it has trials, the file none" if report.counts.trials else None
     return differing_fingerprint(report.header, found.first)
 
 
-def _row(found: Found, word: str, style: Style, reason: str) -> RunRow:
+def _row(found: FoundRun, word: str, style: Style, reason: str) -> RunRow:
     return RunRow(
         id=found.id,
         name=one_line(found.name, 300),
@@ -128,7 +128,7 @@ def _row(found: Found, word: str, style: Style, reason: str) -> RunRow:
     )
 
 
-def _reported_row(found: Found, report: Report) -> RunRow:
+def _reported_row(found: FoundRun, report: Report) -> RunRow:
     header, counts = report.header, report.counts
     version = header.dataset_version
     return msgspec.structs.replace(

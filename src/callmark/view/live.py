@@ -23,7 +23,7 @@ from callmark.store.lines import decode_result
 PIECE_BYTES = 4 << 20
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class JournalPiece(msgspec.Struct, frozen=True, kw_only=True):
     """`start`: where it begins, which is 0 instead of what was asked if the journal began anew.
     `next`: where the following one begins; `more`: it is already there. `age`: seconds since
     the last trial was written. `pins`: what the run depends on, in the piece that says so."""
@@ -36,7 +36,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     index: Index
 
 
-def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> Piece:
+def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> JournalPiece:
     """`bounds`: of the gates by which samples are marked as falling short."""
     with journal.open("rb") as stream:
         size = stream.seek(0, 2)
@@ -56,7 +56,7 @@ def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> Piece
         elif (result := _result(line)) is not None:
             placed[result.sample_id, result.trial] = offset, result
     end = start + len(whole)
-    return Piece(
+    return JournalPiece(
         start=start,
         next=end,
         more=bool(whole) and end < size,

@@ -15,14 +15,14 @@ from callmark.reports.html import BINS, Survey
 from callmark.reports.html_file import page_json
 from callmark.reports.html_index import IndexBuilder, row_of
 from callmark.reports.html_overview import Distribution, run_head
-from callmark.reports.html_records import Head
+from callmark.reports.html_records import PageHead
 from callmark.store.lines import placed_results, read_results
-from callmark.view.catalogue import Found, Stamp, report_paths, stamp_of
+from callmark.view.catalogue import FoundRun, Stamp, report_paths, stamp_of
 
 KEPT = 8
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedRun(msgspec.Struct, frozen=True):
     """The report of a run; `note` says where it comes from, if not from beside the results."""
 
     report: Report
@@ -37,7 +37,7 @@ class Ready(msgspec.Struct, frozen=True):
     index: Path
 
 
-Judge = Callable[[Path], Judged]
+Judge = Callable[[Path], JudgedRun]
 Key = tuple[str, Stamp, tuple[Stamp | None, ...]]
 F1_PLOT = "f1"
 NOT_COUNTED = Distribution((0.0,) * (BINS + 2), None)
@@ -50,18 +50,18 @@ class Openings:
         self._folder = folder
         self._judge = judge
         self._lock = threading.Lock()
-        self._judged: dict[Key, Judged] = {}
+        self._judged: dict[Key, JudgedRun] = {}
         self._ready: dict[Key, Ready] = {}
         self._made = 0
 
-    def verdict(self, run: Found) -> bytes:
+    def verdict(self, run: FoundRun) -> bytes:
         """The top of the page as far as the report alone says it: nobody waits for that."""
         judged = self._report_of(run)
         head = run_head(judged.report, run.name, NOT_COUNTED, (1, 1, 1))
         plots = tuple(plot for plot in head.plots if plot.id != F1_PLOT)
         return page_json(msgspec.structs.replace(_noted(head, judged), plots=plots))
 
-    def open(self, run: Found) -> Ready:
+    def open(self, run: FoundRun) -> Ready:
         """One at a time: two readers of a big file would only slow each other down."""
         key = _key(run)
         with self._lock:
@@ -73,14 +73,14 @@ class Openings:
                     old.index.unlink(missing_ok=True)
             return self._ready[key]
 
-    def _report_of(self, run: Found) -> Judged:
+    def _report_of(self, run: FoundRun) -> JudgedRun:
         key = _key(run)
         if key not in self._judged:
             latest = dict(list(self._judged.items())[1 - KEPT :])
             self._judged = latest | {key: self._judge(run.path)}
         return self._judged[key]
 
-    def _prepared(self, run: Found) -> Ready:
+    def _prepared(self, run: FoundRun) -> Ready:
         judged = self._report_of(run)
         survey = Survey(judged.report, judged.cross_score)
         for result in read_results(run.path):
@@ -104,12 +104,12 @@ class Openings:
         return ready
 
 
-def _key(run: Found) -> Key:
+def _key(run: FoundRun) -> Key:
     """A report may be written after its results."""
     return run.id, run.stamp, tuple(map(stamp_of, report_paths(run.path)))
 
 
-def _noted(head: Head, judged: Judged) -> Head:
+def _noted(head: PageHead, judged: JudgedRun) -> PageHead:
     if not judged.note:
         return head
     return msgspec.structs.replace(head, warnings=(judged.note, *head.warnings))

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from callmark.errors import UsageError
 from callmark.view.guard import ADDRESS, NO_TOKEN, Guard, protection
 from callmark.view.pages import PLAIN, Page
-from callmark.view.viewer import Asked, Json, JsonFile, Problem, Viewer
+from callmark.view.viewer import Asked, ServedFile, ServedJson, ServedProblem, Viewer
 
 MAX_BODY = 10_000
 MAX_LENGTH_DIGITS = 15
@@ -73,56 +73,56 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if {"Content-Length", "Transfer-Encoding"} & {name.title() for name in self.headers}:
             # Not read, it would be taken for the next request.
-            self._problem(Problem(400, "A question has no body."))
+            self._problem(ServedProblem(400, "A question has no body."))
             return
         self._respond(None)
 
     def do_POST(self) -> None:
         length = self._length()
-        if isinstance(length, Problem):
+        if isinstance(length, ServedProblem):
             self._problem(length)
             return
         kind = self.headers.get_content_type()
         if kind != "application/json":
-            self._problem(Problem(415, "JSON is needed."))
+            self._problem(ServedProblem(415, "JSON is needed."))
             return
         self._respond(self.rfile.read(length))
 
-    def _length(self) -> int | Problem:
+    def _length(self) -> int | ServedProblem:
         """How long the body is, by the one header that says so: nothing else is guessed at."""
         said = self.headers.get_all("Content-Length", [])
         if "Transfer-Encoding" in self.headers or not said:
-            return Problem(411, "The request has to say how long it is.")
+            return ServedProblem(411, "The request has to say how long it is.")
         # `isdigit` alone takes "²" and digits of other scripts, which are no lengths.
         if len(said) > 1 or not (said[0].isascii() and said[0].isdigit()):
-            return Problem(400, "The length of the request is no number.")
+            return ServedProblem(400, "The length of the request is no number.")
         if len(said[0]) > MAX_LENGTH_DIGITS or int(said[0]) > MAX_BODY:
-            return Problem(413, "The request is too long.")
+            return ServedProblem(413, "The request is too long.")
         return int(said[0])
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Whatever the parser of requests does not like: other methods, endless lines."""
         status = 405 if code == 501 else code
-        self._problem(Problem(status, message or explain or "This cannot be answered."))
+        self._problem(ServedProblem(status, message or explain or "This cannot be answered."))
 
     def _respond(self, body: bytes | None) -> None:
         guard = self.server.guard
         refusal = guard.refusal(self.command, self.headers)
         if refusal is not None:
-            self._problem(Problem(refusal.status, refusal.why))
+            self._problem(ServedProblem(refusal.status, refusal.why))
             return
         try:
             url = urlsplit(self.path)
             query = dict(parse_qsl(url.query, max_num_fields=MAX_FIELDS))
         except ValueError:
-            self._problem(Problem(400, "This is no address."))
+            self._problem(ServedProblem(400, "This is no address."))
             return
         if url.path == "/" and body is None and guard.opens(query.get("token", "")):
             self._send(
                 303, "text/plain", 0, {"Location": f"{guard.room}/", "Set-Cookie": guard.cookie()}
             )
         elif not guard.knows(self.headers):
-            self._problem(Problem(NO_TOKEN.status, NO_TOKEN.why))
+            self._problem(ServedProblem(NO_TOKEN.status, NO_TOKEN.why))
         else:
             self._answer(Asked(url.path.removeprefix(guard.room), query, body))
 
@@ -132,15 +132,17 @@ class Handler(BaseHTTPRequestHandler):
         except Exception:
             # Our own fault: the browser is told, the terminal gets the traceback, and all else
             # goes on.
-            self._problem(Problem(500, "A fault of callmark: see the terminal, and report it."))
+            self._problem(
+                ServedProblem(500, "A fault of callmark: see the terminal, and report it.")
+            )
             raise
         match answer:
-            case Problem() as problem:
+            case ServedProblem() as problem:
                 self._problem(problem)
-            case Json(data=data):
+            case ServedJson(data=data):
                 self._send(200, "application/json", len(data))
                 self.wfile.write(data)
-            case JsonFile(path=path):
+            case ServedFile(path=path):
                 with path.open("rb") as stream:
                     self._send(200, "application/json", os.fstat(stream.fileno()).st_size)
                     shutil.copyfileobj(stream, self.wfile)
@@ -158,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
                 stream.seek(page.rest_from)
                 shutil.copyfileobj(stream, self.wfile)
 
-    def _problem(self, problem: Problem) -> None:
+    def _problem(self, problem: ServedProblem) -> None:
         data = problem.text.encode("utf-8", "replace") + b"\n"
         # What is left of the request is not read, so it must not be taken for the next one.
         self._send(problem.status, "text/plain", len(data), {"Connection": "close"})

@@ -13,8 +13,8 @@ from callmark.errors import CallmarkError
 from callmark.reports.html import page_sample
 from callmark.reports.html_file import page_json
 from callmark.store.lines import find_result, result_at
-from callmark.view.catalogue import Catalogue, Found, NoSuchRun
-from callmark.view.compare_jobs import Command, Jobs, NoSuchJob, Wanted
+from callmark.view.catalogue import FoundRun, NoSuchRun, RunCatalogue
+from callmark.view.compare_jobs import Command, Jobs, NoSuchJob, WantedComparison
 from callmark.view.listing import Lister, ReadReport
 from callmark.view.live import read_piece
 from callmark.view.opened import Judge, Openings
@@ -41,21 +41,21 @@ class Asked(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-class Json(msgspec.Struct, frozen=True):
+class ServedJson(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class JsonFile(msgspec.Struct, frozen=True):
+class ServedFile(msgspec.Struct, frozen=True):
     path: Path
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ServedProblem(msgspec.Struct, frozen=True):
     status: int
     text: str
 
 
-Answer = Page | Json | JsonFile | Problem
-NOT_HERE = Problem(404, "There is nothing here.")
+Answer = Page | ServedJson | ServedFile | ServedProblem
+NOT_HERE = ServedProblem(404, "There is nothing here.")
 
 
 class CompareBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class CompareBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Viewer:
     def __init__(self, root: Path, scratch: Path, doing: Doing) -> None:
-        self._catalogue = Catalogue(root)
+        self._catalogue = RunCatalogue(root)
         self._doing = doing
         self._lister = Lister(self._catalogue.root, doing.read_report)
         self._openings = Openings(scratch, doing.judge)
@@ -85,37 +85,37 @@ class Viewer:
             if found is None:
                 continue
             if posts != (asked.body is not None):
-                return Problem(405, "Not in this way.")
+                return ServedProblem(405, "Not in this way.")
             try:
                 return respond(self, asked, *found.groups())
             except (NoSuchRun, NoSuchJob):
                 return NOT_HERE
             except CallmarkError as error:
-                return Problem(422, str(error))
+                return ServedProblem(422, str(error))
             except OSError as error:  # a file that went away, or may not be read
-                return Problem(422, error.strerror or str(error))
+                return ServedProblem(422, error.strerror or str(error))
         return NOT_HERE
 
     def _list_page(self, _asked: Asked) -> Answer:
         return list_page(self._catalogue.root.name)
 
     def _list(self, _asked: Asked) -> Answer:
-        return Json(page_json(self._lister.listing(self._catalogue.scan())))
+        return ServedJson(page_json(self._lister.listing(self._catalogue.scan())))
 
     def _run_page(self, _asked: Asked, number: str) -> Answer:
         run = self._catalogue.find(number)
         return run_page(run.name) if run.finished else live_page(run.name)
 
     def _verdict(self, _asked: Asked, number: str) -> Answer:
-        return Json(self._openings.verdict(self._finished(number)))
+        return ServedJson(self._openings.verdict(self._finished(number)))
 
     def _head(self, _asked: Asked, number: str) -> Answer:
-        return JsonFile(self._openings.open(self._finished(number)).head)
+        return ServedFile(self._openings.open(self._finished(number)).head)
 
     def _index(self, _asked: Asked, number: str) -> Answer:
-        return JsonFile(self._openings.open(self._finished(number)).index)
+        return ServedFile(self._openings.open(self._finished(number)).index)
 
-    def _finished(self, number: str) -> Found:
+    def _finished(self, number: str) -> FoundRun:
         run = self._catalogue.find(number)
         if not run.finished:
             raise NoSuchRun
@@ -126,9 +126,9 @@ class Viewer:
         run = self._catalogue.find(number)
         match asked.query:
             case {"at": place} if _is_number(place):
-                return Json(page_sample(result_at(run.path, int(place))))
+                return ServedJson(page_sample(result_at(run.path, int(place))))
             case {"s": sample_id, "t": trial} if run.finished and _is_number(trial):
-                return Json(page_sample(find_result(run.path, sample_id, int(trial))[1]))
+                return ServedJson(page_sample(find_result(run.path, sample_id, int(trial))[1]))
         return NOT_HERE
 
     def _piece(self, asked: Asked, number: str) -> Answer:
@@ -139,23 +139,23 @@ class Viewer:
             run = self._catalogue.find(number)
             if run.finished:
                 return NOT_HERE
-            return Json(page_json(read_piece(run.path, int(start), self._doing.bounds)))
+            return ServedJson(page_json(read_piece(run.path, int(start), self._doing.bounds)))
         except (NoSuchRun, FileNotFoundError):
-            return Json(page_json({"became": self._catalogue.successor(number).id}))
+            return ServedJson(page_json({"became": self._catalogue.successor(number).id}))
 
     def _compare(self, asked: Asked) -> Answer:
         try:
             body = msgspec.json.decode(asked.body or b"", type=CompareBody)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            return Problem(400, f"compare: {error}")
+            return ServedProblem(400, f"compare: {error}")
         a, b = self._finished(body.a), self._finished(body.b)
-        return Json(page_json(self._jobs.start(Wanted(a, b, body.common))))
+        return ServedJson(page_json(self._jobs.start(WantedComparison(a, b, body.common))))
 
     def _compared(self, _asked: Asked, job: str) -> Answer:
         return written_page(self._jobs.page(job))
 
     def _compare_state(self, _asked: Asked, job: str) -> Answer:
-        return Json(page_json(self._jobs.state(job)))
+        return ServedJson(page_json(self._jobs.state(job)))
 
 
 def _is_number(text: str) -> bool:

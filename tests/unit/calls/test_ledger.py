@@ -5,7 +5,7 @@ import time
 import pytest
 
 from callmark.calls.attempts import MalformedCall, ToolCall
-from callmark.calls.formats import FORMATS, Block, Format
+from callmark.calls.formats import FORMATS, Format, TextBlock
 from callmark.calls.ledger import parse_tool_calls, read_turn
 from callmark.errors import UsageError
 
@@ -259,7 +259,7 @@ def test_the_table_takes_further_formats():
     def read(reading, start, mark_end):
         end = reading.text.index("!", mark_end)
         name = reading.text[mark_end:end]
-        return Block(end + 1, (ToolCall(name, {}, reading.text[start : end + 1], "bang"),))
+        return TextBlock(end + 1, (ToolCall(name, {}, reading.text[start : end + 1], "bang"),))
 
     bang = Format("bang", "call ", "call ", read)
     turn = read_turn("Now call f! done", offered=None, formats=(*FORMATS, bang))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.hostile import STEERING
 
-from callmark.reports.layout import Cell, Line, Table, line, plain_text, write
+from callmark.reports.layout import Cell, Table, TextLine, line, plain_text, write
 from callmark.reports.neutral import neutralise, one_line
 
 any_text = st.text(
@@ -73,9 +73,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def hostile_blocks() -> list[Line | Table]:
+def hostile_blocks() -> list[TextLine | Table]:
     cell = Cell("\x1b[2J[bold]x[/bold] :smile:\nsecond", "bad")
-    return [Line((cell,)), Table(("id", "n"), ((cell, Cell("1")),), frozenset({1}))]
+    return [TextLine((cell,)), Table(("id", "n"), ((cell, Cell("1")),), frozenset({1}))]
 
 
 def test_plain_text_holds_no_escape_and_no_markup_is_read():

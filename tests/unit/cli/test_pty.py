@@ -13,7 +13,7 @@ import pytest
 from tests.builders import make_result
 from tests.hostile import HOSTILE, STEERING
 
-from callmark.reports.layout import Cell, Line, Table, line, plain_text
+from callmark.reports.layout import Cell, Table, TextLine, line, plain_text
 from callmark.reports.show import show_blocks
 from callmark.store.lines import encode_result
 
@@ -107,7 +107,10 @@ def test_values_with_evidence_stand_out_in_the_answer():
     from tests.unit.cli.test_show import result
 
     cells = [
-        cell for block in show_blocks(result()) if isinstance(block, Line) for cell in block.cells
+        cell
+        for block in show_blocks(result())
+        if isinstance(block, TextLine)
+        for cell in block.cells
     ]
     assert Cell("17", "supported") in cells
     assert Cell("99", "unsupported") in cells

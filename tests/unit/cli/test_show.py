@@ -16,7 +16,7 @@ from callmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.reports.layout import plain_text
 from callmark.reports.show import show_blocks
 
@@ -70,7 +70,7 @@ def result(**more: Any) -> Result:
                    repaired=RepairedCall("web.open", {"url": "x"}))  # fmt: skip
     plain: dict[str, Any] = {
         "index": 0, "sample_id": "rows-01", "trial": 0, "prompt": "How many rows?", "metadata": {},
-        "said": (Said(2, "And columns?"),), "model_output": ANSWER,
+        "said": (UserTurn(2, "And columns?"),), "model_output": ANSWER,
         "turns": (ByteRange(0, 0), ByteRange(0, END), ByteRange(END + 1, len(ANSWER.encode()))),
         "reasoning": "", "tool_trace": (entry(), broken), "span_extractor": "claims",
         "scores": scores(), "status": "ok", "stop": "answer", "item_sha256": "",

@@ -29,7 +29,7 @@ from callmark.core.stats import (
     BOOTSTRAP_LIMIT,
     Z_ONE_SIDED,
     Z_TWO_SIDED,
-    Observed,
+    SampledValue,
     interval_95,
     paired_interval_95,
     resampled,
@@ -151,7 +151,7 @@ def test_the_bootstrap_draws_are_those_of_scipy_number_for_number():
     rng = np.random.default_rng(8)
     for at in range(TABLES // 10):
         values = rng.random(int(rng.integers(2, 60)))
-        found = interval_95(Observed("mean", (values,)), seed=at)
+        found = interval_95(SampledValue("mean", (values,)), seed=at)
         wanted = scipy_stats.bootstrap(
             (values,), np.mean, n_resamples=1000, method="percentile", rng=np.random.default_rng(at)
         ).confidence_interval
@@ -162,7 +162,7 @@ def test_the_paired_bootstrap_is_the_bootstrap_of_the_differences():
     rng = np.random.default_rng(9)
     for at in range(TABLES // 10):
         a, b = rng.random((2, int(rng.integers(2, 60))))
-        found = paired_interval_95(Observed("mean", (a,)), Observed("mean", (b,)), seed=at)
+        found = paired_interval_95(SampledValue("mean", (a,)), SampledValue("mean", (b,)), seed=at)
         wanted = scipy_stats.bootstrap(
             (b - a,), np.mean, n_resamples=1000, method="percentile", rng=np.random.default_rng(at)
         ).confidence_interval
@@ -175,7 +175,7 @@ def test_what_two_sides_have_in_common_cancels():
     totals = rng.integers(1, 9, 300)
     hits = rng.binomial(totals, 0.8)
     lost = np.where(np.arange(300) < 6, np.maximum(hits - 1, 0), hits)
-    a, b = Observed("pooled", (hits, totals)), Observed("pooled", (lost, totals))
+    a, b = SampledValue("pooled", (hits, totals)), SampledValue("pooled", (lost, totals))
     found = paired_interval_95(a, b, seed=1)
     own = interval_95(b, seed=1)
     assert found.low < lost.sum() / totals.sum() - hits.sum() / totals.sum() < found.high
@@ -187,7 +187,7 @@ def test_the_normal_interval_of_a_difference_is_near_the_bootstrap():
     n = BOOTSTRAP_LIMIT + 10
     totals = rng.integers(1, 5, n)
     a_hits, b_hits = rng.binomial(totals, 0.8), rng.binomial(totals, 0.78)
-    a, b = Observed("pooled", (a_hits, totals)), Observed("pooled", (b_hits, totals))
+    a, b = SampledValue("pooled", (a_hits, totals)), SampledValue("pooled", (b_hits, totals))
     found = paired_interval_95(a, b, seed=0)
     assert found.method == "normal"
     drawn = [

@@ -9,7 +9,7 @@ from tests.builders import make_error, make_result, missed_call
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
 from callmark.cli import main
-from callmark.core.trace import Said, TraceEntry
+from callmark.core.trace import TraceEntry, UserTurn
 from callmark.datasets.add import add_from_trace, fixture_entries, sample_item
 from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.errors import BadInput, CannotWrite, UsageError
@@ -59,7 +59,7 @@ def lines_of(path) -> list:
 def test_the_sample_asks_the_same_again(dataset, folder):
     before = dataset.read_bytes()
     metadata = {"slices": ["x"], "own": {"deep": 1}, "required_facts": [7]}
-    result = trial(served("x", OK), metadata=metadata, said=(Said(1, "and then?"),), trial=2)
+    result = trial(served("x", OK), metadata=metadata, said=(UserTurn(1, "and then?"),), trial=2)
     added = add_from_trace(dataset, result, fixtures=folder, registry=REGISTRY)
     assert (added.sample_id, added.line, added.fixtures_added) == ("old", 3, 1)
     assert dataset.read_bytes().startswith(before + b"\n")

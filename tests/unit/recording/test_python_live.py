@@ -4,7 +4,7 @@ import pytest
 
 from callmark.calls.registry import Registry
 from callmark.errors import UsageError
-from callmark.recording.live import Answered, Lost
+from callmark.recording.live import Answered, LostCall
 from callmark.recording.python_live import PythonTools
 
 FUNCTIONS = "tests.live_functions"
@@ -48,7 +48,7 @@ def test_what_a_function_raises_is_its_answer():
 
 def test_no_answer_is_lost_and_never_recorded():
     lost = tools("sleeps", "odd", timeout=0.05)
-    assert lost.call("sleeps", {}) == Lost("sleeps: no answer within 0.05 s")
+    assert lost.call("sleeps", {}) == LostCall("sleeps: no answer within 0.05 s")
     assert "JSON" in lost.call("odd", {}).reason
     assert "no function" in lost.call("nope", {}).reason
 

@@ -12,7 +12,7 @@ from callmark.broker.broker import ToolBroker
 from callmark.core.protocols import Miss
 from callmark.errors import BadInput, Incomplete
 from callmark.recording.calls import PlannedCall, calls_of_file
-from callmark.recording.live import Answered, Lost
+from callmark.recording.live import Answered, LostCall
 from callmark.recording.pins import read_pin
 from callmark.recording.record import Keeping, record, recording
 from callmark.running.offers import open_registry
@@ -37,7 +37,7 @@ class Counting:
     def call(self, name, arguments):
         self.asked.append(name)
         if name == "gone":
-            return Lost("the server is gone", gone=True)
+            return LostCall("the server is gone", gone=True)
         return Answered({"n": next(self.numbers)} if name == "count" else {"said": arguments})
 
 

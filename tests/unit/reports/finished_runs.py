@@ -12,7 +12,7 @@ from callmark.core.report import Report, ReportHeader
 from callmark.core.results import Result
 from callmark.core.scores import CallDifferences
 from callmark.core.summary import Summariser
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.store.lines import encode_result
 
 
@@ -25,10 +25,10 @@ def report_of(results: Iterable[Result], **gates: object) -> Report:
 
 def finished(
     folder: Path, results: list[Result], *, fail_on_inconclusive: bool = False, **gates: object
-) -> Finished:
+) -> FinishedRun:
     path = folder / "results.jsonl"
     path.write_bytes(b"".join(map(encode_result, results)))
-    return Finished(
+    return FinishedRun(
         report=report_of(results, **gates),
         results=path,
         fail_on_inconclusive=fail_on_inconclusive,

@@ -16,7 +16,7 @@ from tests.builders import make_result, numbered
 from tests.hostile import HOSTILE
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from callmark.reports.finished import LISTED_TRIALS, Finished
+from callmark.reports.finished import LISTED_TRIALS, FinishedRun
 from callmark.reports.junit import write_junit
 
 # What the schemas of Jenkins (junit-10) and Surefire (3.0) both allow: element -> its attributes
@@ -40,7 +40,7 @@ RULES: dict[str, tuple[set[str], set[str], set[str]]] = {
 }
 
 
-def written(run: Finished) -> bytes:
+def written(run: FinishedRun) -> bytes:
     stream = io.BytesIO()
     write_junit(run, stream)
     return stream.getvalue()
@@ -131,7 +131,7 @@ def test_a_warning_passes_and_says_so(tmp_path: Path):
 def test_f24_a_sample_that_only_a_warning_is_about_is_no_case(tmp_path: Path):
     results = numbered(make_result(recovered=False, strict=0.0) for _ in range(20))
     run = finished(tmp_path, results)
-    for one in (run, Finished(report=run.report)):
+    for one in (run, FinishedRun(report=run.report)):
         assert not {name for name in cases(written(one)) if name.startswith("s")}
 
 
@@ -142,18 +142,18 @@ def test_f2_a_verdict_that_is_open_is_no_green_file(tmp_path: Path):
     assert cases(written(run))["verdict"] is Error
     header = msgspec.structs.replace(run.report.header, num_shards=2)
     shard = msgspec.structs.replace(run.report, header=header)
-    assert cases(written(Finished(report=shard)))["verdict"] is Skipped  # judged after the merge
+    assert cases(written(FinishedRun(report=shard)))["verdict"] is Skipped  # judged after the merge
 
 
 def test_an_unfinished_or_empty_run_is_no_green_file(tmp_path: Path):
     run = finished(tmp_path, numbered(make_result() for _ in range(20)))
     for verdict in ("incomplete", "empty"):
         report = msgspec.structs.replace(run.report, verdict=verdict, complete=False)
-        assert cases(written(Finished(report=report)))["verdict"] is Error
+        assert cases(written(FinishedRun(report=report)))["verdict"] is Error
 
 
 def test_without_trials_the_samples_behind_each_gate_are_named():
-    found = cases(written(Finished(report=report_of(mixed()))))
+    found = cases(written(FinishedRun(report=report_of(mixed()))))
     assert (found["s30"], found["s31"], found["s32"]) == (Failure, Failure, Error)
 
 
@@ -171,9 +171,9 @@ def test_hostile_text_parses_with_two_readers(text: str, tmp_path: Path):
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_is_one_case(text: str):
     report = report_of([hostile_result(text)])
-    data = written(Finished(report=report))
+    data = written(FinishedRun(report=report))
     check_schema(data)
-    assert sum(suite.tests for suite in read(data)) == 1 + len(Finished(report=report).gates) + 1
+    assert sum(suite.tests for suite in read(data)) == 1 + len(FinishedRun(report=report).gates) + 1
 
 
 def many(count: int) -> Iterator[bytes]:
@@ -187,7 +187,7 @@ def test_a_hundred_thousand_failing_samples_are_listed_in_part_and_counted(tmp_p
     path = tmp_path / "results.jsonl"
     with path.open("wb") as stream:
         stream.writelines(many(10_000))
-    run = Finished(report=report_of([make_result(f1=0.0)]), results=path)
+    run = FinishedRun(report=report_of([make_result(f1=0.0)]), results=path)
     tracemalloc.start()
     try:
         data = written(run)

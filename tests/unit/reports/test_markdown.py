@@ -12,7 +12,7 @@ from tests.builders import make_result, numbered
 from tests.hostile import HOSTILE, STEERING
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.markdown import report_markdown
 from callmark.reports.markup import LIMIT, as_code, as_text, fitted, folded, table
 
@@ -115,5 +115,5 @@ def test_hundreds_of_locales_fit(tmp_path: Path):
 
 
 def test_a_report_alone_will_do():
-    text = report_markdown(Finished(report=report_of(mixed())))
+    text = report_markdown(FinishedRun(report=report_of(mixed())))
     assert "- `s30`: `short of privacy_ok_rate`" in text

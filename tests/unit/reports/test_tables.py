@@ -15,22 +15,22 @@ from callmark.core.jsontext import well_formed
 from callmark.core.results import Result
 from callmark.core.scores import Scores
 from callmark.errors import MissingExtra, UsageError
-from callmark.reports.finished import Finished
+from callmark.reports.finished import FinishedRun
 from callmark.reports.tables import _cell, write_csv, write_parquet
 from callmark.reports.trial_columns import COLUMNS, row_of
 
 
-def csv_of(run: Finished) -> bytes:
+def csv_of(run: FinishedRun) -> bytes:
     stream = io.BytesIO()
     write_csv(run, stream)
     return stream.getvalue()
 
 
-def rows_of(run: Finished) -> list[dict[str, str]]:
+def rows_of(run: FinishedRun) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(csv_of(run).decode(), newline="")))
 
 
-def frame_of(run: Finished) -> pa.Table:
+def frame_of(run: FinishedRun) -> pa.Table:
     stream = io.BytesIO()
     write_parquet(run, stream)
     return parquet.read_table(io.BytesIO(stream.getvalue()))
@@ -105,7 +105,7 @@ def test_equal_runs_give_equal_bytes(tmp_path: Path):
 
 def test_no_trials_is_a_table_without_rows(tmp_path: Path):
     (tmp_path / "empty.jsonl").touch()
-    run = Finished(report=report_of(numbered([make_result()])), results=tmp_path / "empty.jsonl")
+    run = FinishedRun(report=report_of(numbered([make_result()])), results=tmp_path / "empty.jsonl")
     assert csv_of(run).decode() == ",".join(COLUMNS) + "\n"
     assert frame_of(run).num_rows == 0
 
@@ -113,7 +113,7 @@ def test_no_trials_is_a_table_without_rows(tmp_path: Path):
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_a_report_has_no_trials(write):
     with pytest.raises(UsageError, match="name the results file"):
-        write(Finished(report=report_of(mixed())), io.BytesIO())
+        write(FinishedRun(report=report_of(mixed())), io.BytesIO())
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch):

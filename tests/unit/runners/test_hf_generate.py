@@ -5,7 +5,7 @@ import torch
 from tests.local_models import make_tokenizer, small_config
 from transformers import AutoModelForCausalLM, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from callmark.runners.hf_generate import Choice, Generator, Prompt
+from callmark.runners.hf_generate import Generator, Prompt, TokenChoice
 from callmark.runners.hf_passes import Passes
 
 ENDS = frozenset({2, 3, *range(40, 60)})
@@ -48,9 +48,9 @@ def generator_of(model, choice, batching=None):
 
 
 CHOICES = {
-    "greedy": Choice(end_ids=ENDS),
-    "drawn": Choice(end_ids=ENDS, temperature=0.9),
-    "nucleus": Choice(end_ids=ENDS, temperature=1.3, top_p=0.7),
+    "greedy": TokenChoice(end_ids=ENDS),
+    "drawn": TokenChoice(end_ids=ENDS, temperature=0.9),
+    "nucleus": TokenChoice(end_ids=ENDS, temperature=1.3, top_p=0.7),
 }
 
 
@@ -81,7 +81,7 @@ def test_several_beginnings_side_by_side(model):
 
 def test_a41_the_same_seed_draws_the_same_and_another_one_does_not(model):
     given = prompts(6)
-    generator = generator_of(model, Choice(end_ids=ENDS, temperature=1.0), "prefix")
+    generator = generator_of(model, TokenChoice(end_ids=ENDS, temperature=1.0), "prefix")
     first = generator.generate(given)
     torch.rand(7)  # whatever else draws in between
     assert generator.generate(given) == first
@@ -95,7 +95,7 @@ def test_draws_follow_the_models_probabilities(model):
     with torch.inference_mode():
         wanted = model(torch.tensor([ids])).logits[0, -1].div(1.5).softmax(-1)
     count = 3000
-    generator = generator_of(model, Choice(end_ids=ENDS, temperature=1.5), "prefix")
+    generator = generator_of(model, TokenChoice(end_ids=ENDS, temperature=1.5), "prefix")
     drawn = generator.generate([Prompt(ids, 1, seed) for seed in range(count)])
     seen = torch.bincount(torch.tensor([one.ids[0] for one in drawn]), minlength=len(wanted))
     assert (seen / count - wanted).abs().max() < 5 * (wanted.max() / count) ** 0.5
@@ -103,7 +103,7 @@ def test_draws_follow_the_models_probabilities(model):
 
 def test_a_small_nucleus_is_greedy(model):
     given = prompts(8)
-    narrow = Choice(end_ids=ENDS, temperature=1.0, top_p=1e-6)
+    narrow = TokenChoice(end_ids=ENDS, temperature=1.0, top_p=1e-6)
     assert generator_of(model, narrow, "padded").generate(given) == one_at_a_time(
         model, CHOICES["greedy"], given
     )
@@ -123,7 +123,7 @@ def test_near_ties_are_not_decided_by_the_batch():
     model, given = nearly_tied(), prompts(16, limit=12)
     found = generator_of(model, CHOICES["greedy"], "prefix").generate(given)
     assert found == one_at_a_time(model, CHOICES["greedy"], given)
-    careless = Choice(end_ids=ENDS, settles=False)
+    careless = TokenChoice(end_ids=ENDS, settles=False)
     assert generator_of(model, careless, "prefix").generate(given) != one_at_a_time(
         model, careless, given
     )

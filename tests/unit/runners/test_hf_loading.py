@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from callmark.errors import UsageError
 from callmark.runners.hf_folder import adapter_folder, model_folder
-from callmark.runners.hf_generate import Choice, Generator, Prompt
+from callmark.runners.hf_generate import Generator, Prompt, TokenChoice
 from callmark.runners.hf_loading import (
     device_of,
     load_model,
@@ -92,7 +92,7 @@ def test_views_in_batches_equal_one_view_and_one_prompt_at_a_time(base, adapters
     loaded = loaded_from(base)
     for name, folder in zip(("one", "two"), adapters, strict=True):
         loaded.add_adapter(name, adapter_folder(str(folder)))
-    generator = Generator(loaded.model, Choice(end_ids=frozenset({2})), IDS)
+    generator = Generator(loaded.model, TokenChoice(end_ids=frozenset({2})), IDS)
     prompts = [Prompt([*IDS, 60 + number, *IDS[: number % 5]], 8) for number in range(10)]
     for name in ("one", None, "two"):
         with loaded.adapter(name):
@@ -100,7 +100,7 @@ def test_views_in_batches_equal_one_view_and_one_prompt_at_a_time(base, adapters
         alone = loaded_from(base)
         if name is not None:
             alone.add_adapter(name, adapter_folder(str(adapters[("one", "two").index(name)])))
-        single = Generator(alone.model, Choice(end_ids=frozenset({2})), IDS, "equal")
+        single = Generator(alone.model, TokenChoice(end_ids=frozenset({2})), IDS, "equal")
         with alone.adapter(name):
             assert together == [single.generate([prompt])[0] for prompt in prompts]
 
@@ -222,7 +222,7 @@ def test_one_thread_unless_somebody_asks_for_more(monkeypatch):
 
 def test_short_floats_bear_batches_too(base):
     loaded = load_model(model_folder(str(base)), dtype="bfloat16", device=torch.device("cpu"))
-    choice = Choice(end_ids=frozenset({2}), settles=False)
+    choice = TokenChoice(end_ids=frozenset({2}), settles=False)
     assert Generator(loaded.model, choice, IDS).batching == "prefix"
 
 

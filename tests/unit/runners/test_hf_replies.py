@@ -6,7 +6,7 @@ import pytest
 from tests.local_models import RESPONSE_TEMPLATE, make_tokenizer
 
 from callmark.calls.ledger import read_turn
-from callmark.runners.hf_generate import Generated
+from callmark.runners.hf_generate import GeneratedTokens
 from callmark.runners.hf_replies import Replies
 
 TOOLS = [
@@ -40,7 +40,7 @@ def made(response_template=None, ends=("<|end|>", "<|stop|>")):
 
 def reply(replies, text, *, ended=True, prompt=PROMPT):
     ids = replies._tokenizer(text, add_special_tokens=False)["input_ids"]
-    return replies.reply(prompt, Generated(tuple(ids), ended), TOOLS)
+    return replies.reply(prompt, GeneratedTokens(tuple(ids), ended), TOOLS)
 
 
 def calls_of(found):

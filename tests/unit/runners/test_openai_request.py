@@ -12,7 +12,7 @@ from callmark.core.results import Decoding
 from callmark.errors import UsageError
 from callmark.resources import builtin_tools
 from callmark.runners.http_request import CALL_FIELDS, RequestWriter
-from callmark.runners.options import RunnerOptions, Served
+from callmark.runners.options import RunnerOptions, ServedOptions
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="test")
 TOOLS = tuple(REGISTRY.openai_tools(REGISTRY.names))
@@ -25,7 +25,7 @@ def writer(tools=TOOLS, extra_body=None, **decoding) -> RequestWriter:
         decoding=Decoding(**decoding),
         tool_registry_sha256="",
         tools=tools,
-        served=Served(extra_body=extra_body or {}),
+        served=ServedOptions(extra_body=extra_body or {}),
     )
     return RequestWriter(options)
 

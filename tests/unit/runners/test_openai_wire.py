@@ -11,7 +11,7 @@ from tests.hostile_answers import FRAMING
 from callmark.runners import http_transport
 from callmark.runners.http_endpoint import endpoint_of
 from callmark.runners.http_transport import NO_HTTP, TOO_LARGE, Lost, Response, Transport, _lost
-from callmark.runners.options import Served
+from callmark.runners.options import ServedOptions
 
 BODY = b'{"choices": []}'
 ZIPPED = gzip.compress(BODY, mtime=0)
@@ -24,7 +24,9 @@ def no_proxy(monkeypatch):
 
 
 def transport_to(url, timeout=5.0, keep_alive=True):
-    return Transport(endpoint_of(Served(base_url=url)), timeout=timeout, keep_alive=keep_alive)
+    return Transport(
+        endpoint_of(ServedOptions(base_url=url)), timeout=timeout, keep_alive=keep_alive
+    )
 
 
 def exchange(transport, times=1):

@@ -8,7 +8,7 @@ import pytest
 from callmark.calls.registry import Registry
 from callmark.core.results import Decoding
 from callmark.core.samples import sample_of
-from callmark.core.trace import Said
+from callmark.core.trace import UserTurn
 from callmark.errors import UsageError
 from callmark.play import PlaySettings, TrialInput, play
 from callmark.runners.options import RunnerOptions
@@ -95,7 +95,7 @@ def test_a_line_with_turns_is_played_turn_by_turn(tmp_path):
     trace = played.trace
     assert trace.model_output == OWN["model_output"]
     assert [{"start": s, "end": e} for s, e in trace.turns] == OWN["turns"]
-    assert trace.said == (Said(2, "Thanks"),)
+    assert trace.said == (UserTurn(2, "Thanks"),)
     assert trace.reasoning == "hm"
     assert trace.stop == "truncated"
     assert [(e.turn, e.served_by) for e in trace.tool_trace] == [(1, "recorded")]

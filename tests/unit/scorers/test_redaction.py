@@ -16,7 +16,7 @@ from callmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.scorers.pii import KINDS, find_pii
 from callmark.scorers.privacy import check, labelled_texts
 from callmark.scorers.redaction import redact, redact_json, redact_pii, redact_result
@@ -105,7 +105,7 @@ def make_result(answer=ANSWER, metadata=None, **changes):
         "trial": 0,
         "prompt": [{"role": "user", "content": f"I am {MAIL}"}],
         "metadata": metadata or {"sample_id": "018f4e5a-7b6c-7def-8abc-0123456789ab", "x": [MAIL]},
-        "said": (Said(1, f"again: {MAIL}"),),
+        "said": (UserTurn(1, f"again: {MAIL}"),),
         "model_output": answer,
         "turns": (ByteRange(0, len(answer.encode())),),
         "reasoning": f"they are {MAIL}",

@@ -14,7 +14,7 @@ from callmark.core.scores import (
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, Said, TraceEntry
+from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
 
 MATCH = Match(13, 16, 0, "/hits/0/year", 1894, "number", "value", True)
 SPAN = SpanScore(
@@ -92,7 +92,7 @@ def make_result():
             "trial": 0,
             "prompt": "How old?",
             "metadata": {"sample_id": "a", "mine": [1.5, None, {"x": "ü"}]},
-            "said": (Said(1, "And now?"),),
+            "said": (UserTurn(1, "And now?"),),
             "model_output": "Integration: 1894 it is.",
             "turns": (ByteRange(0, 0), ByteRange(0, 24)),
             "reasoning": "",

@@ -7,7 +7,7 @@ import pytest
 
 from callmark.core.identity import sample_id_of
 from callmark.core.results import ByteRange
-from callmark.core.trace import Said
+from callmark.core.trace import UserTurn
 from callmark.errors import BadInput
 from callmark.resources import demo_paths
 from callmark.store.lines import encode_result
@@ -85,7 +85,7 @@ def test_everything_optional_is_taken(file):
     )
     assert answer.trial == 2
     assert answer.turns == (ByteRange(0, 6),)
-    assert answer.said == (Said(1, "go on"),)
+    assert answer.said == (UserTurn(1, "go on"),)
     assert [entry.status for entry in answer.tool_trace] == ["ok", "malformed"]
     assert (answer.stop, answer.status, answer.metadata) == ("truncated", "error", {"x": 1})
     assert answer.decoding.temperature == 1.0

@@ -23,7 +23,7 @@ from callmark.calls.formats.marked_json import (
 from callmark.calls.formats.mistral import MISTRAL
 from callmark.calls.formats.named_json import DEEPSEEK_V3, FUNCTION_TAG, KIMI_K2
 from callmark.calls.formats.pythonic import PYTHONIC
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.formats.tagged import GLM45, INVOKE, QWEN3_CODER
 from callmark.errors import UsageError
 
@@ -92,4 +92,4 @@ def chosen_formats(name: str, formats: Sequence[Format]) -> Sequence[Format]:
     return chosen
 
 
-__all__ = ["FORMATS", "Block", "Format", "Reading", "chosen_formats"]
+__all__ = ["FORMATS", "Format", "TextBlock", "TurnReading", "chosen_formats"]

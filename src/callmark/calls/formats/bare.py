@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "bare"
 
 
-def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     found = reading.elements_at(start)
     if found is None:
         return None
     elements, end = found
-    return Block(end, reading.unmarked(elements, _NAME, start, end))
+    return TextBlock(end, reading.unmarked(elements, _NAME, start, end))
 
 
 # A call has the key "name" or "tool_name": text without it needs no look at its braces.

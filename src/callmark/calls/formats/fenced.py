@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
 _NAME = "fenced"
@@ -14,7 +14,7 @@ _JSON_TAGS = frozenset({"", "json", "jsonc", "jsonl"})
 _CALL_TAGS = frozenset({"tool_call", "tool_calls"})
 
 
-def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     match = _TAG.match(reading.text, mark_end)
     tag = match.group(1).lower() if match else ""
     body = match.end() if match else mark_end
@@ -27,20 +27,20 @@ def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
         return None
     if not tag and not reading.text.startswith(_FENCE, end - len(_FENCE)):
         return None  # rather the end of another block, with JSON after it
-    return Block(end, reading.unmarked(elements, _NAME, start, end))
+    return TextBlock(end, reading.unmarked(elements, _NAME, start, end))
 
 
-def _marked(reading: Reading, start: int, body: int) -> Block:
+def _marked(reading: TurnReading, start: int, body: int) -> TextBlock:
     elements, end = _body(reading, body)
     if end is not None and elements:
-        return Block(end, reading.marked(elements, _NAME, start, end))
+        return TextBlock(end, reading.marked(elements, _NAME, start, end))
     close = reading.find(_FENCE, body)
     stop = close if close >= 0 else len(reading.text)
     end = stop + len(_FENCE) if close >= 0 else stop
     return reading.broken(start, (body, stop), end, _NAME)
 
 
-def _body(reading: Reading, start: int) -> tuple[list[Element], int | None]:
+def _body(reading: TurnReading, start: int) -> tuple[list[Element], int | None]:
     """The JSON values up to the closing fence or the end of the text; None where something else
     stands between them."""
     elements: list[Element] = []

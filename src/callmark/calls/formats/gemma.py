@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.core.jsontext import NotJson, canonical_json, parse_json
 
 _NAME = "gemma"
@@ -20,7 +20,7 @@ def _gemma(opening: str, closing: str, quote: str) -> Format:
         text, blanks, key = piece.groups()
         return canonical_json(text) if key is None else f'{blanks}"{key}"'
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         header = _HEADER.match(reading.text, mark_end)
         stop, end = reading.extent(mark_end, closing, opening)
         if header is None:
@@ -29,7 +29,7 @@ def _gemma(opening: str, closing: str, quote: str) -> Format:
             arguments = parse_json(pieces.sub(as_json, reading.text[header.end() : stop]))
         except NotJson as error:
             return reading.malformed((start, end), _NAME, str(error), header[1])
-        return Block(end, (reading.named(header[1], arguments, (start, end), _NAME),))
+        return TextBlock(end, (reading.named(header[1], arguments, (start, end), _NAME),))
 
     return Format(_NAME, opening, re.escape(opening), read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "harmony"
 _MARK = "<|channel|>"
@@ -16,7 +16,7 @@ _CALL = "<|call|>"
 _ENDS = (_CALL, "<|end|>", "<|return|>", "<|start|>", _MARK)
 
 
-def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     header = _HEADER.match(reading.text, start)
     if header is None:
         return _cut_off(reading, start, mark_end)
@@ -26,10 +26,10 @@ def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
     if "analysis" not in header[1]:
         return None  # the header is cut out like every special token, the text stays
     stop = reading.find_first(_ENDS, body)
-    return Block(stop, thinking=reading.text[body:stop].strip())
+    return TextBlock(stop, thinking=reading.text[body:stop].strip())
 
 
-def _call(reading: Reading, start: int, body: int, tool: str) -> Block:
+def _call(reading: TurnReading, start: int, body: int, tool: str) -> TextBlock:
     element = reading.value_at(reading.skip_blanks(body))
     after = body if element is None else element.end
     stop = reading.find_first(_ENDS, after)
@@ -37,10 +37,10 @@ def _call(reading: Reading, start: int, body: int, tool: str) -> Block:
         return reading.broken(start, (body, stop), stop, _NAME, name=tool)
     value = None if element is None else element.value
     end = stop + len(_CALL) if reading.text.startswith(_CALL, stop) else stop
-    return Block(end, (reading.named(tool, value, (start, end), _NAME),))
+    return TextBlock(end, (reading.named(tool, value, (start, end), _NAME),))
 
 
-def _cut_off(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _cut_off(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     """A header without its message is a call that was begun if it names a recipient."""
     stop = reading.find_first(_ENDS, mark_end)
     recipient = _RECIPIENT.search(reading.text, start, min(stop, start + 1_000))

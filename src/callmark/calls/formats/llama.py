@@ -6,14 +6,14 @@ import re
 
 from callmark.calls.formats.marked_json import block_of, several_values
 from callmark.calls.formats.pythonic import python_block
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "llama"
 _MARK = "<|python_tag|>"
 _ENDS = ("<|eom_id|>", "<|eot_id|>", _MARK)
 
 
-def _read(reading: Reading, start: int, mark_end: int) -> Block:
+def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
     position = reading.skip_blanks(mark_end)
     elements, end = several_values(reading, position)
     if end is not None:
@@ -22,7 +22,7 @@ def _read(reading: Reading, start: int, mark_end: int) -> Block:
     if reading.text.startswith(("{", "["), position):
         return reading.broken(start, (mark_end, stop), stop, _NAME)
     written = python_block(reading, (start, position), _NAME)
-    if isinstance(written, Block):
+    if isinstance(written, TextBlock):
         return written
     return reading.malformed((start, stop), _NAME, written)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
 _NOTHING_FOLLOWS = re.compile(r"\s*+(?:<\|\w++\|>\s*+)*+\Z")
@@ -15,7 +15,7 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
     """Calls between two marks that both belong to the text. `ahead` is the pattern of what must
     follow the opening mark."""
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         elements: list[Element] = []
         position = reading.skip_blanks(mark_end)
         # The JSON is read before the closing mark is looked for: a string in it may hold that.
@@ -39,7 +39,7 @@ def open_json(name: str, opening: str, closing: str = "", *, mark: str = "") -> 
     and which many servers leave out. `mark` is the pattern of the opening one where it is more
     than its text."""
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         elements, end = several_values(reading, reading.skip_blanks(mark_end), most=1)
         if end is None:
             stop, end = reading.extent(mark_end, closing, opening)
@@ -55,7 +55,7 @@ def open_json(name: str, opening: str, closing: str = "", *, mark: str = "") -> 
 def trailing_list(name: str, opening: str) -> Format:
     """A list behind a mark that nothing closes, as the last thing of a turn."""
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block | None:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
         found = reading.elements_at(mark_end)
         if found is None or not _NOTHING_FOLLOWS.match(reading.text, found[1]):
             return None
@@ -65,7 +65,7 @@ def trailing_list(name: str, opening: str) -> Format:
 
 
 def several_values(
-    reading: Reading, position: int, *, most: int | None = None
+    reading: TurnReading, position: int, *, most: int | None = None
 ) -> tuple[list[Element], int | None]:
     """The JSON values from here on, and where the last one ends; None: there is none."""
     elements: list[Element] = []
@@ -80,13 +80,15 @@ def several_values(
     return elements, end
 
 
-def block_of(reading: Reading, elements: list[Element], span: tuple[int, int], name: str) -> Block:
+def block_of(
+    reading: TurnReading, elements: list[Element], span: tuple[int, int], name: str
+) -> TextBlock:
     """The attempts in what stands behind a mark; nothing at all is a malformed one."""
     start, end = span
     attempts = reading.marked(elements, name, start, end)
     if not attempts:
         return reading.broken(start, (start, start), end, name, "there is no call in it")
-    return Block(end, attempts)
+    return TextBlock(end, attempts)
 
 
 HERMES = closed_json("hermes", "<tool_call>", "</tool_call>")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from callmark.calls.formats.marked_json import open_json
 from callmark.calls.formats.named_json import named_json
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _MARK = "[TOOL_CALLS]"
 _LIST = open_json("mistral", _MARK)
@@ -16,7 +16,7 @@ _NAMED = named_json(
 )
 
 
-def _read(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     is_list = reading.text.startswith(("[", "{"), reading.skip_blanks(mark_end))
     return (_LIST if is_list else _NAMED).read(reading, start, mark_end)
 

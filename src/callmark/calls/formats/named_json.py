@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAMELESS = "the call names no tool"
 
@@ -26,7 +26,7 @@ def named_json(
     head_pattern = re.compile(header)
     end_pattern = re.compile(rf"\s*+{tail}{re.escape(closing)}")
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         head = head_pattern.match(reading.text, mark_end)
         tool = next(filter(None, head.groups()), "") if head else ""
         # A counter alone is a call's place in the list, not the name of a tool.
@@ -38,10 +38,12 @@ def named_json(
         value, after = (None, position) if element is None else (element.value, element.end)
         closed = end_pattern.match(reading.text, after) if closing else None
         if closed is not None:
-            return Block(closed.end(), (reading.named(tool, value, (start, closed.end()), name),))
+            return TextBlock(
+                closed.end(), (reading.named(tool, value, (start, closed.end()), name),)
+            )
         stop, end = reading.extent(after, closing, opening)
         if element is not None and (not closing or end == stop) and not must_close:
-            return Block(after, (reading.named(tool, value, (start, after), name),))
+            return TextBlock(after, (reading.named(tool, value, (start, after), name),))
         reason = f"the call is not closed by {closing}" if element and end == stop else ""
         return reading.broken(start, (position, stop), end, name, reason, name=tool)
 
@@ -51,7 +53,7 @@ def named_json(
 def empty_section(name: str, opening: str, first: str, closing: str) -> Format:
     """The mark that opens a list of calls, with no call behind it."""
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         _, end = reading.extent(mark_end, closing, first)
         return reading.malformed((start, end), name, "no call begins in it")
 

@@ -6,14 +6,14 @@ import re
 
 from callmark.calls.attempts import ToolCall
 from callmark.calls.formats.marked_json import block_of
-from callmark.calls.formats.reading import Block, Format, Reading
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "pythonic"
 # The built-in tools of Llama are called as methods.
 _METHOD = ".call"
 
 
-def python_block(reading: Reading, at: tuple[int, int], format_name: str) -> Block | str:
+def python_block(reading: TurnReading, at: tuple[int, int], format_name: str) -> TextBlock | str:
     """The calls that stand at `at[1]`, behind a mark at `at[0]`; or the reason why there are
     none."""
     start, body = at
@@ -28,14 +28,14 @@ def python_block(reading: Reading, at: tuple[int, int], format_name: str) -> Blo
         )
         for call, span in zip(calls, spans, strict=True)
     )
-    return Block(end, attempts) if attempts else "there is no call in it"
+    return TextBlock(end, attempts) if attempts else "there is no call in it"
 
 
 def _marked(opening: str, closing: str, ahead: str = "") -> Format:
-    def read(reading: Reading, start: int, mark_end: int) -> Block:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         position = reading.skip_blanks(mark_end)
         found = reading.elements_at(position)
-        written: Block | str
+        written: TextBlock | str
         if found is not None and found[0]:
             written = block_of(reading, found[0], (start, found[1]), _NAME)
         else:
@@ -50,12 +50,12 @@ def _marked(opening: str, closing: str, ahead: str = "") -> Format:
     return Format(_NAME, opening, re.escape(opening) + ahead, read)
 
 
-def _read_unmarked(reading: Reading, start: int, mark_end: int) -> Block | None:
+def _read_unmarked(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     written = python_block(reading, (start, start), _NAME)
     if isinstance(written, str) or reading.text.startswith("(", written.end):  # a link
         return None
     offered = tuple(call for call in written.attempts if reading.offers(call.name or ""))
-    return Block(written.end, offered)
+    return TextBlock(written.end, offered)
 
 
 PYTHONIC = (

@@ -26,7 +26,7 @@ _JSON_LINE = re.compile(r"""\s*[]["'{},\d-]""")
 _REPAIR_PER_TURN = 20_000
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """What was read up to `end`. With attempts (or thinking) it is cut out of the text; with
     neither it is text that needs no second look."""
 
@@ -43,7 +43,7 @@ class WrittenText(NamedTuple):
     is_string: bool = False
 
 
-class Reading(Scanner):
+class TurnReading(Scanner):
     """A turn's text together with what is known of the tools: which are offered, and the schema
     of a tool's parameters (None: not known)."""
 
@@ -104,10 +104,10 @@ class Reading(Scanner):
 
     def malformed(
         self, span: tuple[int, int], format_name: str, reason: str, name: str | None = None
-    ) -> Block:
+    ) -> TextBlock:
         """An attempt of which nothing can be made."""
         raw = self.text[slice(*span)].rstrip()
-        return Block(span[1], (MalformedCall(name, reason, raw, format_name),))
+        return TextBlock(span[1], (MalformedCall(name, reason, raw, format_name),))
 
     def broken(
         self,
@@ -118,13 +118,13 @@ class Reading(Scanner):
         reason: str = "",
         *,
         name: str | None = None,
-    ) -> Block:
+    ) -> TextBlock:
         """A malformed attempt from `start` to `end`, whose JSON should have stood in `body`: a
         call, or with a `name` the arguments of that tool."""
         raw, inner = self.text[start:end].rstrip(), self.text[slice(*body)].strip()
         why = reason or self.reason_at(*body)
         repair = self._may_repair(inner)
-        return Block(end, (malformed(inner, why, raw, format_name, name=name, repair=repair),))
+        return TextBlock(end, (malformed(inner, why, raw, format_name, name=name, repair=repair),))
 
     def extent(self, body: int, closing: str, opening: str) -> tuple[int, int]:
         """(end of the body, end of the block): to the closing mark, the next opening one or the
@@ -181,4 +181,4 @@ class Format(NamedTuple):
     name: str
     hint: str
     opening: str
-    read: Callable[[Reading, int, int], Block | None]
+    read: Callable[[TurnReading, int, int], TextBlock | None]

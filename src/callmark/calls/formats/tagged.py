@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from callmark.calls.formats.reading import Block, Format, Reading, WrittenText
+from callmark.calls.formats.reading import Format, TextBlock, TurnReading, WrittenText
 
 _CDATA = re.compile(r"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = r'"([^"<>]{1,256})"'
@@ -43,7 +43,7 @@ class _Parameters(NamedTuple):
 def tagged(tags: Tags) -> Format:
     header, parameter = re.compile(tags.header), re.compile(tags.parameter)
 
-    def read(reading: Reading, start: int, mark_end: int) -> Block | None:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
         head = header.match(reading.text, start)
         if head is None:
             return None
@@ -51,7 +51,7 @@ def tagged(tags: Tags) -> Format:
         if tags.common and not reading.offers(tool):
             return None
         if header.groups > 1 and head[2]:
-            return Block(mark_end, (reading.texts(tool, [], (start, mark_end), tags.name),))
+            return TextBlock(mark_end, (reading.texts(tool, [], (start, mark_end), tags.name),))
         body = reading.skip_blanks(mark_end)
         if reading.text.startswith("{", body):
             return _json_body(reading, tags, tool, (start, body))
@@ -65,13 +65,13 @@ def tagged(tags: Tags) -> Format:
             return None
         end = _end(reading, tags, close)
         call = reading.texts(tool, given.found, (start, end), tags.name, given.reason)
-        return Block(end, (call,))
+        return TextBlock(end, (call,))
 
     return Format(tags.name, tags.hint, tags.header, read)
 
 
 def _parameters(
-    reading: Reading, tags: Tags, parameter: re.Pattern[str], position: int
+    reading: TurnReading, tags: Tags, parameter: re.Pattern[str], position: int
 ) -> _Parameters:
     found: list[WrittenText] = []
     text, reason = reading.text, ""
@@ -106,7 +106,7 @@ def _value(text: str, tags: Tags) -> str:
     return text.removeprefix("\n").removesuffix("\n") if tags.own_line else text
 
 
-def _json_body(reading: Reading, tags: Tags, tool: str, at: tuple[int, int]) -> Block:
+def _json_body(reading: TurnReading, tags: Tags, tool: str, at: tuple[int, int]) -> TextBlock:
     """All parameters as one JSON object instead of tags."""
     start, body = at
     element = reading.value_at(body)
@@ -115,10 +115,10 @@ def _json_body(reading: Reading, tags: Tags, tool: str, at: tuple[int, int]) -> 
         stop, end = reading.extent(body, tags.call_end, tags.call_mark)
         return reading.broken(start, (body, stop), end, tags.name, name=tool)
     end = _end(reading, tags, close)
-    return Block(end, (reading.named(tool, element.value, (start, end), tags.name),))
+    return TextBlock(end, (reading.named(tool, element.value, (start, end), tags.name),))
 
 
-def _end(reading: Reading, tags: Tags, close: int) -> int:
+def _end(reading: TurnReading, tags: Tags, close: int) -> int:
     end = close + len(tags.call_end)
     outer = reading.skip_blanks(end)
     if tags.around and reading.text.startswith(tags.around, outer):

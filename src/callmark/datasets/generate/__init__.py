@@ -4,20 +4,20 @@
 make flawed answers, and `TruthRecord` says what is true of each."""
 
 from callmark.datasets.generate.faults import FAULTS
-from callmark.datasets.generate.faults.fault import Fault, Planted
+from callmark.datasets.generate.faults.fault import Planted, PlantedFault
 from callmark.datasets.generate.faults.plan import FaultPlan, TruthRecord, plan_faults, plant
 from callmark.datasets.generate.lines import answer_line, fixture_lines, item_of, recorded
 from callmark.datasets.generate.plan import samples_of
 from callmark.datasets.generate.truth import Truth, truth_of
-from callmark.datasets.generate.write import AnswersWanted, Generated, generate
+from callmark.datasets.generate.write import AnswersWanted, GeneratedDataset, generate
 
 __all__ = [
     "FAULTS",
     "AnswersWanted",
-    "Fault",
     "FaultPlan",
-    "Generated",
+    "GeneratedDataset",
     "Planted",
+    "PlantedFault",
     "Truth",
     "TruthRecord",
     "answer_line",

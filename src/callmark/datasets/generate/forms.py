@@ -13,7 +13,7 @@ _ASCII = "0123456789"
 _ARABIC = str.maketrans(_ASCII, "٠١٢٣٤٥٦٧٨٩")
 
 
-class Form(msgspec.Struct, frozen=True, gc=False):
+class LocaleForm(msgspec.Struct, frozen=True, gc=False):
     """`months` are twelve patterns with `{y}` and `{d}`. `native`: digits of the locale's own
     script. `stop` ends a sentence."""
 
@@ -54,13 +54,13 @@ _STOPS = {"ja": "。", "hi": "।"}
 
 
 @cache
-def form_of(locale: str) -> Form:
+def form_of(locale: str) -> LocaleForm:
     """The form of a locale, from Babel's CLDR data."""
     parsed = babel.Locale.parse(locale.replace("-", "_"))
     native = parsed.default_numbering_system == "arab"
     symbols = parsed.number_symbols["arab" if native else "latn"]
     grouping = parsed.decimal_formats[None].grouping
-    return Form(
+    return LocaleForm(
         locale=locale,
         decimal=symbols["decimal"],
         group=symbols["group"],
@@ -72,7 +72,7 @@ def form_of(locale: str) -> Form:
 
 
 @cache
-def english() -> Form:
+def english() -> LocaleForm:
     """English with the day first, as tools and people of many countries write it."""
     return form_of("en-GB")
 
@@ -82,5 +82,5 @@ def _month_pattern(month: int, locale: babel.Locale) -> str:
     return shown.replace("2001", "{y}").replace("22", "{d}")
 
 
-def _foreign(decimal: str) -> Form:
+def _foreign(decimal: str) -> LocaleForm:
     return form_of("en-GB" if decimal == "," else "de")

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import msgspec
 
 from callmark.core.jsontext import Json, canonical_json
-from callmark.datasets.generate.records import Answer, Attempt, Call, Sample, fact_of
+from callmark.datasets.generate.records import Answer, Attempt, MadeCall, MadeSample, fact_of
 
 encode = msgspec.json.Encoder().encode
 
 
-def item_line(sample: Sample) -> bytes:
+def item_line(sample: MadeSample) -> bytes:
     return encode(item_of(sample)) + b"\n"
 
 
-def item_of(sample: Sample) -> dict[str, Json]:
+def item_of(sample: MadeSample) -> dict[str, Json]:
     """The item as the dataset's schema wants it."""
     draft, recipe = sample.draft, sample.recipe
     metadata: dict[str, Json] = {
@@ -35,14 +35,14 @@ def item_of(sample: Sample) -> dict[str, Json]:
     return {"prompt": draft.prompt, "metadata": metadata, "teacher_text": draft.answer.final}
 
 
-def _expected(call: Call) -> dict[str, Json]:
+def _expected(call: MadeCall) -> dict[str, Json]:
     expected: dict[str, Json] = {"name": call.name, "arguments": call.arguments}
     if call.optional:
         expected["optional"] = list(call.optional)
     return expected
 
 
-def fixture_lines(sample: Sample) -> Iterator[tuple[str, bytes]]:
+def fixture_lines(sample: MadeSample) -> Iterator[tuple[str, bytes]]:
     """The tool and the canonical line of each fixture, seen by this sample only."""
     for call in (*sample.draft.calls, *sample.draft.tempting):
         entry: dict[str, Json] = {

@@ -19,7 +19,7 @@ from callmark.datasets.generate.families import (
     reports,
     retries,
 )
-from callmark.datasets.generate.records import Complexity, Recipe, Sample
+from callmark.datasets.generate.records import Complexity, MadeSample, Recipe
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
 
@@ -37,7 +37,7 @@ MIN_PER_CELL = 3
 _WHOLE = 1 << 62  # places in the dataset are whole numbers below this: no rounding decides
 
 
-class Cell(msgspec.Struct, frozen=True):
+class PlanCell(msgspec.Struct, frozen=True):
     """Scenario × complexity. `weight` is its share of the samples, `least` the smallest share
     that it may have, and it never has fewer than three."""
 
@@ -52,35 +52,35 @@ class Cell(msgspec.Struct, frozen=True):
 
 # In this order cells come in where there are too few samples for all of them: 60 are enough, 61
 # (where shares are rounded up) are one too few, 62 and more are enough again.
-CELLS: tuple[Cell, ...] = (
-    Cell("lookup", "simple", 105),
-    Cell("control", "simple", 110, Fraction(1, 10)),
-    Cell("nothing_found", "simple", 50),
-    Cell("clarify", "simple", 45),
-    Cell("long", "complex", 55, Fraction(1, 20)),
-    Cell("locale_report", "simple", 180),
-    Cell("file", "simple", 40),
-    Cell("note", "moderate", 45),
-    Cell("retry", "moderate", 55),
-    Cell("compare", "moderate", 30),
-    Cell("code", "simple", 35),
-    Cell("chain", "moderate", 40),
-    Cell("dense", "complex", 50),
-    Cell("adversarial", "moderate", 30),
-    Cell("cross_check", "moderate", 45),
-    Cell("page", "simple", 35),
-    Cell("workflow", "complex", 35),
-    Cell("repository", "simple", 30),
-    Cell("compare", "complex", 15),
+CELLS: tuple[PlanCell, ...] = (
+    PlanCell("lookup", "simple", 105),
+    PlanCell("control", "simple", 110, Fraction(1, 10)),
+    PlanCell("nothing_found", "simple", 50),
+    PlanCell("clarify", "simple", 45),
+    PlanCell("long", "complex", 55, Fraction(1, 20)),
+    PlanCell("locale_report", "simple", 180),
+    PlanCell("file", "simple", 40),
+    PlanCell("note", "moderate", 45),
+    PlanCell("retry", "moderate", 55),
+    PlanCell("compare", "moderate", 30),
+    PlanCell("code", "simple", 35),
+    PlanCell("chain", "moderate", 40),
+    PlanCell("dense", "complex", 50),
+    PlanCell("adversarial", "moderate", 30),
+    PlanCell("cross_check", "moderate", 45),
+    PlanCell("page", "simple", 35),
+    PlanCell("workflow", "complex", 35),
+    PlanCell("repository", "simple", 30),
+    PlanCell("compare", "complex", 15),
 )
 
 
-def counts_of(total: int) -> dict[Cell, int]:
+def counts_of(total: int) -> dict[PlanCell, int]:
     """How many samples each cell gets. Cells that would have fewer than three are left out, but
     for the first, which takes what there is."""
     if total < 1:
         raise UsageError(f"--total must be at least 1, not {total}")
-    admitted: list[Cell] = []
+    admitted: list[PlanCell] = []
     room = total
     for cell in CELLS:
         room -= cell.floor(total)
@@ -90,9 +90,9 @@ def counts_of(total: int) -> dict[Cell, int]:
     return _shared(total, admitted)
 
 
-def _shared(total: int, cells: Sequence[Cell]) -> dict[Cell, int]:
+def _shared(total: int, cells: Sequence[PlanCell]) -> dict[PlanCell, int]:
     """By weight, but none below its floor: what floors take more, the others have less."""
-    counts: dict[Cell, int] = {}
+    counts: dict[PlanCell, int] = {}
     free, room = list(cells), total
     while True:
         weights = sum(cell.weight for cell in free)
@@ -148,10 +148,10 @@ def _recipe_counts(total: int) -> Iterator[tuple[int, int]]:
         )
 
 
-def samples_of(total: int, seed: int) -> Iterator[Sample]:
+def samples_of(total: int, seed: int) -> Iterator[MadeSample]:
     """Every sample, one at a time."""
     offsets = offsets_of(seed)
     for index, code in enumerate(order_of(total)):
         recipe = RECIPES[code]
         draft = recipe.make(World(offsets, index))
-        yield Sample(index, f"{recipe.scenario}-{index:06}", recipe, draft)
+        yield MadeSample(index, f"{recipe.scenario}-{index:06}", recipe, draft)

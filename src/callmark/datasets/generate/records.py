@@ -9,7 +9,7 @@ import msgspec
 
 from callmark.core.jsontext import Json
 from callmark.core.samples import DEFAULT_SPAN_CAP, MARKER, Kind
-from callmark.datasets.generate.forms import Form
+from callmark.datasets.generate.forms import LocaleForm
 from callmark.datasets.generate.world import World
 
 SPAN_CAP = DEFAULT_SPAN_CAP
@@ -62,14 +62,14 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     pattern: str
     values: tuple[Stated, ...]
-    form: Form
+    form: LocaleForm
 
     @property
     def text(self) -> str:
         return self.pattern.format_map(dict(written(value, self.form) for value in self.values))
 
 
-def written(value: Stated, form: Form) -> tuple[str, str]:
+def written(value: Stated, form: LocaleForm) -> tuple[str, str]:
     """The slot of a pattern that a value fills, and with which text."""
     match value:
         case Number(units=units, decimals=decimals):
@@ -97,7 +97,7 @@ def fact_of(value: Number | Day | Label) -> Json:
             assert_never(value)
 
 
-class Call(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class MadeCall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An expected call with the fixture that answers it. `match` is the fixture's. `other` are
     arguments that are wrong and yet served. `spare`: nothing in the answer rests on this call.
     `step`: calls of one step are made in one turn."""
@@ -153,10 +153,10 @@ class Draft(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     prompt: str | list[dict[str, Json]]
     answer: Answer
-    calls: tuple[Call, ...] = ()
+    calls: tuple[MadeCall, ...] = ()
     facts: tuple[Number | Day | Label, ...] = ()
     metadata: dict[str, Json] = {}
-    tempting: tuple[Call, ...] = ()
+    tempting: tuple[MadeCall, ...] = ()
     claim: Span | None = None
     spare_span: Span | None = None
 
@@ -174,7 +174,7 @@ class Recipe(msgspec.Struct, frozen=True):
     share: int = 1
 
 
-class Sample(msgspec.Struct, frozen=True, gc=False):
+class MadeSample(msgspec.Struct, frozen=True, gc=False):
     """A draft with its place in the dataset."""
 
     index: int
@@ -191,7 +191,7 @@ def plain_number(units: int, decimals: int) -> str:
     return f"{whole}.{fraction:0{decimals}}"
 
 
-def made_turns(calls: tuple[Call, ...], texts: tuple[str, ...] = ()) -> tuple[Turn, ...]:
+def made_turns(calls: tuple[MadeCall, ...], texts: tuple[str, ...] = ()) -> tuple[Turn, ...]:
     """The turns that make the expected calls, step by step, with what is said beside them."""
     steps: dict[int, list[Attempt]] = {}
     for call in calls:

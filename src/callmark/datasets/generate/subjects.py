@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from callmark.core.jsontext import Json
-from callmark.datasets.generate.forms import Form, english
+from callmark.datasets.generate.forms import LocaleForm, english
 from callmark.datasets.generate.records import Day, Number, Span
 from callmark.datasets.generate.tools import hit
 from callmark.datasets.generate.words.english import ENGLISH
@@ -22,7 +22,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     topic: Topic
     number: Number
     day: Day
-    form: Form
+    form: LocaleForm
 
     @property
     def query(self) -> str:
@@ -55,7 +55,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
 
 
 def subject_of(
-    world: World, slot: int = 0, language: Language = ENGLISH, form: Form | None = None
+    world: World, slot: int = 0, language: Language = ENGLISH, form: LocaleForm | None = None
 ) -> Subject:
     place, topic, form = world.place(slot), world.pick(language.topics), form or english()
     return Subject(

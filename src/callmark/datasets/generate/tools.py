@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callmark.core.jsontext import Json
-from callmark.datasets.generate.records import Call
+from callmark.datasets.generate.records import MadeCall
 from callmark.datasets.generate.world import World
 
 TOOL_NAMES = ("web.search", "web.open", "read_file", "code_exec", "file.write", "repo.read")
@@ -25,10 +25,10 @@ def search(
     top_k: int | None = None,
     step: int = 0,
     spare: bool = False,
-) -> Call:
+) -> MadeCall:
     """`needle`: every query that holds it is answered. Without `top_k` any number is right."""
     arguments: dict[str, Json] = {"q": query} if top_k is None else {"q": query, "top_k": top_k}
-    return Call(
+    return MadeCall(
         name="web.search",
         arguments=arguments,
         result={"ok": True, "hits": list(hits), **({} if hits else {"count": 0})},
@@ -46,10 +46,10 @@ def hit(title: str, snippet: str, url: str) -> dict[str, Json]:
 
 def open_page(
     url: str, content: str, *, step: int = 0, error: str | None = None, seq: int | None = None
-) -> Call:
+) -> MadeCall:
     result: Json = {"ok": True, "url": url, "content": content}
     other = f"{url}?print=yes"
-    return Call(
+    return MadeCall(
         name="web.open",
         arguments={"url": url},
         result=result if error is None else {"ok": False, "error": error},
@@ -62,10 +62,10 @@ def open_page(
 
 def read_file(
     path: str, content: str, *, step: int = 0, error: str | None = None, seq: int | None = None
-) -> Call:
+) -> MadeCall:
     result: Json = {"ok": True, "path": path, "content": content}
     other = f"backup/{path}"
-    return Call(
+    return MadeCall(
         name="read_file",
         arguments={"path": path},
         result=result if error is None else {"ok": False, "error": error},
@@ -76,20 +76,22 @@ def read_file(
     )
 
 
-def read_upload(file_id: str, content: str) -> Call:
-    return Call(
+def read_upload(file_id: str, content: str) -> MadeCall:
+    return MadeCall(
         name="read_file",
         arguments={"file_id": file_id},
         result={"ok": True, "content": content},
     )
 
 
-def run_code(expression: str, printed: str, *, language: str | None = None, step: int = 0) -> Call:
+def run_code(
+    expression: str, printed: str, *, language: str | None = None, step: int = 0
+) -> MadeCall:
     """Prints an expression. Without `language` any is right."""
     arguments: dict[str, Json] = {"code": f"print({expression})"}
     if language is not None:
         arguments["language"] = language
-    return Call(
+    return MadeCall(
         name="code_exec",
         arguments=arguments,
         result={"ok": True, "stdout": f"{printed}\n", "stderr": "", "exit_code": 0},
@@ -102,9 +104,9 @@ def run_code(expression: str, printed: str, *, language: str | None = None, step
 
 def write_file(
     path: str, content: str, *, step: int = 0, spare: bool = False, error: str | None = None
-) -> Call:
+) -> MadeCall:
     size = len(content.encode())
-    return Call(
+    return MadeCall(
         name="file.write",
         arguments={"path": path, "content": content},
         result={"ok": True, "bytes_written": size} if error is None else _failed(error),
@@ -115,9 +117,9 @@ def write_file(
     )
 
 
-def read_repository(path: str, repository: str, content: str, *, step: int = 0) -> Call:
+def read_repository(path: str, repository: str, content: str, *, step: int = 0) -> MadeCall:
     """Any revision is right."""
-    return Call(
+    return MadeCall(
         name="repo.read",
         arguments={"path": path, "repo": repository},
         result={"ok": True, "path": path, "content": content},
@@ -128,7 +130,7 @@ def read_repository(path: str, repository: str, content: str, *, step: int = 0) 
     )
 
 
-def offered(world: World, calls: Sequence[Call]) -> dict[str, Json]:
+def offered(world: World, calls: Sequence[MadeCall]) -> dict[str, Json]:
     """Every fourth sample offers only some tools: never just those it needs."""
     if world.rng.randrange(4):
         return {}

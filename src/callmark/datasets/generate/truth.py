@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from callmark.datasets.generate.records import SPAN_CAP, Draft, Sample, Stated
+from callmark.datasets.generate.records import SPAN_CAP, Draft, MadeSample, Stated
 
 Truth = dict[str, int | float | None]
 
 
-class Judged(NamedTuple):
+class TrueScores(NamedTuple):
     """How many values of a span its results support, and how many nothing supports. What the
     user said is neither."""
 
@@ -21,11 +21,11 @@ class Judged(NamedTuple):
     unsupported: int = 0
 
 
-def truth_of(sample: Sample) -> Truth:
+def truth_of(sample: MadeSample) -> Truth:
     """The numbers of the perfect answer."""
     draft, kind = sample.draft, sample.recipe.kind
     calls = len(draft.calls)
-    judged = [Judged(len(span.values)) for span in draft.answer.spans]
+    judged = [TrueScores(len(span.values)) for span in draft.answer.spans]
     is_retry = draft.metadata.get("expected_behaviour") == "retry"
     return {
         **integration_truth(draft, judged),
@@ -49,7 +49,7 @@ def truth_of(sample: Sample) -> Truth:
 
 
 def integration_truth(
-    draft: Draft, judged: Sequence[Judged], lost: Collection[Stated] = ()
+    draft: Draft, judged: Sequence[TrueScores], lost: Collection[Stated] = ()
 ) -> Truth:
     """What follows from the spans. `lost` are the facts that no span states rightly any more."""
     scored = judged[:SPAN_CAP]

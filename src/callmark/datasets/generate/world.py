@@ -38,7 +38,7 @@ _PLACE_STEP, _NUMBER_STEP, _DATE_STEP = 728_117, 163_829, 29_903
 Row = TypeVar("Row")
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class SamplePlace(msgspec.Struct, frozen=True, gc=False):
     name: str
     region: str
 
@@ -70,14 +70,14 @@ class World:
     def pick(self, table: Sequence[Row]) -> Row:
         return table[self.rng.randrange(len(table))]
 
-    def place(self, slot: int = 0) -> Place:
+    def place(self, slot: int = 0) -> SamplePlace:
         count = self.index * PLACES_EACH + slot
         at = (count * _PLACE_STEP + self._offsets.places) % _PLACES
         name, region = at % _NAMES, at // _NAMES
         qualifier = QUALIFIERS[count // _PLACES % len(QUALIFIERS)]
         stem, ending = divmod(name, len(NAME_ENDINGS))
         region_stem, region_ending = divmod(region, len(REGION_ENDINGS))
-        return Place(
+        return SamplePlace(
             f"{qualifier}{NAME_STEMS[stem]}{NAME_ENDINGS[ending]}",
             REGION_STEMS[region_stem] + REGION_ENDINGS[region_ending],
         )

@@ -15,7 +15,7 @@ from callmark.core.jsontext import Json
 from callmark.datasets.generate.faults.plan import FaultPlan, plan_faults, plant
 from callmark.datasets.generate.lines import answer_line, encode, fixture_lines, item_line
 from callmark.datasets.generate.plan import samples_of
-from callmark.datasets.generate.records import SPAN_CAP, Sample
+from callmark.datasets.generate.records import SPAN_CAP, MadeSample
 from callmark.datasets.generate.sorted_hash import SortedHash
 from callmark.datasets.generate.tools import TOOL_NAMES
 from callmark.errors import UsageError
@@ -38,7 +38,7 @@ class AnswersWanted(msgspec.Struct, frozen=True):
         return self.path.with_name(f"{self.path.stem}.truth.jsonl")
 
 
-class Generated(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedDataset(msgspec.Struct, frozen=True, kw_only=True):
     """What was written. `planted` counts samples by fault."""
 
     samples: int
@@ -57,7 +57,7 @@ def generate(
     out: Path,
     fixtures: Path,
     answers: AnswersWanted | None = None,
-) -> Generated:
+) -> GeneratedDataset:
     """Writes everything or nothing: files take their places when all of them are complete. The
     same `total` and `seed` give the same bytes."""
     plan = plan_faults(total, seed, {} if answers is None else answers.faults)
@@ -70,7 +70,7 @@ def generate(
             writer.add(sample)
         dataset_sha256, fixtures_sha256 = writer.hashes()
         writer.finish(_header(total, seed, registry, dataset_sha256, fixtures_sha256))
-    return Generated(
+    return GeneratedDataset(
         samples=total,
         fixtures=writer.fixtures,
         dataset_sha256=dataset_sha256,
@@ -112,7 +112,7 @@ class _Writer:
     def begin(self, header: bytes) -> None:
         self._items.write(header)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: MadeSample) -> None:
         line = item_line(sample)
         self._hasher.update(line)
         self._items.write(line)

@@ -40,9 +40,9 @@ def records_of_archive(path: Path) -> Iterator[Record]:
             total = header.file_size + sum(info.file_size for info in samples)
             if total > MAX_TOTAL:
                 raise BadInput(f"{path}: would unpack to {total} bytes, more than {MAX_TOTAL}")
-            yield Record(1, _value(path, archive, header))
+            yield Record(1, _archived_value(path, archive, header))
             for number, info in enumerate(samples, start=1):
-                yield Record(number, _value(path, archive, info))
+                yield Record(number, _archived_value(path, archive, info))
     except (zipfile.BadZipFile, NotImplementedError, struct.error, OSError) as error:
         raise BadInput(f"{path}: cannot be read as an archive: {error}") from None
 
@@ -55,7 +55,7 @@ def _latest(infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _value(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> object:
+def _archived_value(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> object:
     where = f"{path}: {info.filename!r}"
     if info.file_size > MAX_MEMBER:
         raise BadInput(f"{where}: unpacks to {info.file_size} bytes, more than {MAX_MEMBER}")

@@ -9,7 +9,7 @@ import msgspec
 from callmark.core.jsontext import Json, NotJson
 from callmark.datasets.importing.accepted import Alternatives, expected_call
 from callmark.datasets.importing.bfcl_types import function_spec
-from callmark.datasets.importing.catalogue import Offer
+from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.store.jsonl import is_blank, lines_of, object_of, open_input
@@ -75,7 +75,7 @@ def _prompt(messages: list[Json]) -> Json:
 
 
 def _expectation(
-    row: _Row, category: str, truth: list[Json] | None, offer: Offer, line: int, desk: Desk
+    row: _Row, category: str, truth: list[Json] | None, offer: SourceOffer, line: int, desk: Desk
 ) -> Object:
     if row.control == "no_call" or NO_CALL in category:
         return {"expected_behaviour": "no_tool"}
@@ -101,7 +101,7 @@ def _calls_in(one: Json, place: str) -> Iterator[tuple[str, Object]]:
 
 
 def _expected(
-    name: str, accepted: Object, row: _Row, offer: Offer, line: int, desk: Desk
+    name: str, accepted: Object, row: _Row, offer: SourceOffer, line: int, desk: Desk
 ) -> Object:
     own = offer.names.get(name, name)
     alternatives = Alternatives()

@@ -18,7 +18,7 @@ _OTHER_NAMES_OF_PARAMETERS = ("inputSchema", "input_schema")
 _ANYTHING: Spec = {"type": "object"}
 
 
-class Offer(msgspec.Struct, frozen=True):
+class SourceOffer(msgspec.Struct, frozen=True):
     """What one sample is offered. `names`: from the source's names to the registry's; `listed`
     None: the source does not say, so the whole registry is offered."""
 
@@ -27,7 +27,7 @@ class Offer(msgspec.Struct, frozen=True):
     listed: tuple[str, ...] | None
 
 
-class Catalogue:
+class ToolCatalogue:
     """The same name with the same spec is one tool; with another spec it is another tool, and
     gets a name of its own: `area`, `area__2`, `area__3`."""
 
@@ -35,7 +35,7 @@ class Catalogue:
         self._notes = notes
         self._specs: dict[str, Spec] = {}
         self._known: dict[tuple[str, str], str] = {}
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, SourceOffer] = {}
         for spec in given:
             self._named(spec, line=0)
         self._given = bool(self._specs)
@@ -47,7 +47,7 @@ class Catalogue:
     def registry(self) -> Registry:
         return Registry.from_specs(self.specs, where="the tools of the source")
 
-    def offer(self, tools: Sequence[Json], line: int) -> Offer:
+    def offer(self, tools: Sequence[Json], line: int) -> SourceOffer:
         """The tools that one entry of the source lists."""
         key = digest(list(tools))
         found = self._offers.get(key)
@@ -57,7 +57,7 @@ class Catalogue:
             found = self._offers[key] = self._offered(tools, line)
         return found
 
-    def called(self, names: Iterable[str], line: int) -> Offer:
+    def called(self, names: Iterable[str], line: int) -> SourceOffer:
         """Where the source lists no tools: those that are called, with or without a spec."""
         used: dict[str, str] = {}
         for name in names:
@@ -66,9 +66,9 @@ class Catalogue:
                 self._notes.add("tool_without_schema", line, name)
             used[name] = name
         specs = self.specs if self._given else [self._specs[name] for name in sorted(used)]
-        return Offer(used, Registry.from_specs(specs, where="the tools of the source"), None)
+        return SourceOffer(used, Registry.from_specs(specs, where="the tools of the source"), None)
 
-    def _offered(self, tools: Sequence[Json], line: int) -> Offer:
+    def _offered(self, tools: Sequence[Json], line: int) -> SourceOffer:
         names: dict[str, str] = {}
         for raw in tools:
             spec = self._usable(raw, line)
@@ -80,7 +80,7 @@ class Catalogue:
             names[spec["name"]] = self._named(spec, line)
         offered = [self._specs[name] for name in names.values()]
         registry = Registry.from_specs(offered, where="the tools of the source")
-        return Offer(names, registry, tuple(names.values()))
+        return SourceOffer(names, registry, tuple(names.values()))
 
     def _usable(self, raw: Json, line: int) -> Spec | None:
         """The spec as a registry takes it, or the nearest that it takes."""

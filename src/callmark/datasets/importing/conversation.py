@@ -13,7 +13,7 @@ from callmark.core.jsontext import Json, canonical_json
 from callmark.core.protocols import Reply
 from callmark.core.trace import TraceEntry
 from callmark.datasets.add import fixture_entries
-from callmark.datasets.importing.catalogue import Offer
+from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
 from callmark.runners.messages import replies_of
@@ -90,7 +90,7 @@ def function_call(name: Json, arguments: Json, call_id: Json) -> Object:
 
 
 def _fixtures(
-    calls: Sequence[TraceEntry], talk: Talk, offer: Offer, desk: Desk
+    calls: Sequence[TraceEntry], talk: Talk, offer: SourceOffer, desk: Desk
 ) -> Iterator[tuple[str, Object]]:
     for fixture in fixture_entries(calls, talk.sample_id, offer.registry):
         call = normalise(fixture["name"], fixture["key"], registry=offer.registry)
@@ -126,7 +126,7 @@ def _plain(message: Object) -> Object:
     return made
 
 
-def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> Offer:
+def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
     if talk.tools is not None:
         return desk.tools.offer(talk.tools, talk.line)
     calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
@@ -165,7 +165,7 @@ def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[str]:
             yield "\n".join(said)
 
 
-def _metadata(talk: Talk, offer: Offer, desk: Desk) -> Object:
+def _metadata(talk: Talk, offer: SourceOffer, desk: Desk) -> Object:
     about = {name: value for name, value in talk.about.items() if value is not None}
     metadata: Object = {**talk.metadata, **talk.expects}
     problems = metadata_problems(metadata)

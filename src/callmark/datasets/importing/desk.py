@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from callmark.core.jsontext import Json
-from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.notes import Notes
 
 Object = dict[str, Json]
@@ -39,7 +39,7 @@ class Desk:
     """One import while it goes on. `header`: fields that the source gives its own dataset."""
 
     def __init__(
-        self, source: Path, tools: Catalogue, notes: Notes, accepted: Path | None = None
+        self, source: Path, tools: ToolCatalogue, notes: Notes, accepted: Path | None = None
     ) -> None:
         self.source = source
         self.tools = tools

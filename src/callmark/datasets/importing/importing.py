@@ -13,7 +13,7 @@ import msgspec
 from callmark.calls.registry import Registry
 from callmark.core.jsontext import Json
 from callmark.datasets.importing.bfcl import read_bfcl
-from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Reader, Record
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.items import read_items
@@ -22,7 +22,7 @@ from callmark.datasets.importing.openai import read_openai
 from callmark.datasets.importing.records import Container, container_of, records_of
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
-from callmark.datasets.importing.writing import Counts, Places, Writer, check_places
+from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.errors import BadInput, UsageError
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
@@ -55,13 +55,13 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     format: Format
-    counts: Counts
+    counts: ImportCounts
     unmapped: tuple[Unmapped, ...]
 
 
 def import_dataset(
     source: Path,
-    places: Places,
+    places: ImportPaths,
     *,
     format: str = "auto",  # noqa: A002 - the option's own name
     tools: Path | None = None,
@@ -71,7 +71,7 @@ def import_dataset(
     BFCL's file of accepted answers, if it is not beside the questions."""
     check_places(places, source)
     notes = Notes()
-    catalogue = Catalogue(notes, _specs(tools))
+    catalogue = ToolCatalogue(notes, _specs(tools))
     desk = Desk(source, catalogue, notes, accepted)
     container = container_of(source)
     if format == "parquet" and container != "table":

@@ -62,7 +62,7 @@ MAX_LISTED = 10_000  # of one kind; all of them are counted
 _SHOWN = 200
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourcePlace(msgspec.Struct, frozen=True):
     """`line` of the source; of an archive or a table the number of the sample."""
 
     line: int
@@ -75,7 +75,7 @@ class Unmapped(msgspec.Struct, frozen=True):
     kind: str
     meaning: str
     count: int
-    places: tuple[Place, ...]
+    places: tuple[SourcePlace, ...]
 
 
 class Notes:
@@ -83,14 +83,16 @@ class Notes:
 
     def __init__(self) -> None:
         self._counts: dict[Kind, int] = {}
-        self._places: dict[Kind, list[Place]] = {}
+        self._places: dict[Kind, list[SourcePlace]] = {}
 
     def add(self, kind: Kind, line: int, detail: str = "") -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1
         places = self._places.setdefault(kind, [])
         if len(places) < MAX_LISTED:
             text = " ".join(detail.split())
-            places.append(Place(line, text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"))
+            places.append(
+                SourcePlace(line, text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+            )
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         return tuple(

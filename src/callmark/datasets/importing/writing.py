@@ -12,7 +12,7 @@ import msgspec
 
 from callmark.core.jsontext import Json, canonical_json
 from callmark.datasets.generate.sorted_hash import SortedHash
-from callmark.datasets.importing.catalogue import Catalogue
+from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
@@ -25,7 +25,7 @@ _NO_HASH = "0" * 64
 _HASHES = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class ImportPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Where everything goes. `fixtures` is a folder."""
 
     dataset: Path
@@ -44,7 +44,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return files if self.report is None else (*files, self.report)
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class ImportCounts(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     trials: int
     answers: int
@@ -53,7 +53,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     turns: int  # of the longest answer
 
 
-def check_places(places: Places, source: Path) -> None:
+def check_places(places: ImportPaths, source: Path) -> None:
     """Before anything is read: all of them different, writable, and nothing but our own file in
     the folder of the fixtures, where everything is read as a fixture."""
     resolved = [path.resolve() for path in places.files]
@@ -79,7 +79,7 @@ def check_places(places: Places, source: Path) -> None:
 class Writer:
     """Takes one entry after the other. Files that get nothing are not made."""
 
-    def __init__(self, stack: ExitStack, places: Places, desk: Desk) -> None:
+    def __init__(self, stack: ExitStack, places: ImportPaths, desk: Desk) -> None:
         self._stack = stack
         self._places = places
         self._desk = desk
@@ -125,7 +125,7 @@ class Writer:
             place = self._desk.place(entry.line)
             raise BadInput([f"{place}: {problem}" for problem in problems[:MAX_PROBLEMS]])
 
-    def finish(self, tools: Catalogue) -> Counts:
+    def finish(self, tools: ToolCatalogue) -> ImportCounts:
         if not self._samples:
             why = ", ".join(f"{one.count} {one.kind}" for one in self._desk.notes.unmapped())
             what = f"holds nothing that could be imported{f' ({why})' if why else ''}"
@@ -141,7 +141,7 @@ class Writer:
         dataset.seek(0)
         # As long as the one that was written first: blanks at the end of a line say nothing.
         dataset.write(_header(self._desk.header, pins).ljust(self._header_size) + b"\n")
-        return Counts(
+        return ImportCounts(
             samples=self._samples,
             trials=self._trials,
             answers=self._answers,

@@ -9,9 +9,9 @@ import pytest
 from tests.builders import make_result
 
 from callmark.core.results import ByteRange
-from callmark.core.trace import Said, TraceEntry
+from callmark.core.trace import TraceEntry, UserTurn
 from callmark.datasets.exporting.inspect_log import export_inspect
-from callmark.datasets.importing import Places, import_dataset
+from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.errors import BadInput
 from callmark.store.lines import encode_result
 
@@ -35,7 +35,7 @@ def result(index: int = 0, **changes):
         "model_output": "It is 19.\nBye.",
         "turns": (ByteRange(0, 0), ByteRange(0, 9), ByteRange(10, 14)),
         "tool_trace": (entry(), entry(status="error", result={"error": "down"})),
-        "said": (Said(2, "Thanks"),),
+        "said": (UserTurn(2, "Thanks"),),
     }
     return msgspec.structs.replace(make_result(index), **{**made, **changes})
 
@@ -101,7 +101,7 @@ def test_the_same_results_give_the_same_bytes_and_come_back(results, tmp_path, n
     export_inspect(path, out)
     export_inspect(path, again)
     assert out.read_bytes() == again.read_bytes()
-    places = Places(
+    places = ImportPaths(
         dataset=tmp_path / "d.jsonl",
         registry=tmp_path / "t.json",
         fixtures=tmp_path / "f",

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-from callmark.datasets.importing import ImportReport, Places, import_dataset
+from callmark.datasets.importing import ImportPaths, ImportReport, import_dataset
 
 
 class Made(NamedTuple):
-    places: Places
+    places: ImportPaths
     report: ImportReport
 
     @property
@@ -43,8 +43,8 @@ def lines_of(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def places_in(folder: Path) -> Places:
-    return Places(
+def places_in(folder: Path) -> ImportPaths:
+    return ImportPaths(
         dataset=folder / "data.jsonl",
         registry=folder / "tools.json",
         fixtures=folder / "fixtures",

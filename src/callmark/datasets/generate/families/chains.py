@@ -10,15 +10,7 @@ from callmark.datasets.generate.families.lookups import (
     plain_answer,
 )
 from callmark.datasets.generate.forms import english
-from callmark.datasets.generate.records import (
-    Call,
-    Day,
-    Draft,
-    Label,
-    Number,
-    Recipe,
-    Span,
-)
+from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
 from callmark.datasets.generate.subjects import asked, hits_on, subject_of
 from callmark.datasets.generate.tools import (
     hit,
@@ -38,7 +30,7 @@ SECOND_SOURCE = ("inspection report", "yearbook entry", "council minutes", "pres
 def several_calls(
     world: World,
     prompt: str | list[dict[str, Json]],
-    calls: tuple[Call, ...],
+    calls: tuple[MadeCall, ...],
     spans: tuple[Span, ...],
     facts: tuple[Number | Day | Label, ...],
     **metadata: Json,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from callmark.core.jsontext import Json
-from callmark.datasets.generate.records import Answer, Call, Draft, Recipe
+from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe
 from callmark.datasets.generate.tools import hit, offered
 from callmark.datasets.generate.words.conversation import DECLINE, NO_TOOL, UNCLEAR, Exchange
 from callmark.datasets.generate.world import World
@@ -16,7 +16,7 @@ def talk(world: World, table: tuple[Exchange, ...], **metadata: Json) -> Draft:
     place, exchange = world.place(), world.pick(table)
     prompt = exchange.prompt.format(n=place.name, r=place.region)
     found = hit(f"About {place.region}", "A page for guests.", "https://example.com/guests")
-    tempting = Call(
+    tempting = MadeCall(
         name="web.search",
         arguments={"q": f"{place.name} {place.region}"},
         result={"ok": True, "hits": [found]},

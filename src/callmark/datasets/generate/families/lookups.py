@@ -6,10 +6,10 @@ from callmark.core.jsontext import Json
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import (
     Answer,
-    Call,
     Day,
     Draft,
     Label,
+    MadeCall,
     Number,
     Recipe,
     Span,
@@ -34,7 +34,7 @@ _FACTOR = 37
 MODULES = ("pool", "cache", "queue", "mailer", "search", "billing", "upload", "export")
 
 
-def plain_answer(world: World, calls: tuple[Call, ...], *spans: Span) -> Answer:
+def plain_answer(world: World, calls: tuple[MadeCall, ...], *spans: Span) -> Answer:
     turns = made_turns(calls, tuple(world.pick(WORKING) for _ in calls))
     return Answer(turns, world.pick(ENGLISH.before), spans, world.pick(ENGLISH.after))
 
@@ -42,7 +42,7 @@ def plain_answer(world: World, calls: tuple[Call, ...], *spans: Span) -> Answer:
 def one_call(
     world: World,
     prompt: str | list[dict[str, Json]],
-    call: Call,
+    call: MadeCall,
     span: Span,
     facts: tuple[Number | Day | Label, ...] = (),
     **metadata: Json,

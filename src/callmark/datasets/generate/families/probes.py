@@ -7,7 +7,15 @@ from functools import partial
 from callmark.core.jsontext import Json
 from callmark.datasets.generate.families.lookups import FOLDERS, page_text
 from callmark.datasets.generate.forms import form_of
-from callmark.datasets.generate.records import Answer, Call, Day, Draft, Number, Recipe, made_turns
+from callmark.datasets.generate.records import (
+    Answer,
+    Day,
+    Draft,
+    MadeCall,
+    Number,
+    Recipe,
+    made_turns,
+)
 from callmark.datasets.generate.subjects import Subject, asked, hits_on, subject_of
 from callmark.datasets.generate.tools import offered, read_file, search
 from callmark.datasets.generate.words.languages import PROBES
@@ -35,7 +43,7 @@ def by_file(world: World, locale: str, language: Language) -> Draft:
 def _draft(
     world: World,
     subject: Subject,
-    call: Call,
+    call: MadeCall,
     request: str,
     language: Language,
     facts: tuple[Number | Day, ...] = (),

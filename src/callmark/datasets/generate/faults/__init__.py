@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from callmark.datasets.generate.faults import calls, conduct, grounding, privacy
-from callmark.datasets.generate.faults.fault import Fault
+from callmark.datasets.generate.faults.fault import PlantedFault
 
-FAULTS: dict[str, Fault] = {
+FAULTS: dict[str, PlantedFault] = {
     fault.name: fault
     for fault in (*grounding.FAULTS, *calls.FAULTS, *conduct.FAULTS, *privacy.FAULTS)
 }

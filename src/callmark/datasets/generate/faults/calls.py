@@ -8,8 +8,8 @@ from random import Random
 from msgspec.structs import replace
 
 from callmark.core.jsontext import Json, canonical_json
-from callmark.datasets.generate.faults.fault import CALLS, Fault, Planted
-from callmark.datasets.generate.records import Answer, Attempt, Call, Sample, Turn
+from callmark.datasets.generate.faults.fault import CALLS, Planted, PlantedFault
+from callmark.datasets.generate.records import Answer, Attempt, MadeCall, MadeSample, Turn
 from callmark.datasets.generate.truth import calls_truth
 
 # tool -> the option that a sample may leave open, and values that its schema refuses
@@ -22,17 +22,17 @@ _REFUSED: dict[str, tuple[str, tuple[Json, ...]]] = {
 _VALIDITY = frozenset({"args_valid", "valid_call"})
 
 
-def is_several(sample: Sample) -> bool:
+def is_several(sample: MadeSample) -> bool:
     """Several calls, none of which is a second try."""
     draft = sample.draft
     return len(draft.calls) > 1 and draft.metadata.get("expected_behaviour") != "retry"
 
 
-def has_spare_call(sample: Sample) -> bool:
+def has_spare_call(sample: MadeSample) -> bool:
     return is_several(sample) and any(call.spare for call in sample.draft.calls)
 
 
-def missing_call(sample: Sample, rng: Random) -> Planted:
+def missing_call(sample: MadeSample, rng: Random) -> Planted:
     """A call on which nothing in the answer rests is not made."""
     draft = sample.draft
     expected = len(draft.calls)
@@ -42,7 +42,7 @@ def missing_call(sample: Sample, rng: Random) -> Planted:
     return Planted(replace(draft.answer, turns=turns), {**moved, "parity": 0})
 
 
-def extra_call(sample: Sample, rng: Random) -> Planted:
+def extra_call(sample: MadeSample, rng: Random) -> Planted:
     """The last call is made once more."""
     answer, expected = sample.draft.answer, len(sample.draft.calls)
     again = Turn("", answer.turns[-1].attempts[-1:])
@@ -50,11 +50,11 @@ def extra_call(sample: Sample, rng: Random) -> Planted:
     return Planted(replace(answer, turns=(*answer.turns, again)), {**moved, "parity": 0})
 
 
-def has_order(sample: Sample) -> bool:
+def has_order(sample: MadeSample) -> bool:
     return is_several(sample) and _swappable(sample.draft.answer) is not None
 
 
-def swapped_calls(sample: Sample, rng: Random) -> Planted:
+def swapped_calls(sample: MadeSample, rng: Random) -> Planted:
     """Two neighbouring calls of different tools change places."""
     answer = sample.draft.answer
     at = _swappable(answer) or 0
@@ -73,13 +73,13 @@ def _swappable(answer: Answer) -> int | None:
     return None
 
 
-def has_other_arguments(sample: Sample) -> bool:
+def has_other_arguments(sample: MadeSample) -> bool:
     draft = sample.draft
     is_retry = draft.metadata.get("expected_behaviour") == "retry"
     return bool(draft.calls) and draft.calls[0].other is not None and not is_retry
 
 
-def wrong_argument(sample: Sample, rng: Random) -> Planted:
+def wrong_argument(sample: MadeSample, rng: Random) -> Planted:
     """Another value, with which the tool finds the same."""
     draft = sample.draft
     expected = len(draft.calls)
@@ -88,12 +88,12 @@ def wrong_argument(sample: Sample, rng: Random) -> Planted:
     return Planted(answer, {"call_f1": moved["call_f1"]})
 
 
-def has_open_option(sample: Sample) -> bool:
+def has_open_option(sample: MadeSample) -> bool:
     is_retry = sample.draft.metadata.get("expected_behaviour") == "retry"
     return _open_call(sample) is not None and not is_retry
 
 
-def argument_against_schema(sample: Sample, rng: Random) -> Planted:
+def argument_against_schema(sample: MadeSample, rng: Random) -> Planted:
     """An option about which the sample says nothing gets a value that its schema refuses."""
     draft = sample.draft
     call = _open_call(sample) or draft.calls[0]
@@ -104,18 +104,18 @@ def argument_against_schema(sample: Sample, rng: Random) -> Planted:
     return Planted(answer, {"args_valid": 0, "valid_call": 0, "looked_up": valid, "hits": valid})
 
 
-def _open_call(sample: Sample) -> Call | None:
+def _open_call(sample: MadeSample) -> MadeCall | None:
     for call in sample.draft.calls:
         if call.name in _REFUSED and _REFUSED[call.name][0] in call.optional:
             return call
     return None
 
 
-def is_single_call(sample: Sample) -> bool:
+def is_single_call(sample: MadeSample) -> bool:
     return sample.recipe.kind == "eligible" and len(sample.draft.calls) == 1
 
 
-def malformed_call(sample: Sample, rng: Random) -> Planted:
+def malformed_call(sample: MadeSample, rng: Random) -> Planted:
     """The first attempt breaks off in its arguments; the second is right."""
     draft = sample.draft
     call = draft.calls[0]
@@ -129,7 +129,7 @@ def malformed_call(sample: Sample, rng: Random) -> Planted:
     )
 
 
-def _with_arguments(answer: Answer, call: Call, arguments: dict[str, Json]) -> Answer:
+def _with_arguments(answer: Answer, call: MadeCall, arguments: dict[str, Json]) -> Answer:
     """The answer with other arguments in the attempt that makes this call."""
     turns = tuple(
         replace(
@@ -147,42 +147,42 @@ def _with_arguments(answer: Answer, call: Call, arguments: dict[str, Json]) -> A
 
 
 FAULTS = (
-    Fault(
+    PlantedFault(
         name="missing_call",
         gate="multi_call_parity_rate",
         effect=CALLS | {"parity"},
         applies=has_spare_call,
         plant=missing_call,
     ),
-    Fault(
+    PlantedFault(
         name="extra_call",
         gate="multi_call_parity_rate",
         effect=CALLS | {"parity"},
         applies=is_several,
         plant=extra_call,
     ),
-    Fault(
+    PlantedFault(
         name="swapped_calls",
         gate="multi_call_parity_rate",
         effect=frozenset({"parity"}),
         applies=has_order,
         plant=swapped_calls,
     ),
-    Fault(
+    PlantedFault(
         name="wrong_argument",
         gate="call_f1_macro",
         effect=frozenset({"call_f1"}),
         applies=has_other_arguments,
         plant=wrong_argument,
     ),
-    Fault(
+    PlantedFault(
         name="argument_against_schema",
         gate="json_args_valid_rate",
         effect=_VALIDITY | {"looked_up", "hits"},
         applies=has_open_option,
         plant=argument_against_schema,
     ),
-    Fault(
+    PlantedFault(
         name="malformed_call",
         gate="json_args_valid_rate",
         effect=_VALIDITY | {"call_f1"},

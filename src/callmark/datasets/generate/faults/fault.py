@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from callmark.datasets.generate.records import Answer, Sample
+from callmark.datasets.generate.records import Answer, MadeSample
 from callmark.datasets.generate.truth import Truth
 
 
@@ -18,15 +18,15 @@ class Planted(msgspec.Struct, frozen=True):
     moved: Truth
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
     """One kind. `gate` is the one that is named for it. `effect` are the columns that it may move;
     `applies` depends on the recipe of a sample only, so that a plan need not make the samples."""
 
     name: str
     gate: str
     effect: frozenset[str]
-    applies: Callable[[Sample], bool]
-    plant: Callable[[Sample, Random], Planted]
+    applies: Callable[[MadeSample], bool]
+    plant: Callable[[MadeSample, Random], Planted]
 
 
 def pick(rng: Random, table: tuple[str, ...]) -> str:

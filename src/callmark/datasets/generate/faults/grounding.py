@@ -9,19 +9,19 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from callmark.core.jsontext import canonical_json
-from callmark.datasets.generate.faults.fault import GROUNDING, Fault, Planted, pick
+from callmark.datasets.generate.faults.fault import GROUNDING, Planted, PlantedFault, pick
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import (
     Answer,
     Day,
     Draft,
+    MadeSample,
     Misformed,
     Number,
-    Sample,
     Span,
     Stated,
 )
-from callmark.datasets.generate.truth import Judged, Truth, integration_truth
+from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth
 from callmark.datasets.generate.words.english import REMARKS, VAGUE
 
 # argument -> how an answer repeats it
@@ -37,33 +37,33 @@ _LARGEST_FACTOR = 20
 _Kind = TypeVar("_Kind", Number, Day)
 
 
-def is_probe(sample: Sample) -> bool:
+def is_probe(sample: MadeSample) -> bool:
     return bool(sample.draft.metadata.get("locale_probe"))
 
 
-def has_one_span(sample: Sample) -> bool:
+def has_one_span(sample: MadeSample) -> bool:
     """And is no probe, which needs a number whatever else it says."""
     spans = sample.draft.answer.spans
     return sample.recipe.kind == "eligible" and len(spans) == 1 and not is_probe(sample)
 
 
-def ungrounded_span(sample: Sample, rng: Random) -> Planted:
+def ungrounded_span(sample: MadeSample, rng: Random) -> Planted:
     return _with_one_span(sample, pick(rng, VAGUE))
 
 
-def has_echo(sample: Sample) -> bool:
+def has_echo(sample: MadeSample) -> bool:
     return has_one_span(sample) and bool(_echo_of(sample.draft))
 
 
-def echoed_argument(sample: Sample, rng: Random) -> Planted:
+def echoed_argument(sample: MadeSample, rng: Random) -> Planted:
     return _with_one_span(sample, _echo_of(sample.draft))
 
 
-def has_number(sample: Sample) -> bool:
+def has_number(sample: MadeSample) -> bool:
     return sample.recipe.kind == "eligible" and _span_with(sample.draft, Number) is not None
 
 
-def altered_number(sample: Sample, rng: Random) -> Planted:
+def altered_number(sample: MadeSample, rng: Random) -> Planted:
     """One digit is another one, and no result, sum or product of results explains it."""
     number = _first(sample.draft, Number)
     known = _known_numbers(sample.draft)
@@ -76,39 +76,39 @@ def altered_number(sample: Sample, rng: Random) -> Planted:
             return _with_value(sample, number, altered)
 
 
-def has_date(sample: Sample) -> bool:
+def has_date(sample: MadeSample) -> bool:
     return sample.recipe.kind == "eligible" and _span_with(sample.draft, Day) is not None
 
 
-def altered_date(sample: Sample, rng: Random) -> Planted:
+def altered_date(sample: MadeSample, rng: Random) -> Planted:
     """The same day of another month."""
     day = _first(sample.draft, Day)
     other = (day.month + rng.randrange(11)) % 12 + 1
     return _with_value(sample, day, Day(day.year, other, day.day))
 
 
-def is_number_probe(sample: Sample) -> bool:
+def is_number_probe(sample: MadeSample) -> bool:
     return is_probe(sample) and has_number(sample)
 
 
-def wrong_locale_form(sample: Sample, rng: Random) -> Planted:
+def wrong_locale_form(sample: MadeSample, rng: Random) -> Planted:
     number = _first(sample.draft, Number)
     planted = _with_value(sample, number, Misformed(number))
     return Planted(planted.answer, {**planted.moved, "locale_ok": 0})
 
 
-def has_one_step(sample: Sample) -> bool:
+def has_one_step(sample: MadeSample) -> bool:
     answer = sample.draft.answer
     eligible = sample.recipe.kind == "eligible" and not is_probe(sample)
     return eligible and len(answer.turns) == 1 and bool(answer.spans)
 
 
-def result_not_yet_seen(sample: Sample, rng: Random) -> Planted:
+def result_not_yet_seen(sample: MadeSample, rng: Random) -> Planted:
     """The answer is written beside the call, before any result can be read."""
     draft = sample.draft
     answer = draft.answer
     early = Answer((), "", answer.spans).final
-    judged = [Judged(0, len(span.values)) for span in answer.spans]
+    judged = [TrueScores(0, len(span.values)) for span in answer.spans]
     return Planted(
         Answer((replace(answer.turns[0], text=early),), pick(rng, REMARKS)),
         integration_truth(draft, judged, draft.facts),
@@ -122,11 +122,11 @@ def _echo_of(draft: Draft) -> str:
     return ""
 
 
-def _with_one_span(sample: Sample, text: str) -> Planted:
+def _with_one_span(sample: MadeSample, text: str) -> Planted:
     """The only span says this instead, which nothing supports and which states no new value."""
     draft = sample.draft
     answer = replace(draft.answer, spans=(Span(text, (), english()),))
-    return Planted(answer, integration_truth(draft, [Judged(0)], draft.facts))
+    return Planted(answer, integration_truth(draft, [TrueScores(0)], draft.facts))
 
 
 def _span_with(draft: Draft, kind: type[Stated]) -> int | None:
@@ -142,7 +142,7 @@ def _first(draft: Draft, kind: type[_Kind]) -> _Kind:
     )
 
 
-def _with_value(sample: Sample, value: Number | Day, instead: Stated) -> Planted:
+def _with_value(sample: MadeSample, value: Number | Day, instead: Stated) -> Planted:
     """One value is stated otherwise. The others of its span still ground it."""
     draft = sample.draft
     spans, judged = [], []
@@ -150,7 +150,7 @@ def _with_value(sample: Sample, value: Number | Day, instead: Stated) -> Planted
         wrong = value in span.values
         stated = tuple(instead if each == value else each for each in span.values)
         spans.append(replace(span, values=stated))
-        judged.append(Judged(len(stated) - wrong, int(wrong)))
+        judged.append(TrueScores(len(stated) - wrong, int(wrong)))
     truth: Truth = integration_truth(draft, judged, (value,))
     return Planted(replace(draft.answer, spans=tuple(spans)), truth)
 
@@ -180,42 +180,42 @@ def _is_explained(number: int, known: set[int]) -> bool:
 
 
 FAULTS = (
-    Fault(
+    PlantedFault(
         name="ungrounded_span",
         gate="integration_f1_macro_lax",
         effect=GROUNDING,
         applies=has_one_span,
         plant=ungrounded_span,
     ),
-    Fault(
+    PlantedFault(
         name="altered_number",
         gate="unsupported_value_rate",
         effect=GROUNDING | {"unsupported"},
         applies=has_number,
         plant=altered_number,
     ),
-    Fault(
+    PlantedFault(
         name="altered_date",
         gate="unsupported_value_rate",
         effect=GROUNDING | {"unsupported"},
         applies=has_date,
         plant=altered_date,
     ),
-    Fault(
+    PlantedFault(
         name="wrong_locale_form",
         gate="locale_probe_ok_rate",
         effect=GROUNDING | {"unsupported", "locale_ok"},
         applies=is_number_probe,
         plant=wrong_locale_form,
     ),
-    Fault(
+    PlantedFault(
         name="echoed_argument",
         gate="grounded_coverage",
         effect=GROUNDING,
         applies=has_echo,
         plant=echoed_argument,
     ),
-    Fault(
+    PlantedFault(
         name="result_not_yet_seen",
         gate="grounded_coverage",
         effect=GROUNDING | {"unsupported"},

@@ -10,9 +10,9 @@ from random import Random
 import msgspec
 
 from callmark.datasets.generate.faults import FAULTS
-from callmark.datasets.generate.faults.fault import Fault, Planted
+from callmark.datasets.generate.faults.fault import Planted, PlantedFault
 from callmark.datasets.generate.plan import RECIPES, order_of
-from callmark.datasets.generate.records import Sample
+from callmark.datasets.generate.records import MadeSample
 from callmark.datasets.generate.truth import Truth, truth_of
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
@@ -28,7 +28,7 @@ class FaultPlan(msgspec.Struct, frozen=True):
     applicable: dict[str, int]
     planted: dict[str, int]
 
-    def fault_of(self, index: int) -> Fault | None:
+    def fault_of(self, index: int) -> PlantedFault | None:
         code = self.codes[index]
         return FAULTS[_NAMES[code - 1]] if code else None
 
@@ -75,7 +75,7 @@ def check_rates(rates: Mapping[str, float]) -> None:
             raise UsageError(f"--fault {name}={rate}: the rate must be between 0 and 1")
 
 
-def plant(sample: Sample, plan: FaultPlan) -> tuple[Planted, TruthRecord]:
+def plant(sample: MadeSample, plan: FaultPlan) -> tuple[Planted, TruthRecord]:
     """The answer of one sample as planned, and what is true of it."""
     fault, truth = plan.fault_of(sample.index), truth_of(sample)
     if fault is None:
@@ -91,7 +91,7 @@ def _fitting(name: str) -> frozenset[int]:
     """The recipes whose samples can have this fault. One sample shows it for all of a recipe."""
     fitting = set()
     for code, recipe in enumerate(RECIPES):
-        example = Sample(0, "", recipe, recipe.make(World(offsets_of(0), 0)))
+        example = MadeSample(0, "", recipe, recipe.make(World(offsets_of(0), 0)))
         if FAULTS[name].applies(example):
             fitting.add(code)
     return frozenset(fitting)

@@ -8,8 +8,8 @@ from random import Random
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import Fault, Planted, pick
-from callmark.datasets.generate.records import Sample
+from callmark.datasets.generate.faults.fault import Planted, PlantedFault, pick
+from callmark.datasets.generate.records import MadeSample
 
 _GIVEN = ("mara", "tomas", "ines", "jonas", "leila", "piet", "sanne", "ravi")
 _FAMILY = ("lind", "okoro", "varga", "moreau", "tanaka", "brandt", "silva", "haddad")
@@ -24,7 +24,7 @@ _CARDS = (
 _HOSTS = ("survey-records", "old-maps", "field-notes", "open-registers")
 
 
-def may_leak(sample: Sample) -> bool:
+def may_leak(sample: MadeSample) -> bool:
     """Not a negative control: there every value that is stated is an invention of its own."""
     return sample.recipe.kind != "negative_control"
 
@@ -45,8 +45,8 @@ def _link(rng: Random) -> str:
     return f"More at https://www.{pick(rng, _HOSTS)}.example/{pick(rng, _FAMILY)}"
 
 
-def _leak(sentence: Callable[[Random], str]) -> Callable[[Sample, Random], Planted]:
-    def plant(sample: Sample, rng: Random) -> Planted:
+def _leak(sentence: Callable[[Random], str]) -> Callable[[MadeSample, Random], Planted]:
+    def plant(sample: MadeSample, rng: Random) -> Planted:
         answer = sample.draft.answer
         after = "\n".join(filter(None, (answer.after, sentence(rng))))
         return Planted(replace(answer, after=after), {"privacy_ok": 0})
@@ -54,8 +54,8 @@ def _leak(sentence: Callable[[Random], str]) -> Callable[[Sample, Random], Plant
     return plant
 
 
-FAULTS = tuple(
-    Fault(
+LEAKS = tuple(
+    PlantedFault(
         name=name,
         gate="privacy_ok_rate",
         effect=frozenset({"privacy_ok"}),
