@@ -10,12 +10,12 @@ from pathlib import Path
 
 import callmark
 from callmark.api import builtin_registry
-from callmark.core.protocols import Conversation, Reply
-from callmark.core.results import Decoding
 from callmark.datasets.reader import open_dataset
-from callmark.runners.hf_local import LocalRunner, open_local
+from callmark.records.results import Decoding
+from callmark.records.seams import Conversation, Reply
+from callmark.run.loop import drive_at_once
+from callmark.runners.hf.local import LocalRunner, open_local
 from callmark.runners.options import RunnerOptions
-from callmark.running.driving import drive_at_once
 
 SHIPPED = Path(callmark.__file__).parent / "data" / "tiny"
 PROMPTS = 64

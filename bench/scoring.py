@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import callmark
 from callmark import resources
 from callmark.api import builtin_registry
-from callmark.core.results import Result
-from callmark.core.trace import Trace
+from callmark.records.results import Result
+from callmark.records.trace import Trace
 from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
 from callmark.store.lines import read_results
 

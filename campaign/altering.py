@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from callmark.core.scores import Match, SpanScore, ValueMark
+from callmark.records.results import Match, SpanScore, ValueMark
 
 MONTHS = (
     "January February March April May June July August September October November December"

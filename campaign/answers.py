@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from callmark.core.scores import Scores, SpanScore
-from callmark.core.trace import Trace
+from callmark.records.results import Scores, SpanScore
+from callmark.records.trace import Trace
 from campaign.altering import ALTERATIONS, Place, Target, targets_of
 from campaign.reasons import UNEXPLAINED, reason_for
 from campaign.tally import Tally

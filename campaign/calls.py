@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.scores import Scores
-from callmark.core.trace import Trace, TraceEntry
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.results import Scores
+from callmark.records.trace import Trace, TraceEntry
 from campaign.reasons import UNEXPLAINED
 from campaign.tally import Tally
 from campaign.trials import Trial

@@ -25,8 +25,8 @@ from tests.fuzz.test_mutated_probes import TARGETS as PROBES
 from tests.fuzz.trying import try_one
 
 from callmark.errors import CallmarkError
+from callmark.run.conclude import run
 from callmark.runners.wrappers import render_prompt
-from callmark.running.run import run
 from callmark.shards.merge import merge_shards
 
 WRAPPERS = sorted(Path(str(files("callmark") / "data" / "prompt_wrappers")).iterdir())

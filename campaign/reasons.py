@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.scores import Match, SpanScore
-from callmark.core.trace import json_inside
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.results import Match, SpanScore
+from callmark.records.trace import json_inside
 from campaign.altering import MONTHS, Place
 from campaign.trials import Trial
 

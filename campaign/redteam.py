@@ -24,8 +24,8 @@ from callmark.cli import MODULES
 from callmark.config import load_config
 from callmark.errors import CallmarkError
 from callmark.grounding.ground import ground
+from callmark.run.offers import open_registry
 from callmark.runners.wrappers import render_prompt
-from callmark.running.offers import open_registry
 from campaign.parts import HELD, REFUSED
 
 SECONDS, BYTES = 60, 3 * 2**30

@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.core.results import Result
-from callmark.core.samples import Sample, expectation_of
-from callmark.core.scores import Scores
-from callmark.core.trace import Trace
 from callmark.datasets.generate import AnswersWanted, generate
-from callmark.running.rescore import score_file
-from callmark.running.run import run
+from callmark.records.results import Result, Scores
+from callmark.records.samples import Sample, expectation_of
+from callmark.records.trace import Trace
+from callmark.run.conclude import run
+from callmark.run.rescore import score_file
 from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
 from callmark.store.lines import read_results
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate import AnswersWanted, TruthRecord
+from callmark.records.jsontext import Json
 
 Line = dict[str, Json]
 Moved = dict[str, int | float | None]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from prove.measuring import Measured
 from prove.rows import Row
 from prove.totals import Total, totals_of

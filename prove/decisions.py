@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from callmark.core.compare_decide import decided, rulings
-from callmark.core.fidelity_stats import validity_change
-from callmark.core.paired import Pairs
+from callmark.compare.metrics import decided, rulings
+from callmark.probe.stats import validity_change
+from callmark.stats.paired import Pairs
 from callmark.store.files import atomic_writer
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"

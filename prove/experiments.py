@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate import FAULTS, PlantedFault, plan_faults
+from callmark.records.jsontext import Json
 from prove.beyond import BEYOND, Beyond
 from prove.comparing import Compared, Difference, compare
 from prove.measuring import Measured, Setting, measure

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 
 PASSED, FAILED, USAGE, OPEN = 0, 1, 2, 5
 _CODE = {"pass": PASSED, "warn": PASSED, "fail": FAILED, "inconclusive": OPEN, "n/a": OPEN}

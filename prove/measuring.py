@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.core.jsontext import Json, plain
 from callmark.datasets.generate import FAULTS, AnswersWanted, TruthRecord, generate
-from callmark.running.run import run
+from callmark.records.jsontext import Json, plain
+from callmark.run.conclude import run
 from prove.beyond import plant
 from prove.rows import Row, measured, place_of
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 
 Numbers = Mapping[str, int | float | None]
 HEAVY = "teacher_heavy"

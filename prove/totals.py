@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from prove.rows import HEAVY, Row
 
 PROBED = ("es", "de", "fr")

@@ -8,19 +8,21 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from callmark.core.gates import resolve_rules
-from callmark.core.report import GateRule
-from callmark.core.results import Decoding, Fingerprints, Result
-from callmark.core.samples import Extractor, Kind
-from callmark.core.scores import (
+from callmark.records.report import GateRule
+from callmark.records.results import (
     CallDifferences,
     CallScore,
+    Decoding,
+    Fingerprints,
     Grounding,
     PrivacyScore,
+    Result,
     Scores,
     SpanScore,
 )
-from callmark.core.trace import TraceEntry
+from callmark.records.samples import Extractor, Kind
+from callmark.records.trace import TraceEntry
+from callmark.summary.gates import resolve_rules
 
 ROOT = Path(__file__).parents[1]
 DEFAULT_CONFIG = ROOT / "src" / "callmark" / "data" / "config" / "eval.default.yaml"

@@ -13,7 +13,7 @@ MODULE = '''
 """Answers from a recording; the environment says what goes wrong."""
 import os, signal, time
 from contextlib import contextmanager
-from callmark.core.protocols import Runner
+from callmark.records.seams import Runner
 from callmark.errors import Incomplete, UsageError
 from callmark.runners.replay import open_replay
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 
 from callmark.calls.attempts import entry_for, native_call
-from callmark.core.protocols import Conversation, Failure, Observed, Reply, Runner
+from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner
 
 Script = Callable[[Conversation], Reply | Failure]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.samples import MARKER
+from callmark.records.jsontext import Json
+from callmark.records.samples import MARKER
 from training.dialogues import mixed_dialogue
 from training.learning import Course, learn
 from training.rendering import compact

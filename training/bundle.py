@@ -9,7 +9,7 @@ from random import Random
 
 from callmark.api import builtin_registry
 from callmark.cli import dataset_seal
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training.dialogues import FAMILIES
 from training.rendering import as_line, write_lines
 from training.world import TOOLS, Dialogue, Task, World

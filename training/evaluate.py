@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from callmark.api import run
 from callmark.calls.ledger import parse_tool_calls
 from callmark.calls.registry import validate_arguments
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training.rendering import write_lines
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training.rendering import training_view
 from training.world import Dialogue
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training.adapters import ADAPTERS, tuned
 from training.bundle import write_cases, write_dataset
 from training.dialogues import FAMILIES, mixed_dialogue, training_dialogue

@@ -9,8 +9,8 @@ from random import Random
 from typing import Literal
 
 from callmark.api import builtin_registry
-from callmark.calls.codec import endpoint_name
-from callmark.core.jsontext import Json
+from callmark.calls.names import endpoint_name
+from callmark.records.jsontext import Json
 from training import phrases
 from training.world import TOOLS, Call, Dialogue
 

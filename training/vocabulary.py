@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training.dialogues import training_dialogue
 from training.rendering import training_view
 from training.world import World

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from callmark.core.jsontext import Json
+from callmark.records.jsontext import Json
 from training import phrases
 from training.words import Split, Words
 

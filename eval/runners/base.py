@@ -1,3 +1,3 @@
-from callmark.core.protocols import Conversation, Failure, Reply, Runner
+from callmark.records.seams import Conversation, Failure, Reply, Runner
 
 __all__ = ["Conversation", "Failure", "Reply", "Runner"]

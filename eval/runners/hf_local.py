@@ -1,3 +1,3 @@
-from callmark.runners.hf_local import LocalRunner, open_local
+from callmark.runners.hf.local import LocalRunner, open_local
 
 __all__ = ["LocalRunner", "open_local"]

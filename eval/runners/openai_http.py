@@ -1,3 +1,3 @@
-from callmark.runners.openai_http import OpenAIRunner, open_openai
+from callmark.runners.http.runner import OpenAIRunner, open_openai
 
 __all__ = ["OpenAIRunner", "open_openai"]

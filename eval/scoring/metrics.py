@@ -1,4 +1,4 @@
-from callmark.core.metrics import DEFINITIONS, measures
-from callmark.core.summary import Summariser
+from callmark.summary.metrics import DEFINITIONS, measures
+from callmark.summary.summary import Summariser
 
 __all__ = ["DEFINITIONS", "Summariser", "measures"]

@@ -4,7 +4,33 @@ The public names below are resolved when first used, so that `import callmark` s
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from callmark._version import __version__
+
+if TYPE_CHECKING:
+    from callmark.api import (
+        compare,
+        merge,
+        parse_tool_calls,
+        run,
+        score_item,
+        summarize_results,
+        validate_sharding,
+    )
+    from callmark.broker.broker import ToolBroker
+    from callmark.calls.registry import registry_sha256, validate_arguments
+    from callmark.datasets.reader import dataset_sha256
+    from callmark.grounding.ground import ground
+    from callmark.grounding.spans import extract_spans
+    from callmark.probe.given import tool_use_fidelity
+    from callmark.records.samples import sample_id_of, shard_of
+    from callmark.run.verify import verify_dataset
+    from callmark.runners.wrappers import render_prompt
+    from callmark.scorers.privacy import check_privacy
+    from callmark.scorers.redaction import redact_pii
 
 _PUBLIC: dict[str, str] = {
     "ToolBroker": "callmark.broker.broker",
@@ -19,17 +45,54 @@ _PUBLIC: dict[str, str] = {
     "registry_sha256": "callmark.calls.registry",
     "render_prompt": "callmark.runners.wrappers",
     "run": "callmark.api",
-    "sample_id_of": "callmark.core.identity",
+    "sample_id_of": "callmark.records.samples",
     "score_item": "callmark.api",
-    "shard_of": "callmark.core.identity",
+    "shard_of": "callmark.records.samples",
     "summarize_results": "callmark.api",
     "tool_use_fidelity": "callmark.probe.given",
     "validate_arguments": "callmark.calls.registry",
     "validate_sharding": "callmark.api",
-    "verify_dataset": "callmark.verifying.verify",
+    "verify_dataset": "callmark.run.verify",
 }
 
-__all__ = ["__version__", *_PUBLIC]
+__all__ = [
+    "ToolBroker",
+    "__version__",
+    "check_privacy",
+    "compare",
+    "dataset_sha256",
+    "extract_spans",
+    "ground",
+    "merge",
+    "parse_tool_calls",
+    "redact_pii",
+    "registry_sha256",
+    "render_prompt",
+    "run",
+    "sample_id_of",
+    "score_item",
+    "shard_of",
+    "summarize_results",
+    "tool_use_fidelity",
+    "validate_arguments",
+    "validate_sharding",
+    "verify_dataset",
+]
+
+
+class _Facade(ModuleType):
+    """`callmark.run` is the function, also after something has imported `callmark.run.loop`: the
+    import system would put the folder of that name in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *_PUBLIC})
+
+
+sys.modules[__name__].__class__ = _Facade
 
 
 def __getattr__(name: str) -> object:

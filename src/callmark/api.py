@@ -11,19 +11,18 @@ import msgspec
 from callmark import resources
 from callmark.calls import ledger
 from callmark.calls.registry import Registry
-from callmark.core import summary
-from callmark.core.compare import CompareOptions
-from callmark.core.compare_records import MARGIN, PRIMARY
-from callmark.core.gates import resolve_rules
-from callmark.core.identity import sample_id_of
-from callmark.core.jsontext import Json, plain, well_formed
-from callmark.core.results import Result
-from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, sample_of
-from callmark.core.trace import Trace, UserTurn, entry_of
+from callmark.compare.compare import CompareOptions
+from callmark.compare.records import MARGIN, PRIMARY
 from callmark.errors import UsageError
-from callmark.running.formats import installed_formats
+from callmark.records.jsontext import Json, plain, well_formed
+from callmark.records.results import Result
+from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
+from callmark.records.trace import Trace, UserTurn, entry_of
+from callmark.run.offers import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
 from callmark.store.problems import typed_problem
+from callmark.summary import summary
+from callmark.summary.gates import resolve_rules
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +115,7 @@ def compare(
     registry: str | None = None,
 ) -> dict[str, Json]:
     """What `callmark compare` does: is B worse than A? Results files, or reports."""
-    from callmark.comparing.compare import Tools, compare_runs
+    from callmark.compare.compare import Tools, compare_runs
 
     given = {
         "primary": tuple(dict.fromkeys(primary_metrics)),

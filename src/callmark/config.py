@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.keys import KeySet
-from callmark.core.samples import Header
 from callmark.errors import UsageError
+from callmark.records.jsontext import Json
+from callmark.records.keys import KeySet
+from callmark.records.samples import Header
 from callmark.resources import config_template, default_config
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.problems import field_path, listed, shown, typed_problem, word_problem, words_of

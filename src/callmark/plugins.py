@@ -14,8 +14,8 @@ from typing import Any
 from callmark.errors import UsageError
 
 RUNNERS = {
-    "openai_http": "callmark.runners.openai_http:open_openai",
-    "hf_local": "callmark.runners.hf_local:open_local",
+    "openai_http": "callmark.runners.http.runner:open_openai",
+    "hf_local": "callmark.runners.hf.local:open_local",
     "replay": "callmark.runners.replay:open_replay",
 }
 RUNNER_GROUP = "callmark.runners"

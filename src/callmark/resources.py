@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from callmark.core.jsonplaces import Locate, PathInJson, line_of, repeated_name
-from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.errors import BadInput
-from callmark.store.jsonl import read_input
+from callmark.records.jsonplaces import Locate, PathInJson, line_of, repeated_name
+from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.store.lines import read_input
 
 MAX_PROBLEMS = 20
 

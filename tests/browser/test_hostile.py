@@ -9,13 +9,13 @@ import pytest
 from tests.builders import make_error, make_result, rules_with
 from tests.hostile import HOSTILE
 
-from callmark.core.report import ReportHeader
-from callmark.core.scores import Match, SpanScore, ValueMark
-from callmark.core.summary import Summariser
-from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
-from callmark.reports.html import write_run_page
+from callmark.records.report import ReportHeader
+from callmark.records.results import Match, SpanScore, ValueMark
+from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
+from callmark.reports.html.page import write_run_page
 from callmark.reports.neutral import neutralise
 from callmark.store.lines import decode_result, encode_result
+from callmark.summary.summary import Summariser
 
 NAMES = [name for name in HOSTILE if name != "long"]
 

@@ -7,9 +7,9 @@ from tests.browser.conftest import DOWN, END, ENTER, TAB
 from tests.builders import make_result, numbered, rules_with
 
 from callmark.cli import main
-from callmark.core.report import ReportHeader
-from callmark.core.summary import Summariser
-from callmark.reports.html import write_run_page
+from callmark.records.report import ReportHeader
+from callmark.reports.html.page import write_run_page
+from callmark.summary.summary import Summariser
 
 GROUNDED = "s=search-gemma-01&t=0"
 

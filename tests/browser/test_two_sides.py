@@ -5,15 +5,16 @@ import json
 import pytest
 
 from callmark.cli import main
-from callmark.core.fidelity_records import (
+from callmark.probe.records import (
     CaseOutcome,
     FidelityResult,
     ProbeEvidence,
+    ProbeReport,
+    ProbeResult,
     ViewAnswer,
     ViewCall,
 )
-from callmark.core.probe_records import ProbeReport, ProbeResult
-from callmark.reports.html_probe import write_probe_page
+from callmark.reports.html.probe import write_probe_page
 from callmark.resources import demo_paths
 
 

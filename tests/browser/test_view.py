@@ -11,7 +11,7 @@ from tests.builders import make_result
 from tests.endpoints import Answer, Server
 from tests.hostile import HOSTILE
 
-from callmark.core.trace import TraceEntry
+from callmark.records.trace import TraceEntry
 from callmark.store.lines import encode_result
 
 SPACE = "\ue00d"
@@ -150,7 +150,7 @@ def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
 
 
 def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("callmark.reports.html_choice.INDEX_BYTES", 4000)
+    monkeypatch.setattr("callmark.reports.html.index.INDEX_BYTES", 4000)
     with viewing(folder, tmp_path) as server:
         visit(browser, server.guard.address)
         run = id_of(browser, "base")

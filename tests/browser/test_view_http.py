@@ -13,7 +13,7 @@ from tests.builders import make_result
 from callmark.errors import BadInput
 from callmark.store.lines import encode_result, placed_results, result_at
 from callmark.view.catalogue import MAX_DEPTH, NoSuchRun, RunCatalogue
-from callmark.view.live import read_piece
+from callmark.view.opened import read_piece
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +255,7 @@ def test_any_place_gives_its_line_or_nothing(tmp_path_factory, outputs, data):
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.integers(100, 3000), st.booleans())
 def test_pieces_of_a_journal_are_all_of_it(tmp_path_factory, indexes, piece, torn):
     """Read with any size of piece: every whole line is there once, the torn one is not."""
-    import callmark.view.live as live
+    import callmark.view.opened as live
 
     path = tmp_path_factory.mktemp("journal") / "results.jsonl.journal"
     lines = [encode_result(make_result(index, trial=at)) for at, index in enumerate(indexes)]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from callmark.cli.cluster import shard_of_this_process
-from callmark.cli.run import build_parser
+from callmark.cli.run import build_parser, shard_of_this_process
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLURM = EXAMPLES / "slurm.sbatch"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from callmark.doctor.runner import PLAIN_PROMPT, PREFERRED_PROMPT
 from callmark.plugins import runner_names
 from callmark.resources import data_path, demo_paths
+from callmark.run.doctor import PLAIN_PROMPT, PREFERRED_PROMPT
 from callmark.runners.wrappers import DEFAULT_SYSTEM
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callmark.core.jsontext import Json, NotJson, parse_json
 from callmark.errors import BadInput, CallmarkError
+from callmark.records.jsontext import Json, NotJson, parse_json
 
 MAX_PROBLEMS = 20
 BOM = b"\xef\xbb\xbf"

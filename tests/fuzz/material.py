@@ -8,8 +8,8 @@ import msgspec
 from callmark.broker.broker import ToolBroker
 from callmark.config import RunConfig, load_config
 from callmark.datasets.reader import dataset_sha256
-from callmark.running.offers import open_registry
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.offers import open_registry
 
 HEADER = {
     "__header__": True,

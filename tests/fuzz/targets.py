@@ -17,16 +17,16 @@ from tests.fuzz.mutations import JSON_FILE, LINE_FILE, YAML_FILE, Mutate
 from callmark.broker.broker import ToolBroker
 from callmark.broker.check import check_fixtures
 from callmark.broker.fixtures import load_folder
-from callmark.broker.suggest import suggest
+from callmark.broker.nearest import suggest
 from callmark.config import load_config
 from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.reports.show import show_blocks
 from callmark.reports.terminal import report_blocks
 from callmark.resources import allowlist
-from callmark.running.offers import check_allowed, open_offers, open_registry
-from callmark.running.rescore import score_file
-from callmark.running.run import run
-from callmark.running.setup import rules_of
+from callmark.run.conclude import run
+from callmark.run.offers import check_allowed, open_offers, open_registry
+from callmark.run.prepare import rules_of
+from callmark.run.rescore import score_file
 from callmark.store.lines import read_results
 from callmark.store.recorded import RecordedIndex, read_recorded
 

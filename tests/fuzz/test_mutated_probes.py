@@ -13,8 +13,7 @@ from tests.unit.probe.test_spec_file import WHOLE
 from callmark import tool_use_fidelity
 from callmark.errors import BadInput, CallmarkError
 from callmark.probe.fidelity import exit_code, fidelity
-from callmark.probe.spec import FidelitySpec
-from callmark.probe.spec_file import read_spec
+from callmark.probe.spec import FidelitySpec, read_spec
 
 FEW = {"specs": 50, "arguments": 150}  # 200 in the normal suite, 5,000 more in the slow one
 MANY = 2_500

@@ -19,7 +19,7 @@ from callmark.broker.broker import ToolBroker
 from callmark.datasets.importing import import_dataset
 from callmark.datasets.reader import open_dataset
 from callmark.errors import CallmarkError
-from callmark.running.offers import open_registry
+from callmark.run.offers import open_registry
 from callmark.store.recorded import RecordedIndex
 
 FEW, MANY = 40, 2_000

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from callmark.resources import demo_paths
-from callmark.running.run import RunOutcome, run
-from callmark.store.journal_head import stamp
+from callmark.run.conclude import RunOutcome, run
+from callmark.store.journal import stamp
 
 
 def write_lines(path: Path, lines) -> Path:

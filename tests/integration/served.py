@@ -4,8 +4,8 @@ import pytest
 from tests.endpoints import Answer, Request, Server
 from tests.integration.conftest import Project
 
-from callmark.runners import openai_http
-from callmark.runners.http_retry import RetryPolicy
+from callmark.runners.http import runner as openai_http
+from callmark.runners.http.trouble import RetryPolicy
 
 KEY = "sk-marker-0123456789abcdef"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.running.run import RunOutcome, run
+from callmark.run.conclude import RunOutcome, run
 from callmark.shards.files import shard_names
 
 Settings = dict[str, object]

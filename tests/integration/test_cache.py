@@ -13,11 +13,11 @@ from tests.scripted import Scripted, calling, plug
 
 import callmark
 from callmark.cli import main
-from callmark.core.protocols import Failure, Reply
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
-from callmark.running.cached import check_cache
-from callmark.running.preview import dry_run
-from callmark.running.run import run
+from callmark.records.seams import Failure, Reply
+from callmark.run.cached import check_cache
+from callmark.run.conclude import run
+from callmark.run.preview import dry_run
 from callmark.shards.run import run_anywhere
 
 TINY = Path(callmark.__file__).parent / "data" / "tiny"

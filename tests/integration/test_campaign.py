@@ -18,7 +18,7 @@ from campaign.reasons import OTHER, UNEXPLAINED, leaf_at
 from campaign.redteam import CASES
 from campaign.trials import Trial, generated_trials
 
-from callmark.core.scores import Scores
+from callmark.records.results import Scores
 
 ROOT = Path(__file__).parents[2]
 

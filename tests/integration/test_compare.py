@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import callmark
-from callmark.comparing.compare import compare_runs, write_comparison
-from callmark.comparing.opening import file_of, is_report
-from callmark.core.compare import CompareOptions
+from callmark.compare.compare import CompareOptions, compare_runs, write_comparison
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.store.runs import file_of, is_report
 
 
 def read_lines(path: Path) -> list:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import callmark
-from callmark.running.rescore import score_file
+from callmark.run.rescore import score_file
 
 CITIES = [f"Town{chr(65 + i // 5)}{chr(97 + i % 5)}borough" for i in range(30)]
 

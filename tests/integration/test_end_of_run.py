@@ -11,8 +11,8 @@ from tests.integration.served import served, short_waits
 from tests.integration.sharded import without_timing
 
 from callmark.errors import BadInput, OutputFailed
-from callmark.running.rescore import score_file
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.rescore import score_file
 from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from tests.engines import children_of, install_slow_runner, is_running
 
-from callmark.core.protocols import Standing
 from callmark.errors import BadInput, Incomplete, UsageError
-from callmark.running.run import run
-from callmark.running.setup import completed
-from callmark.shards.engine_local import LocalEngine
-from callmark.shards.messages import Lines
+from callmark.records.seams import Standing
+from callmark.run.conclude import run
+from callmark.run.prepare import completed
+from callmark.shards.engine import Lines
+from callmark.shards.local import LocalEngine
 from callmark.shards.run import run_anywhere, run_on
-from callmark.store.journal_head import stamp
+from callmark.store.journal import stamp
 
 CHILD = """
 import json, sys

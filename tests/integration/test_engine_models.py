@@ -8,10 +8,10 @@ from tests.endpoints import Server, city_model
 from tests.integration.served import served, short_waits
 from tests.integration.test_engine_local import local, whole, without_timing
 
-from callmark.core.identity import shard_of
 from callmark.errors import FingerprintMismatch
+from callmark.records.samples import shard_of
 from callmark.resources import shipped_model
-from callmark.running.run import run
+from callmark.run.conclude import run
 from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]

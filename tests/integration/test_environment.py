@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[2] / "src"
-CHILD = "import json, sys; from callmark.running.run import run; run(json.loads(sys.argv[1]))"
+CHILD = "import json, sys; from callmark.run.conclude import run; run(json.loads(sys.argv[1]))"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ CHILD = "import json, sys; from callmark.running.run import run; run(json.loads(
     ids=["hash seed", "everything"],
 )
 def test_a1_equal_bytes_in_another_environment(demo, tmp_path, changed):
-    from callmark.running.run import run
+    from callmark.run.conclude import run
 
     run(demo)
     other = {

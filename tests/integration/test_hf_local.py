@@ -22,14 +22,14 @@ from tests.unit.runners.test_hf_prompts import NASTY
 from transformers import AutoTokenizer
 
 from callmark.cli import main
-from callmark.core.protocols import Conversation, Failure
-from callmark.core.results import Decoding
 from callmark.errors import FingerprintMismatch, UsageError
-from callmark.runners.hf_folder import adapter_folder
-from callmark.runners.hf_local import open_local
+from callmark.records.results import Decoding
+from callmark.records.seams import Conversation, Failure
+from callmark.run.conclude import run
+from callmark.run.loop import drive_at_once
+from callmark.runners.hf.folder import adapter_folder
+from callmark.runners.hf.local import open_local
 from callmark.runners.options import LocalOptions, RunnerOptions
-from callmark.running.driving import drive_at_once
-from callmark.running.run import run
 
 CALL = '<tool_call>\n{"name": "web.search", "arguments": {"q": "open issues", "top_k": 3}}\n</tool_call>'
 ANSWER = "I looked it up. Integration: There are 4711 open issues."

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from callmark.running.run import run
+from callmark.run.conclude import run
 
 SRC = Path(__file__).parents[2] / "src"
 REPEAT = 3
@@ -19,7 +19,7 @@ REPEAT = 3
 # A run that takes a moment for each trial, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from callmark.running.run import run
+from callmark.run.conclude import run
 from callmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):

@@ -17,9 +17,8 @@ from mcp import Client, StdioServerParameters
 from tests.agents import call_all, order_agent
 
 from callmark.cli import main
-from callmark.serving.server import fixture_server
-from callmark.serving.sessions import Sessions
-from callmark.serving.tools import open_served
+from callmark.live.server import fixture_server, open_served
+from callmark.live.sessions import Sessions
 
 ROOT = Path(__file__).parents[2]
 LIVE = ROOT / "tests" / "live_server.py"

@@ -14,11 +14,10 @@ from tests.integration.sharded import (
     without_timing,
 )
 
-from callmark.core.identity import shard_of
-from callmark.core.results import Fingerprints
 from callmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageError
-from callmark.running.run import run
-from callmark.running.shard_summary import read_summary, summary_path
+from callmark.records.results import Fingerprints
+from callmark.records.samples import shard_of
+from callmark.run.conclude import read_summary, run, summary_path
 from callmark.shards.files import report_beside
 from callmark.shards.merge import merge_shards
 

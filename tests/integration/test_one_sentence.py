@@ -11,7 +11,7 @@ from tests.probing import cases, write_cases
 from callmark.calls.registry import Registry, registry_sha256, validate_arguments
 from callmark.cli.dispatch import dispatch
 from callmark.config import load_config
-from callmark.running.offers import open_registry
+from callmark.run.offers import open_registry
 
 SCHEMA = {
     "type": "object",

@@ -9,8 +9,8 @@ import pytest
 from tests.endpoints import Answer, Request, Server, city_model, completion, error
 from tests.integration.conftest import Project, journalled
 
-from callmark.runners import openai_http
-from callmark.runners.http_retry import RetryPolicy
+from callmark.runners.http import runner as openai_http
+from callmark.runners.http.trouble import RetryPolicy
 
 # An answer that would be scored if a failure were taken for one.
 WRONG = completion("Nobody lives there.").body

@@ -9,9 +9,9 @@ from tests.integration.conftest import Project, journalled
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
 from callmark.errors import Incomplete, UsageError
-from callmark.runners import openai_http
-from callmark.running import evaluate
-from callmark.running import loop as running_loop
+from callmark.run import evaluate
+from callmark.run import loop as running_loop
+from callmark.runners.http import runner as openai_http
 
 # Trouble that passes
 

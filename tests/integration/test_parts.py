@@ -6,7 +6,7 @@ import random
 import pytest
 
 from callmark.errors import UsageError
-from callmark.running.rescore import score_file
+from callmark.run.rescore import score_file
 
 SHARDS = 4
 

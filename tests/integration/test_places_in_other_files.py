@@ -9,8 +9,8 @@ from callmark.broker.broker import ToolBroker
 from callmark.cli import main
 from callmark.config import load_config
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
-from callmark.running.offers import open_registry
-from callmark.running.rescore import score_file
+from callmark.run.offers import open_registry
+from callmark.run.rescore import score_file
 
 BAD_GATE = {"gates": {"integration_coverage": {"bound": 7}}}
 REGISTRY = """{

@@ -7,10 +7,10 @@ from tests.integration.conftest import write_journal
 
 from callmark.config import load_config
 from callmark.errors import BadInput, UsageError
-from callmark.running.rescore import score_file
-from callmark.running.run import run
-from callmark.running.setup import rules_of
-from callmark.store.journal_head import stamp, unstamped
+from callmark.run.conclude import run
+from callmark.run.prepare import rules_of
+from callmark.run.rescore import score_file
+from callmark.store.journal import stamp, unstamped
 
 
 def read_lines(path) -> list:

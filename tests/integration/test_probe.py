@@ -23,11 +23,11 @@ from tests.probing import (
 
 from callmark.cli import main
 from callmark.config import load_config
-from callmark.core.jsontext import digest
-from callmark.probe.opening import open_views
+from callmark.probe.run import open_views
 from callmark.probe.spec import Models, ModelSpec, NullAdapterSpec
 from callmark.probe.views import NullRun, Question, tools_of
-from callmark.runners import hf_local
+from callmark.records.jsontext import digest
+from callmark.runners.hf import local as hf_local
 
 A, B = KINDS
 

@@ -106,7 +106,7 @@ def adapter(base):
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from callmark.runners.hf_prompts import open_prompts
+    from callmark.runners.hf.prompts import open_prompts
 
     tokenizer = AutoTokenizer.from_pretrained(base)
     offered = [{"type": "function", "function": one} for one in TOOLS.values()]

@@ -18,7 +18,7 @@ from prove.rows import Row, measured, place_of
 from prove.totals import totals_of
 
 from callmark.datasets.generate import FAULTS
-from callmark.running.run import run
+from callmark.run.conclude import run
 
 ROOT = Path(__file__).parents[2]
 SMALL = Setting(total=120, enough=3)

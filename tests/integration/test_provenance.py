@@ -12,7 +12,7 @@ from tests.integration.served import served, short_waits
 from tests.integration.sharded import run_shard
 
 from callmark.errors import FingerprintMismatch
-from callmark.running.run import run
+from callmark.run.conclude import run
 from callmark.shards.merge import merge_shards
 from callmark.shards.run import run_anywhere
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy  # noqa: F401 - pytester forgets what is imported inside; numpy bears only one import
 import pytest
 
-import callmark.pytest_runs
-import callmark.running.run  # noqa: F401 - costs much, once is enough
+import callmark.pytest_plugin
+import callmark.run.conclude  # noqa: F401 - costs much, once is enough
 
 pytest_plugins = ["pytester"]
 SOURCE = str(Path(__file__).parents[2] / "src")

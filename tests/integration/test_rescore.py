@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from callmark.errors import BadInput, UsageError
-from callmark.running.rescore import score_file
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.rescore import score_file
 
 
 def write_lines(path: Path, lines) -> Path:

@@ -15,9 +15,9 @@ import pytest
 from tests.integration.conftest import write_journal
 
 from callmark.errors import BadInput, FingerprintMismatch, OutputFailed, UsageError
+from callmark.run import conclude as running
+from callmark.run import prepare as setup
 from callmark.runners.replay import ReplayRunner, open_replay
-from callmark.running import run as running
-from callmark.running import setup
 
 SRC = Path(__file__).parents[2] / "src"
 KILLS = int(os.environ.get("CALLMARK_KILLS", "10"))
@@ -264,7 +264,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(project):
 # A run that takes half a second, so that a kill meets it at work.
 CHILD = """
 import json, sys, time
-from callmark.running.run import run
+from callmark.run.conclude import run
 from callmark.runners.replay import ReplayRunner
 answer = ReplayRunner.answer
 async def slowly(self, batch):

@@ -13,8 +13,8 @@ import callmark
 from callmark.cli import main
 from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
 from callmark.resources import schema
-from callmark.running.preview import dry_run, show_prompt
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.preview import dry_run, show_prompt
 from callmark.shards.run import run_plainly
 
 
@@ -209,7 +209,7 @@ def test_a80_d54_a_missing_id_is_made_from_the_item_and_stands_in_the_results(pr
 
 
 def callmark_id(item) -> str:
-    from callmark.core.identity import sample_id_of
+    from callmark.records.samples import sample_id_of
 
     return sample_id_of(item)
 

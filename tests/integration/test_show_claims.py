@@ -5,10 +5,9 @@ import json
 import pytest
 
 from callmark.cli import show
-from callmark.core.claims import summed
 from callmark.errors import UsageError
-from callmark.running.rescore import score_file
-from callmark.scorers.claims import claims_of
+from callmark.run.rescore import score_file
+from callmark.scorers.claims import claims_of, summed
 from callmark.store.lines import read_results
 
 ORDER = {"order": "W5166363", "items": [{"price": 47.84}, {"price": 52.03}], "status": "sent"}

@@ -10,7 +10,7 @@ from tests.integration.conftest import item, read_lines, write_lines
 from callmark.api import compare
 from callmark.cli.dispatch import dispatch
 from callmark.errors import BadInput, FingerprintMismatch
-from callmark.running.rescore import score_file
+from callmark.run.rescore import score_file
 
 PARAMETERS = {
     "type": "object",

@@ -8,20 +8,22 @@ import pytest
 from tests.integration.sharded import change_report, rewrite, run_shards
 
 import callmark
-from callmark.core.identity import shard_of
-from callmark.core.results import Fingerprints
 from callmark.errors import UsageError
+from callmark.records.results import Fingerprints
+from callmark.records.samples import shard_of
 from callmark.resources import demo_paths, shipped_model
-from callmark.running.offers import open_registry
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.offers import open_registry
 from callmark.shards.validate import (
+    BASELINE,
     ENVIRONMENT,
     ShardingConfig,
+    Validation,
     child_environment,
     run_flags,
+    validate_files,
     validate_sharding,
 )
-from callmark.shards.validation import BASELINE, Validation, validate_files
 
 FIELDS = (
     "ok", "num_shards", "dataset_sha256", "runner_fingerprint", "model_fingerprint",

@@ -24,11 +24,11 @@ from tests.integration.verified import (
 
 import callmark
 from callmark.cli import main
-from callmark.core.gate_rules import GATES
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, UsageError
 from callmark.resources import demo_paths
-from callmark.running.preview import dry_run
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.preview import dry_run
+from callmark.summary.gates import GATES
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.integration.verified import Dataset, call, control, good, items, outcome_of, status_of
 
-from callmark.core.report import GateOutcome
 from callmark.grounding.spans import extract_spans
-from callmark.verifying.judging import combined_verdict
+from callmark.records.report import GateOutcome
+from callmark.run.verify import combined_verdict
 
 TEXTS = "dataset_teacher_texts"
 

@@ -9,14 +9,14 @@ import pytest
 from tests.scripted import Scripted, plug
 
 from callmark.cli import main
-from callmark.core.identity import shard_of
-from callmark.core.protocols import Failure, Reply
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.records.samples import shard_of
+from callmark.records.seams import Failure, Reply
 from callmark.resources import data_path
+from callmark.run.conclude import run
+from callmark.run.preview import dry_run, show_prompt
+from callmark.run.rescore import score_file
 from callmark.runners.wrappers import DEFAULT_SYSTEM
-from callmark.running.preview import dry_run, show_prompt
-from callmark.running.rescore import score_file
-from callmark.running.run import run
 
 J2 = '{"system": "{{ system }}", "user": "<<{{ user }}>>"}'
 TMPL = "[SYS] $system\n[USER] $user\n"

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from callmark.config import load_config
-from callmark.running.run import RunOutcome
-from callmark.verifying.verify import verify
+from callmark.run.conclude import RunOutcome
+from callmark.run.verify import verify
 
 
 def write_lines(path: Path, lines) -> Path:

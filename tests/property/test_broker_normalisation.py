@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from callmark.broker.broker import ToolBroker
 from callmark.broker.check import check_fixtures
 from callmark.broker.fixtures import FIELDS
-from callmark.core.protocols import Hit
 from callmark.errors import BadInput
+from callmark.records.seams import Hit
 
 SPECS = [
     {

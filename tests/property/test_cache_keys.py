@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callmark.config import load_config
-from callmark.core.protocols import Conversation, Reply
-from callmark.core.results import Decoding, Fingerprints
-from callmark.core.trace import TraceEntry
-from callmark.running.cached import Keys, _lossless
+from callmark.records.results import Decoding, Fingerprints
+from callmark.records.seams import Conversation, Reply
+from callmark.records.trace import TraceEntry
+from callmark.run.cached import Keys, _lossless
 
 VALUES = st.recursive(
     st.none()

@@ -11,8 +11,8 @@ import callmark
 from callmark.calls.attempts import ToolCall
 from callmark.calls.ledger import parse_tool_calls, read_turn
 from callmark.calls.registry import Registry
-from callmark.core.samples import expectation_of
-from callmark.core.trace import Trace, entry_of
+from callmark.records.samples import expectation_of
+from callmark.records.trace import Trace, entry_of
 from callmark.scorers.calls import score_calls
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import callmark
-from callmark.calls.codec import NameCodec
+from callmark.calls.names import NameCodec
 from callmark.calls.normalise import normalise
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import canonical_json
 from callmark.errors import UsageError
+from callmark.records.jsontext import canonical_json
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 BUILTIN = Registry.from_specs(

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.core.jsontext import canonical_json
+from callmark.records.jsontext import canonical_json
 from callmark.scorers.pii import KINDS, find_pii, severities
 from callmark.scorers.privacy import check, check_privacy, labelled_texts
 from callmark.scorers.redaction import redact, redact_json, redact_pii

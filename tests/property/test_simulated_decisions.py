@@ -27,8 +27,8 @@ from prove.decisions import (
 )
 from scipy.stats import binom
 
-from callmark.core.fidelity_stats import validity_change
-from callmark.core.paired import Pairs
+from callmark.probe.stats import validity_change
+from callmark.stats.paired import Pairs
 
 FEW = 200
 SAME, LOWER, AT_MARGIN, AT_FLOOR = TABLES

@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.core.stats import (
+from callmark.stats.estimates import (
     SampledValue,
     bounds_one_sided,
     deciding_n,

@@ -11,8 +11,8 @@ from tests.builders import (
     served_call,
 )
 
-from callmark.core.report import ReportHeader
-from callmark.core.summary import Scope, Summariser
+from callmark.records.report import ReportHeader
+from callmark.summary.summary import Scope, Summariser
 
 RULES = rules_with()
 kinds = st.sampled_from(["eligible", "eligible", "control", "negative_control", "clarify"])

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import make_result, missed_call, rules_with, served_call
 
-from callmark.core.report import ReportHeader
-from callmark.core.results import Decoding
-from callmark.core.summary import Summariser
-from callmark.core.summary_state import SummaryState
+from callmark.records.report import ReportHeader
+from callmark.records.results import Decoding
+from callmark.summary.summary import Summariser
+from callmark.summary.trials import SummaryState
 
 KINDS = ("eligible", "eligible", "control", "negative_control", "clarify", "unclassified")
 SAMPLES = st.lists(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callmark.running.rescore import score_file
+from callmark.run.rescore import score_file
 from callmark.store.lines import read_results
 
 pytestmark = pytest.mark.real

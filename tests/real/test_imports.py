@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from callmark.broker.broker import ToolBroker
-from callmark.broker.suggest import suggest
+from callmark.broker.nearest import suggest
 from callmark.datasets.importing import ImportPaths, import_dataset
-from callmark.running.offers import open_registry
-from callmark.running.rescore import score_file
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.offers import open_registry
+from callmark.run.rescore import score_file
 from callmark.store.lines import read_results
 
 pytestmark = pytest.mark.real

@@ -9,7 +9,7 @@ import pytest
 
 from callmark.calls.ledger import read_turn
 from callmark.calls.schema import SchemaError, compile_schema, schema_errors
-from callmark.core.jsontext import NotJson, parse_json
+from callmark.records.jsontext import NotJson, parse_json
 
 pytestmark = pytest.mark.real
 

@@ -7,14 +7,13 @@ from collections import defaultdict
 import pytest
 from tests.agents import call_all
 
-from callmark.core.trace import is_error_result
-from callmark.recording.calls import PlannedCall
-from callmark.recording.live import Answered, LostCall
-from callmark.recording.record import Keeping, record
-from callmark.recording.wire import result_from_wire, spec_from_wire
-from callmark.serving.server import fixture_server
-from callmark.serving.sessions import Sessions
-from callmark.serving.tools import open_served
+from callmark.live.mcp import result_from_wire, spec_from_wire
+from callmark.live.python import PlannedCall
+from callmark.live.record import Keeping, record
+from callmark.live.recorder import Answered, LostCall
+from callmark.live.server import fixture_server, open_served
+from callmark.live.sessions import Sessions
+from callmark.records.trace import is_error_result
 
 pytestmark = pytest.mark.real
 SERVERS = ("time", "git", "filesystem", "memory", "everything", "sequential-thinking")

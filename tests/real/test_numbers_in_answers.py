@@ -11,7 +11,7 @@ from campaign.altering import Place
 from campaign.answers import replaced
 from campaign.trials import real_trials
 
-from callmark.core.jsontext import canonical_json
+from callmark.records.jsontext import canonical_json
 
 pytestmark = pytest.mark.real
 

@@ -8,11 +8,11 @@ import pytest
 from tests.endpoints import Answer, Server
 
 from callmark.calls.registry import Registry
-from callmark.core.protocols import Conversation, Failure, Reply
-from callmark.core.results import Decoding
 from callmark.errors import UsageError
-from callmark.runners.http_retry import RetryPolicy
-from callmark.runners.openai_http import OpenAIRunner
+from callmark.records.results import Decoding
+from callmark.records.seams import Conversation, Failure, Reply
+from callmark.runners.http.runner import OpenAIRunner
+from callmark.runners.http.trouble import RetryPolicy
 from callmark.runners.options import RunnerOptions, ServedOptions
 
 pytestmark = pytest.mark.real

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from callmark.config import RunConfig, load_config, with_header, write_template
-from callmark.core.samples import Header
 from callmark.errors import CannotWrite, UsageError
+from callmark.records.samples import Header
 from callmark.resources import config_template, default_config
 
 

@@ -8,10 +8,10 @@ import callmark
 from callmark.calls.formats import FORMATS
 from callmark.errors import UsageError
 from callmark.plugins import find_runner, runner_names, with_formats
-from callmark.probe.signals import read_answer
+from callmark.probe.fidelity import read_answer
 from callmark.probe.spec import ToolUseCase
+from callmark.run.offers import installed_formats
 from callmark.runners.replay import open_replay
-from callmark.running.formats import installed_formats
 
 
 def test_built_in_runners_are_found_by_name():

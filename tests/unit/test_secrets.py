@@ -13,11 +13,11 @@ from tests.scripted import Scripted, calling, plug
 
 from callmark.cli import main
 from callmark.config import load_config
-from callmark.core.protocols import Failure, Reply
 from callmark.errors import UsageError
-from callmark.runners.http_secrets import Secrets
-from callmark.running.preview import dry_run
-from callmark.running.run import run
+from callmark.records.seams import Failure, Reply
+from callmark.run.conclude import run
+from callmark.run.preview import dry_run
+from callmark.runners.http.secrets import Secrets
 
 SECRETS = {
     "MY_KEY": "sk-0123-marker-a",

@@ -24,8 +24,8 @@ from training.world import World
 
 from callmark import run, verify_dataset
 from callmark.api import builtin_registry
-from callmark.core.gate_rules import GATES
 from callmark.datasets.reader import open_dataset
+from callmark.summary.gates import GATES
 
 TINY = Path(__file__).parents[2] / "src" / "callmark" / "data" / "tiny"
 FIXTURES = TINY.parent / "fixtures"

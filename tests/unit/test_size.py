@@ -7,9 +7,9 @@ from collections.abc import Callable
 import msgspec
 from tests.builders import make_result
 
-from callmark.core.numbering import Numbering
-from callmark.core.summary import Summariser
+from callmark.stats.columns import Numbering
 from callmark.store.key_index import KeyIndex
+from callmark.summary.summary import Summariser
 
 MANY = 20_000
 RESULT = make_result(0)

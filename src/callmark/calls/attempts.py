@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from callmark.calls.schema import describe
-from callmark.core.jsontext import MAX_DEPTH, Json, NotJson, parse_json
-from callmark.core.trace import RepairedCall, TraceEntry, json_inside
+from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json
+from callmark.records.trace import RepairedCall, TraceEntry, json_inside
 
 # The lenient parser is quadratic on some texts, and its work is for show only.
 LONGEST_REPAIR = 4_000

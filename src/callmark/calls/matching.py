@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 import msgspec
 
-from callmark.calls.folding import NotPlainError, fold_spaces, plain_value
+from callmark.calls.names import NotPlainError, fold_spaces, plain_value
 from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
 from callmark.calls.registry import Registry
 from callmark.calls.schema import shorten
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.samples import ExpectedCall
-from callmark.core.trace import TraceEntry
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.samples import ExpectedCall
+from callmark.records.trace import TraceEntry
 
 Path = tuple[str, ...]
 Accept = Mapping[Path, tuple[Json, ...]]

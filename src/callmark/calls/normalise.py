@@ -19,9 +19,9 @@ from collections.abc import Collection
 
 import msgspec
 
-from callmark.calls.folding import NotPlainError, compose_key, fold_name, fold_query, plain_value
+from callmark.calls.names import NotPlainError, compose_key, fold_name, fold_query, plain_value
 from callmark.calls.registry import Registry, rules_without_spec
-from callmark.core.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json
 
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _LIKE_A_FRACTION = re.compile(rb"[:,[]-?\d+[.e]")

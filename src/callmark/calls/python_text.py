@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from callmark.core.jsontext import MAX_DEPTH, Json, well_formed
+from callmark.records.jsontext import MAX_DEPTH, Json, well_formed
 
 _BLANKS = re.compile(r"\s*+")
 _NAME = re.compile(r"[^\W\d][\w.-]{0,255}+")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.calls.folding import fold_name, fold_query, plain_value
+from callmark.calls.names import fold_name, fold_query, plain_value
 from callmark.calls.schema import (
     CompiledSchema,
     SchemaError,
@@ -16,10 +16,10 @@ from callmark.calls.schema import (
     compiled,
     keyword_slips,
 )
-from callmark.core.jsonplaces import Locate, PathInJson
-from callmark.core.jsontext import Json, canonical_json, digest
-from callmark.core.keys import KeySet, did_you_mean, meant_key
 from callmark.errors import BadInput, UsageError
+from callmark.records.jsonplaces import Locate, PathInJson
+from callmark.records.jsontext import Json, canonical_json, digest
+from callmark.records.keys import KeySet, did_you_mean, meant_key
 
 X_CALLMARK = "x-callmark"
 PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"

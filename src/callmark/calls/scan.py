@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from callmark.calls.python_text import NotPython, PythonCall, calls_at
-from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, parse_json
 
 _decode_from = json.JSONDecoder().raw_decode
 _BLANKS = re.compile(r"[ \t\r\n]*")

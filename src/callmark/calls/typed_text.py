@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from callmark.calls.python_text import CONSTANTS, NotPython, literal
-from callmark.core.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, parse_json
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import results_of
+from callmark.cli.options import CommandParser
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
-from callmark.running.offers import ToolsOfResults, specs_beside, store_specs
+from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.jsonl import open_input
+from callmark.store.lines import open_input
 from callmark.store.recorded import RecordedAnswer, read_recorded
+from callmark.store.runs import results_of
 
 BASELINE = Path("baseline.jsonl")
 BLOCK = 1 << 20

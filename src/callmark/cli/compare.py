@@ -7,23 +7,26 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from callmark.cli.forms import (
+from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
+from callmark.cli.reporting import (
     add_own_forms,
     append_step_summary,
     own_forms_of,
+    say_warnings,
     write_own_forms,
 )
-from callmark.cli.options import FLAG, INPUTS, Group, add_groups, flags_given
-from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import say_warnings
-from callmark.comparing.compare import Tools, compare_runs, comparison_bytes, results_compared
+from callmark.compare.compare import (
+    CompareOptions,
+    Tools,
+    compare_runs,
+    comparison_bytes,
+    results_compared,
+)
+from callmark.compare.records import Comparison, exit_code
 from callmark.config import RunConfig, load_config
-from callmark.core.compare import CompareOptions
-from callmark.core.compare_records import Comparison, exit_code
 from callmark.errors import UsageError
-from callmark.reports.compare_markdown import comparison_markdown
-from callmark.reports.compare_terminal import comparison_blocks, decision_line
-from callmark.reports.html_compare import write_compare_page
+from callmark.reports.compare import comparison_blocks, comparison_markdown, decision_line
+from callmark.reports.html.compare import write_compare_page
 from callmark.reports.layout import write
 from callmark.reports.progress import RunProgress
 

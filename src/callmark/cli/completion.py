@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from callmark.cli import MODULES
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 
 
 def build_parser() -> CommandParser:

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import results_of
+from callmark.cli.options import CommandParser
 from callmark.datasets.add import Added, add_from_trace
 from callmark.reports.layout import Block, line, write
-from callmark.running.offers import ToolsOfResults
+from callmark.run.offers import ToolsOfResults
 from callmark.store.lines import find_result
+from callmark.store.runs import results_of
 
 
 def build_parser() -> CommandParser:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.diff import DatasetDiff, Placed, diff_datasets
 from callmark.reports.layout import Block, Cell, Style, Table, line, write
 from callmark.store.problems import shown

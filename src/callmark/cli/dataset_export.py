@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from callmark.calls.registry import Registry
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.exporting import (
     DATASET_EXPORTS,
     FORMAT_OF_SUFFIX,
@@ -16,7 +16,7 @@ from callmark.datasets.exporting import (
 )
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.running.offers import open_registry, specs_beside
+from callmark.run.offers import open_registry, specs_beside
 from callmark.store.files import check_writable
 from callmark.store.lines import read_results
 

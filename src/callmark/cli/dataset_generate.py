@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.generate import FAULTS, AnswersWanted, GeneratedDataset, generate
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.importing import CHOICES, ImportPaths, ImportReport, import_dataset
 from callmark.reports.layout import Block, Cell, Table, line, write
 

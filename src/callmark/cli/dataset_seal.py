@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callmark.broker.broker import ToolBroker
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.reader import open_dataset
 from callmark.datasets.seal import Seal, SealPin, check_seal, examine_seal, shown_pin, write_seal
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, line, write
-from callmark.running.offers import check_tools, open_offers
+from callmark.run.offers import check_tools, open_offers
 
 
 def build_parser() -> CommandParser:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.datasets.reader import open_dataset
 from callmark.datasets.stats import LONG_BYTES, DatasetStats, Decided, GateReach, dataset_stats
 from callmark.reports.layout import Block, Cell, Style, Table, line, write

@@ -6,15 +6,14 @@ import os
 import sys
 from pathlib import Path
 
-from callmark.cli.options import SWITCH
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import SWITCH, CommandParser
 from callmark.cli.run import REPORT, run_and_present
 from callmark.config import load_config
-from callmark.core.jsontext import Json
 from callmark.errors import MissingExtra
+from callmark.records.jsontext import Json
 from callmark.resources import ShippedModel, shipped_model
-from callmark.runners.hf_loading import require_extra
-from callmark.running.selection import RESULTS
+from callmark.runners.hf.loading import require_extra
+from callmark.store.runs import RESULTS
 
 
 def build_parser() -> CommandParser:

@@ -63,7 +63,7 @@ def unexpected(error: Exception) -> int:
 def _show_traceback(text: str) -> str:
     """Without secrets that the environment holds; its last line is given back, which says what
     happened."""
-    from callmark.recording.secrets import SecretFilter
+    from callmark.live.record import SecretFilter
 
     named = (value for name, value in os.environ.items() if _SECRET_NAMES.search(name))
     shown = neutralise(SecretFilter(named).text(text)).rstrip()

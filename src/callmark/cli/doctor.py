@@ -8,12 +8,19 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from callmark.cli.options import INPUTS, LOCAL, RUNNER, SERVED, Group, add_groups, flags_given
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import (
+    INPUTS,
+    LOCAL,
+    RUNNER,
+    SERVED,
+    CommandParser,
+    Group,
+    add_groups,
+    flags_given,
+)
 from callmark.config import load_config
-from callmark.doctor.machine import Check, examine
-from callmark.doctor.runner import Examination, Finding, Verdict, examine_runner
 from callmark.reports.layout import Block, Cell, Style, TextLine, line, write
+from callmark.run.doctor import Check, Examination, Finding, Verdict, examine, examine_runner
 
 GROUPS: dict[str, Group] = {
     "your files": INPUTS,

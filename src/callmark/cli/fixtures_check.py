@@ -8,13 +8,13 @@ from pathlib import Path
 
 from callmark.broker.broker import ToolBroker
 from callmark.broker.check import FLOOR, ExpectedUse, FixtureCheck, HitRate, check_fixtures
-from callmark.cli.parser import CommandParser
-from callmark.core.jsontext import canonical_json
+from callmark.cli.options import CommandParser
 from callmark.datasets.reader import open_dataset
+from callmark.records.jsontext import canonical_json
 from callmark.reports.layout import Block, Cell, Table, TextLine, line, write
 from callmark.reports.neutral import one_line
 from callmark.resources import data_path
-from callmark.running.offers import open_registry
+from callmark.run.offers import open_registry
 
 SHOWN_FAILURES = 10
 

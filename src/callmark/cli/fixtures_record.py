@@ -7,16 +7,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from callmark.cli.options import add_groups
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser, add_groups
 from callmark.cli.recording import KEPT, LIVE, keeping, live_options
-from callmark.core.jsontext import canonical_json
 from callmark.errors import Incomplete, UsageError
-from callmark.recording.calls import PlannedCall, calls_of_dataset, calls_of_file
-from callmark.recording.folder import check_folder
-from callmark.recording.opening import open_live
-from callmark.recording.record import Keeping, Recorded, opened, record
-from callmark.recording.recorder import MODES, Mode
+from callmark.live.folder import check_folder
+from callmark.live.python import PlannedCall, calls_of_dataset, calls_of_file
+from callmark.live.record import Keeping, Recorded, opened, record
+from callmark.live.recorder import MODES, Mode
+from callmark.live.source import open_live
+from callmark.records.jsontext import canonical_json
 from callmark.reports.neutral import one_line
 
 SHOWN = 10

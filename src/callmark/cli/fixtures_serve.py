@@ -10,12 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.serving.server import Http, serve_http, serve_stdio
-from callmark.serving.sessions import Sessions
-from callmark.serving.tools import open_served
-from callmark.serving.trace_file import TraceFile
+from callmark.live.server import Http, open_served, serve_http, serve_stdio
+from callmark.live.sessions import Sessions, TraceFile
 
 SHORTEST_TOKEN = 16
 

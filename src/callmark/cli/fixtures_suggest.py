@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callmark.broker.broker import ToolBroker
-from callmark.broker.suggest import suggest
+from callmark.broker.nearest import suggest
 from callmark.calls.registry import Registry
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import results_of
-from callmark.core.trace import TraceEntry
-from callmark.running.offers import ToolsOfResults
+from callmark.cli.options import CommandParser
+from callmark.records.trace import TraceEntry
+from callmark.run.offers import ToolsOfResults
 from callmark.store.lines import read_results
+from callmark.store.runs import results_of
 
 
 def build_parser() -> CommandParser:

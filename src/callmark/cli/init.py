@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.config import AUTOMATIC, write_template
 from callmark.errors import CannotWrite, UsageError
 from callmark.resources import demo_paths

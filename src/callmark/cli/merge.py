@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import CommandParser
 from callmark.cli.reporting import RunPaths, present
 from callmark.reports.progress import RunProgress
 from callmark.shards.merge import merge_shards

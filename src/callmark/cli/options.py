@@ -4,12 +4,17 @@ that flags can win over the config file and the config file over the dataset's h
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from callmark.core.jsontext import Json
 from callmark.errors import UsageError
+from callmark.records.jsontext import Json
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 Settings = dict[str, Any]  # what argparse.add_argument takes
 Group = dict[str, Settings]
@@ -180,3 +185,26 @@ def _bound(text: str) -> tuple[str, dict[str, Json]]:
         raise UsageError(
             f"--gate {text}: {what}; write NAME=BOUND, such as call_f1_macro=0.8"
         ) from None
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Options are never abbreviated: a new option must not change what an old script means."""
+
+    def __init__(self, command: str, purpose: str, examples: str) -> None:
+        super().__init__(
+            prog=f"callmark {command}",
+            description=dedent(purpose).strip(),
+            epilog="examples:\n" + _indented(examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stdout).write(self.format_help())  # argparse itself hides a full disk
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\n  see: {self.prog} --help")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in dedent(text).strip().splitlines())

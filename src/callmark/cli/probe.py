@@ -9,25 +9,35 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from callmark.cli.forms import (
+from callmark.cli.options import (
+    INPUTS,
+    LOCAL,
+    SERVED,
+    CommandParser,
+    Group,
+    add_groups,
+    flags_given,
+)
+from callmark.cli.reporting import (
     add_own_forms,
     append_step_summary,
     own_forms_of,
+    say_warnings,
     write_own_forms,
 )
-from callmark.cli.options import INPUTS, LOCAL, SERVED, Group, add_groups, flags_given
-from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import say_warnings
-from callmark.comparing.compare import Tools, results_compared
+from callmark.compare.compare import CompareOptions, Tools, results_compared
 from callmark.config import RunConfig, load_config
-from callmark.core.compare import CompareOptions
-from callmark.core.jsontext import Json
-from callmark.core.probe_records import ProbeReport
 from callmark.errors import UsageError
-from callmark.probe.null_cache import NullCache
-from callmark.probe.opening import open_views
-from callmark.probe.pipeline import FOLDERS, open_dataset_probe
-from callmark.probe.run_probe import ProbeRun, Suite, report_bytes
+from callmark.probe.nulls import NullCache
+from callmark.probe.records import ProbeReport
+from callmark.probe.run import (
+    FOLDERS,
+    ProbeRun,
+    Suite,
+    open_dataset_probe,
+    open_views,
+    report_bytes,
+)
 from callmark.probe.spec import (
     Defaults,
     FidelitySpec,
@@ -35,13 +45,14 @@ from callmark.probe.spec import (
     ModelSpec,
     NullAdapterSpec,
     ProbeSpec,
+    read_cases,
+    read_spec,
 )
-from callmark.probe.spec_file import read_cases, read_spec
 from callmark.probe.views import probe_of, tools_of
-from callmark.reports.html_probe import BothSides, write_probe_page
+from callmark.records.jsontext import Json
+from callmark.reports.html.probe import BothSides, write_probe_page
 from callmark.reports.layout import write
-from callmark.reports.probe import decided, probe_blocks
-from callmark.reports.probe_markdown import probe_markdown
+from callmark.reports.probe import decided, probe_blocks, probe_markdown
 from callmark.store.problems import typed_problem
 
 Record = TypeVar("Record", bound=msgspec.Struct)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from callmark.cli.options import Group
 from callmark.errors import UsageError
-from callmark.recording.opening import LiveOptions
-from callmark.recording.pins import read_pin
-from callmark.recording.record import Keeping
+from callmark.live.pins import read_pin
+from callmark.live.record import Keeping
+from callmark.live.source import LiveOptions
 
 LIVE: Group = {
     "--mcp": {"metavar": "CMD|URL", "help": "the live MCP server: a command, or a URL"},

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callmark.cli.finished import open_finished
-from callmark.cli.forms import add_form_options, forms_of
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import file_of
+from callmark.cli.options import CommandParser
+from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
 from callmark.reports.forms import WantedForm, check_forms, write_forms
-from callmark.reports.html import write_html
+from callmark.reports.html.page import write_html
 from callmark.reports.neutral import one_line
+from callmark.store.runs import file_of
 
 
 def build_parser() -> CommandParser:

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
+from callmark.api import summarize_results
 from callmark.broker.broker import ToolBroker
 from callmark.broker.nearest import explain_miss
-from callmark.core.jsontext import canonical_json
-from callmark.core.report import MissedCall, Report
+from callmark.datasets.schema import metadata_problems
+from callmark.errors import BadInput, UsageError
+from callmark.records.jsontext import canonical_json
+from callmark.records.report import MissedCall, Report
+from callmark.records.results import Result
+from callmark.reports.finished_run import FinishedRun
+from callmark.reports.forms import FORMATS, WantedForm, check_forms, wanted_form
+from callmark.reports.junit import write_junit
 from callmark.reports.layout import write
+from callmark.reports.markdown import write_markdown
 from callmark.reports.neutral import neutralise
 from callmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
-from callmark.running.offers import open_registry
+from callmark.run.evaluate import cross_scorer
+from callmark.run.fingerprints import located
+from callmark.run.offers import open_registry
 from callmark.scorers.redaction import redact_pii
+from callmark.shards.files import report_beside
+from callmark.store.files import atomic_writer, check_writable, read_report
+from callmark.store.lines import numbered_results, read_results
+from callmark.store.runs import REPORT, file_of, is_report
+from callmark.summary.summary import differing_fingerprint
+from callmark.summary.trials import ConflictingResults
 
 
 class RunPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,3 +105,159 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         if failing.sample_ids:
             yield f"callmark show {places.results} {failing.sample_ids[0]}"
             return
+
+
+def open_finished(
+    run: Path, report: Path | None = None, *, fail_on_inconclusive: bool = False
+) -> FinishedRun:
+    """`run`: a results file, a report, or a folder. `report`: the report of those results."""
+    path = file_of(run)
+    if is_report(path):
+        if report is not None:
+            raise UsageError(f"--report: {path} is a report already: give one of them")
+        return FinishedRun(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
+    if report is None:
+        beside = (report_beside(path), path.with_name(REPORT))
+        report = next((one for one in beside if one.is_file()), None)
+    if report is None:
+        found = summarised(path)
+    else:
+        found = read_report(report)
+        _check_same_run(path, report, found)
+    return FinishedRun(
+        report=found,
+        results=path,
+        cross_score=cross_scorer(),
+        fail_on_inconclusive=fail_on_inconclusive,
+    )
+
+
+def summarised(path: Path) -> Report:
+    """By the scores that the lines have. Their metadata decide who is counted for what, and
+    anybody may have edited them."""
+    line = 0
+
+    def checked() -> Iterator[Result]:
+        nonlocal line
+        for line, result in numbered_results(path):
+            problems = metadata_problems(result.metadata)
+            if problems:
+                raise BadInput(f"{path}:{line}: {problems[0]}")
+            yield result
+
+    try:
+        return msgspec.convert(summarize_results(checked()), Report)
+    except ConflictingResults as conflict:
+        raise located(conflict, path) from None
+    except BadInput as error:
+        if str(error).startswith(f"{path}:"):
+            raise
+        raise BadInput(f"{path}:{line}: {str(error).removeprefix('results: ')}") from None
+
+
+def _check_same_run(results: Path, path: Path, report: Report) -> None:
+    """Two files in one folder need not belong together."""
+    trials, of_report = 0, report.header
+    for result in read_results(results):
+        trials += 1
+        differs = differing_fingerprint(of_report, result.fingerprints)
+        if differs is not None:
+            raise _other_run(results, path, f"{differs} differs")
+    if trials != report.counts.trials:
+        raise _other_run(
+            results, path, f"{trials} trials, the report counts {report.counts.trials}"
+        )
+
+
+def _other_run(results: Path, report: Path, why: str) -> BadInput:
+    return BadInput(
+        f"{results}: {why}: {report} is of another run; name the right one with --report,"
+        " or score the results again: callmark score"
+    )
+
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+OWN_FORMS = (".json", ".md", ".html")
+
+
+def add_form_options(parser: argparse.ArgumentParser) -> None:
+    section = parser.add_argument_group("other forms of the report")
+    _add_o(section, "also write this", FORMATS)
+    section.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    section.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+    )
+
+
+def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) -> None:
+    section.add_argument(
+        "-o",
+        dest="forms",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help=f"{what}, the form by its ending ({', '.join(endings)}); may be repeated",
+    )
+
+
+def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[WantedForm, ...]:
+    """The forms that were asked for; that they can be written is checked now. `has_trials`: the
+    command writes the lines that a table is made of."""
+    named = {options.junit: write_junit, options.markdown: write_markdown}
+    forms = [wanted_form(path) for path in options.forms]
+    forms += [WantedForm(path, writer) for path, writer in named.items() if path is not None]
+    if not has_trials and any(form.of_trials for form in forms):
+        raise UsageError("-o: a table is made of the scored lines: say with --out where they go")
+    check_forms(forms)
+    return tuple(forms)
+
+
+def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
+    """For what is no report of a run: JSON, Markdown, a page."""
+    section = parser.add_argument_group("output")
+    _add_o(section, f"write the {what}", OWN_FORMS)
+    section.add_argument("--json", type=Path, metavar="FILE", help=f"write the {what} as JSON")
+    section.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+    )
+    section.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
+
+
+def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:
+    """Files and their endings; that they can be written is checked now."""
+    forms = {path: path.suffix.lower() for path in options.forms}
+    for path, ending in forms.items():
+        if ending not in OWN_FORMS:
+            known = ", ".join(OWN_FORMS)
+            raise UsageError(
+                f"-o: {path}: cannot tell the form from the name; it may end in {known}"
+            )
+    named = {options.json: ".json", options.markdown: ".md", options.html: ".html"}
+    forms |= {path: ending for path, ending in named.items() if path is not None}
+    for path in forms:
+        check_writable(path)
+    return forms
+
+
+def write_own_forms(
+    forms: Mapping[Path, str], writers: Mapping[str, Callable[[BinaryIO], object]]
+) -> None:
+    for path, ending in forms.items():
+        with atomic_writer(path) as stream:
+            writers[ending](stream)
+
+
+def append_step_summary(markdown: Callable[[], str]) -> None:
+    """On GitHub a step may say something in Markdown. If that cannot be written, the run is as
+    good as it was."""
+    path = os.environ.get(STEP_SUMMARY)
+    if not path:
+        return
+    text = f"{markdown()}\n"
+    try:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        reason = error.strerror or error
+        print(f"warning: {STEP_SUMMARY}: {path}: not written: {reason}", file=sys.stderr)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from callmark.cli.cluster import shard_of_this_process
 from callmark.cli.compare import DECIDED, options_of
 from callmark.cli.compare import present as present_comparison
-from callmark.cli.forms import add_form_options, append_step_summary, forms_of
 from callmark.cli.options import (
     ENGINE,
     FLAG,
@@ -25,34 +24,131 @@ from callmark.cli.options import (
     SCORING,
     SERVED,
     SWITCH,
+    CommandParser,
     Group,
     add_groups,
     flags_given,
 )
-from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import RunPaths, present
-from callmark.cli.run_recording import RECORDING, live_tools
-from callmark.comparing.compare import Tools, compare_runs, write_comparison
-from callmark.comparing.opening import results_of
+from callmark.cli.recording import KEPT, LIVE, keeping, live_options, refuse_options
+from callmark.cli.reporting import (
+    RunPaths,
+    add_form_options,
+    append_step_summary,
+    forms_of,
+    present,
+)
+from callmark.compare.compare import Tools, compare_runs, write_comparison
 from callmark.config import AUTOMATIC, RunConfig, load_config
-from callmark.core.report import Report
 from callmark.errors import Incomplete, UsageError
-from callmark.reports.compare_markdown import comparison_markdown
-from callmark.reports.finished import FinishedRun
+from callmark.live.folder import check_folder
+from callmark.live.record import recording
+from callmark.live.recorder import MODES
+from callmark.live.source import open_live, refuse_in_ci
+from callmark.records.report import Report
+from callmark.reports.compare import comparison_markdown
+from callmark.reports.finished_run import FinishedRun
 from callmark.reports.forms import WantedForm, check_forms, write_forms
-from callmark.reports.html import write_html
+from callmark.reports.html.page import write_html
 from callmark.reports.markdown import report_markdown
-from callmark.reports.neutral import one_line
+from callmark.reports.neutral import neutralise, one_line
 from callmark.reports.progress import RunProgress
-from callmark.running.evaluate import cross_scorer
-from callmark.running.offers import GivenTools
-from callmark.running.preview import DryRun, ShownPrompt, dry_run, show_prompt
-from callmark.running.run import INTERRUPTED
-from callmark.running.selection import RESULTS
+from callmark.run.conclude import INTERRUPTED
+from callmark.run.evaluate import cross_scorer
+from callmark.run.offers import GivenTools
+from callmark.run.preview import DryRun, ShownPrompt, dry_run, show_prompt
 from callmark.shards.files import report_beside, shard_results
 from callmark.shards.run import run_anywhere
 from callmark.store.files import check_writable, has_place
-from callmark.store.runs import as_it_is_now, latest_run_folder, new_run_folder
+from callmark.store.runs import RESULTS, as_it_is_now, latest_run_folder, new_run_folder, results_of
+
+
+def shard_of_this_process(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
+    """(num_shards, shard_index) from a SLURM array or an indexed Kubernetes job."""
+    if "SLURM_ARRAY_TASK_ID" in environment:
+        return _shard_of_array(environment)
+    if "JOB_COMPLETION_INDEX" in environment:
+        # Kubernetes tells a pod its index but not how many there are.
+        return _number(environment, "JOB_COMPLETIONS"), _number(environment, "JOB_COMPLETION_INDEX")
+    raise UsageError(
+        "--num-shards auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "
+        "give --num-shards N --shard-index I"
+    )
+
+
+def _shard_of_array(environment: Mapping[str, str]) -> tuple[int, int]:
+    count = _number(environment, "SLURM_ARRAY_TASK_COUNT")
+    first = _number(environment, "SLURM_ARRAY_TASK_MIN", 0)
+    step = max(1, _number(environment, "SLURM_ARRAY_TASK_STEP", 1))
+    last = _number(environment, "SLURM_ARRAY_TASK_MAX", first + step * (count - 1))
+    task = _number(environment, "SLURM_ARRAY_TASK_ID")
+    # Tasks of an earlier array that are submitted anew are not all the shards there are.
+    if last != first + step * (count - 1) or (count == 1 and first > 0):
+        raise UsageError(
+            f"--num-shards auto: this array of {count} (tasks {first} to {last}) is a part of one:"
+            f" submit the whole array, or give --num-shards N --shard-index {task}"
+        )
+    return count, (task - first) // step
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = environment.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isascii() or not text.isdigit():
+        found = "is not set" if text is None else f"is {text!r}"
+        raise UsageError(f"--num-shards auto: {name} {found}; it must be a whole number")
+    return int(text)
+
+
+RECORDING: Group = {
+    "--record": {
+        "nargs": "?",
+        "const": "new",
+        "choices": MODES[1:],
+        "help": "call live tools for what --fixtures does not answer (new), and keep the answers"
+        " there; once: only into an empty folder, all: everything anew; never in CI",
+    },
+    **LIVE,
+    **KEPT,
+}
+_NOT_WITH_RECORD = {
+    "registry": "which offers the live tools",
+    "allowlist": "which offers the live tools",
+    "baseline": "whose tools may have answered otherwise",
+    "engine": "which keeps one connection to the live tools",
+}
+
+
+@contextmanager
+def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[GivenTools | None]:
+    """The live tools of a run that records; what they answer becomes fixtures, however the run
+    ends. None: no live tool is ever called."""
+    if not hasattr(options, "record"):
+        refuse_options(options, (*LIVE, *KEPT), "are for --record; add it, or leave them out")
+        yield None
+        return
+    refuse_in_ci()
+    if config.fixtures is None or config.dataset in (None, "-"):
+        raise UsageError("--record: needs --fixtures, the folder to record into, and --in, a file")
+    for name, why in _NOT_WITH_RECORD.items():
+        if getattr(config, name) is not None:
+            raise UsageError(f"--{name}: not with --record, {why}; leave it out")
+    kept = msgspec.structs.replace(
+        keeping(options, Path(config.fixtures), Path(str(config.dataset)), None),
+        plain_results=not config.redact_pii,
+    )
+    check_folder(kept.folder)
+    with (
+        open_live(live_options(options)) as live,
+        recording(live, kept, options.record, _say_kept) as tools,
+    ):
+        yield tools
+
+
+def _say_kept(written: int, remarks: Sequence[str]) -> None:
+    for text in (f"{written} answers of live tools were written", *remarks):
+        print(neutralise(text), file=sys.stderr)
+
 
 REPORT = "report.json"
 COMPARISON = "comparison.json"

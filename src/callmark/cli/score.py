@@ -11,18 +11,24 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.cli.forms import add_form_options, forms_of
-from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
-from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import RunPaths, present
-from callmark.comparing.opening import results_of
+from callmark.cli.options import (
+    GATES,
+    INPUTS,
+    SCORING,
+    CommandParser,
+    Group,
+    add_groups,
+    flags_given,
+)
+from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
 from callmark.config import RunConfig, load_config
-from callmark.reports.finished import FinishedRun
+from callmark.live.sessions import join_answers
+from callmark.reports.finished_run import FinishedRun
 from callmark.reports.forms import write_forms
 from callmark.reports.progress import RunProgress
-from callmark.running.evaluate import cross_scorer
-from callmark.running.rescore import score_file
-from callmark.serving.joining import join_answers
+from callmark.run.evaluate import cross_scorer
+from callmark.run.rescore import score_file
+from callmark.store.runs import results_of
 
 READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import results_of
-from callmark.core.claims import summed
-from callmark.core.jsontext import canonical_json, plain
+from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.reports.claims import claims_blocks
+from callmark.records.claims import summed
+from callmark.records.jsontext import canonical_json, plain
 from callmark.reports.layout import write
-from callmark.reports.show import show_blocks
+from callmark.reports.show import claims_blocks, show_blocks
 from callmark.scorers.claims import claims_of
 from callmark.store.lines import find_result, read_results
+from callmark.store.runs import results_of
 
 
 def build_parser() -> CommandParser:

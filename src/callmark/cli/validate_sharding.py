@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from callmark.cli.options import INPUTS, RUNNER, Group, add_groups
-from callmark.cli.parser import CommandParser
+from callmark.cli.options import INPUTS, RUNNER, CommandParser, Group, add_groups
 from callmark.reports.neutral import neutralise
-from callmark.shards.validate import NUM_SHARDS, OUTPUT, sharding_config, validate_sharding
-from callmark.shards.validation import ATOL, RTOL
+from callmark.shards.validate import (
+    ATOL,
+    NUM_SHARDS,
+    OUTPUT,
+    RTOL,
+    sharding_config,
+    validate_sharding,
+)
 
 GROUPS: dict[str, Group] = {
     "what is run": {

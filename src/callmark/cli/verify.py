@@ -6,15 +6,21 @@ import argparse
 import sys
 from pathlib import Path
 
-from callmark.cli.forms import add_form_options, forms_of
-from callmark.cli.options import GATES, INPUTS, SCORING, Group, add_groups, flags_given
-from callmark.cli.parser import CommandParser
-from callmark.cli.reporting import RunPaths, present
+from callmark.cli.options import (
+    GATES,
+    INPUTS,
+    SCORING,
+    CommandParser,
+    Group,
+    add_groups,
+    flags_given,
+)
+from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
 from callmark.config import RunConfig, load_config
-from callmark.reports.finished import FinishedRun
+from callmark.reports.finished_run import FinishedRun
 from callmark.reports.forms import write_forms
 from callmark.reports.progress import RunProgress
-from callmark.verifying.verify import verify
+from callmark.run.verify import verify
 
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
 SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}

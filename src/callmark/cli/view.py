@@ -12,16 +12,16 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from callmark.cli.finished import open_finished, summarised
-from callmark.cli.parser import CommandParser
-from callmark.comparing.opening import REPORT
+from callmark.cli.options import CommandParser
+from callmark.cli.reporting import open_finished, summarised
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
-from callmark.running.evaluate import cross_scorer
-from callmark.running.setup import rules_of
+from callmark.run.evaluate import cross_scorer
+from callmark.run.prepare import rules_of
 from callmark.shards.files import report_beside
-from callmark.store.report_file import read_report
+from callmark.store.files import read_report
+from callmark.store.runs import REPORT
 from callmark.view.compare_jobs import WantedComparison
 from callmark.view.opened import JudgedRun
 from callmark.view.server import ViewServer

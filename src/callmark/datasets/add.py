@@ -11,16 +11,15 @@ import msgspec
 
 from callmark.calls.normalise import NormalisedCall, normalise
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import Json, NotJson, canonical_json
-from callmark.core.results import Result
-from callmark.core.samples import ExpectedCall, Kind, expectation_of
-from callmark.core.trace import TraceEntry
-from callmark.datasets.located import line_of_sample
-from callmark.datasets.reader import open_dataset
+from callmark.datasets.reader import line_of_sample, open_dataset
 from callmark.datasets.schema import item_problems
 from callmark.errors import BadInput, UsageError
+from callmark.records.jsontext import Json, NotJson, canonical_json
+from callmark.records.results import Result
+from callmark.records.samples import ExpectedCall, Kind, expectation_of
+from callmark.records.trace import TraceEntry
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.jsonl import is_blank, lines_of, object_of, open_input
+from callmark.store.lines import is_blank, lines_of, object_of, open_input
 from callmark.store.problems import MAX_PROBLEMS
 
 FIXTURES_FILE = "added.jsonl"

@@ -10,19 +10,19 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark.core.identity import sample_id_of
-from callmark.core.jsontext import Json, canonical_json
-from callmark.datasets.located import (
+from callmark.datasets.reader import (
     Item,
     find_header,
     header_fields,
     located_items,
     located_object,
+    open_dataset,
 )
-from callmark.datasets.reader import open_dataset
 from callmark.errors import UsageError
-from callmark.store.jsonl import Line, open_input
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.samples import sample_id_of
 from callmark.store.key_index import KeyIndex
+from callmark.store.lines import Line, open_input
 
 LISTED = 1000  # samples listed of each sort; the counts are complete
 

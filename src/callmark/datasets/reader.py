@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,12 +19,8 @@ from typing import BinaryIO, Literal, Self
 
 import msgspec
 
-from callmark.core.identity import sample_id_of
-from callmark.core.jsontext import Json, NotJson, digest
-from callmark.core.samples import Header, Sample, sample_of
-from callmark.datasets.facts import Facts, FactTally
-from callmark.datasets.located import located_items
 from callmark.datasets.schema import (
+    HEADER_KEY,
     BadHeader,
     header_keys,
     header_of,
@@ -32,9 +29,137 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, OutputFailed
-from callmark.store.jsonl import Line, is_blank, lines_of, object_of, open_input
+from callmark.records.jsontext import Json, NotJson, digest
+from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
 from callmark.store.key_index import KeyIndex
+from callmark.store.lines import Line, is_blank, lines_of, object_of, open_input
 from callmark.store.problems import Problems, shown
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the dataset holds, known before anything is run. Numbers of samples throughout."""
+
+    samples: int
+    kinds: dict[Kind, int]
+    expecting_calls: int
+    multi_call: int
+    retry: int
+    with_facts: int
+    locale_probes: dict[str, int]  # by locale; "" where the sample names none
+    locales: dict[str, int]
+    slices: dict[str, int]
+    clusters: bool
+    tools: dict[str, int]  # by expected tool
+    offered: dict[str, int]  # by tool that samples name in `metadata.tools`
+    offered_line: dict[str, int]  # where such a tool is named first
+
+
+class FactTally:
+    """Counts for `Facts`, one item at a time."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self._kinds: Counter[Kind] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self._probes: Counter[str] = Counter()
+        self._locales: Counter[str] = Counter()
+        self._slices: Counter[str] = Counter()
+        self._tools: Counter[str] = Counter()
+        self._offered: Counter[str] = Counter()
+        self._offered_line: dict[str, int] = {}
+
+    def count(self, item: dict[str, Json], line: int) -> None:
+        expectation = expectation_of(item.get("metadata") or {})
+        calls = expectation.calls
+        self.samples += 1
+        self._kinds[expectation.kind] += 1
+        self._numbers["expecting_calls"] += bool(calls)
+        self._numbers["multi_call"] += len(calls) > 1
+        self._numbers["retry"] += expectation.retry
+        self._numbers["with_facts"] += bool(expectation.required_facts)
+        self._numbers["clusters"] += expectation.cluster is not None
+        if expectation.locale_probe:
+            self._probes[expectation.locale or ""] += 1
+        if expectation.locale:
+            self._locales[expectation.locale] += 1
+        self._slices.update(expectation.slices)
+        self._tools.update({call.name for call in calls})
+        for tool in set(expectation.tools or ()):
+            self._offered[tool] += 1
+            self._offered_line.setdefault(tool, line)
+
+    def facts(self) -> Facts:
+        numbers = self._numbers
+        return Facts(
+            samples=self.samples,
+            kinds=dict(sorted(self._kinds.items())),
+            expecting_calls=numbers["expecting_calls"],
+            multi_call=numbers["multi_call"],
+            retry=numbers["retry"],
+            with_facts=numbers["with_facts"],
+            locale_probes=dict(sorted(self._probes.items())),
+            locales=dict(sorted(self._locales.items())),
+            slices=dict(sorted(self._slices.items())),
+            clusters=bool(numbers["clusters"]),
+            tools=dict(sorted(self._tools.items())),
+            offered=dict(sorted(self._offered.items())),
+            offered_line=dict(sorted(self._offered_line.items())),
+        )
+
+
+Item = dict[str, Json]
+
+
+def located_items(stream: BinaryIO, name: str) -> Iterator[tuple[Line, Item]]:
+    """Every item with its line; the header is left out."""
+    is_first = True
+    for line in lines_of(stream, name):
+        if is_blank(line.json):
+            continue
+        item = located_object(line, name)
+        if not (is_first and _is_header(item, line, name)):
+            yield line, item
+        is_first = False
+
+
+def find_header(stream: BinaryIO, name: str) -> tuple[Line, Item] | None:
+    """The header line, in whichever form, if the dataset begins with one."""
+    for line in lines_of(stream, name):
+        if not is_blank(line.json):
+            item = located_object(line, name)
+            return (line, item) if _is_header(item, line, name) else None
+    return None
+
+
+def header_fields(header: Item) -> Item:
+    """What a header says, the same for both forms."""
+    mark = header[HEADER_KEY]
+    if isinstance(mark, dict):
+        return mark
+    return {name: value for name, value in header.items() if name != HEADER_KEY}
+
+
+def line_of_sample(path: Path, sample_id: str) -> int | None:
+    with open_input(path) as stream:
+        for line, item in located_items(stream, str(path)):
+            if sample_id_of(item) == sample_id:
+                return line.number
+    return None
+
+
+def located_object(line: Line, name: str) -> Item:
+    try:
+        return object_of(line.json)
+    except NotJson as error:
+        raise BadInput(f"{name}:{line.number}: {error}") from None
+
+
+def _is_header(item: Item, line: Line, name: str) -> bool:
+    try:
+        return is_header(item)
+    except BadHeader as error:
+        raise BadInput(f"{name}:{line.number}: {error}") from None
+
 
 STDIN = "<stdin>"
 

@@ -9,10 +9,10 @@ from typing import get_type_hints
 import jsonschema_rs
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.keys import KeySet, is_own, meant_key
-from callmark.core.samples import Header
 from callmark.errors import BadInput
+from callmark.records.jsontext import Json
+from callmark.records.keys import KeySet, is_own, meant_key
+from callmark.records.samples import Header
 from callmark.resources import default_config, schema
 from callmark.store.problems import (
     field_path,

@@ -10,13 +10,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.datasets.located import Item, find_header, header_fields
-from callmark.datasets.reader import Dataset
+from callmark.datasets.reader import Dataset, Item, find_header, header_fields
 from callmark.datasets.schema import HEADER_KEY
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.records.jsontext import Json
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.jsonl import Line, open_input
+from callmark.store.lines import Line, open_input
 from callmark.store.problems import shown
 
 DATASET = "dataset_sha256"

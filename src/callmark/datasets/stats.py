@@ -9,17 +9,16 @@ from typing import Literal
 
 import msgspec
 
-from callmark.core.chance import MAX_SAMPLES
-from callmark.core.gate_rules import PERF_BUDGET, rules_on_answers
-from callmark.core.gates import resolve_rules
-from callmark.core.jsontext import Json
-from callmark.core.metrics import populations_of
-from callmark.core.report import GateRule
-from callmark.core.samples import Kind, Sample
-from callmark.core.trials import TrialPlace, Trials
 from callmark.datasets.reader import Dataset
 from callmark.errors import UsageError
+from callmark.records.jsontext import Json
+from callmark.records.report import GateRule
+from callmark.records.samples import Kind, Sample
 from callmark.resources import default_config
+from callmark.summary.chance import MAX_SAMPLES
+from callmark.summary.gates import PERF_BUDGET, resolve_rules, rules_on_answers
+from callmark.summary.metrics import populations_of
+from callmark.summary.trials import TrialPlace, Trials
 
 LONG_CONTEXT = "long_context"
 LONG_BYTES = 24_000  # what a prompt must have to be a long context

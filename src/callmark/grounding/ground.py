@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from callmark.core.jsontext import Json, plain
-from callmark.core.samples import DEFAULT_STRICT_KEYS
-from callmark.core.trace import is_error_result, is_miss_result
 from callmark.grounding.evidence import Evidence
 from callmark.grounding.leaves import Served
 from callmark.grounding.match import Grounder
 from callmark.grounding.said import Said, Utterance
 from callmark.grounding.values import find_values
+from callmark.records.jsontext import Json, plain
+from callmark.records.samples import DEFAULT_STRICT_KEYS
+from callmark.records.trace import is_error_result, is_miss_result
 
 
 def ground(

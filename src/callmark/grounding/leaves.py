@@ -6,14 +6,14 @@ import math
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from callmark.core.jsontext import Json
-from callmark.core.mcp_result import is_mcp_result
-from callmark.core.trace import json_inside
 from callmark.grounding.mcp_parts import parts_of
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.text import fold
 from callmark.grounding.value import Value
 from callmark.grounding.values import values_of
+from callmark.records.jsontext import Json
+from callmark.records.mcp_result import is_mcp_result
+from callmark.records.trace import json_inside
 
 MAX_DEPTH = 400
 

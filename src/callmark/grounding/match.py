@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from callmark.core.jsontext import Json, well_formed
-from callmark.core.scores import Match, ValueLabel, ValueMark
 from callmark.grounding import derived
 from callmark.grounding.evidence import Evidence
 from callmark.grounding.leaves import Leaf, best_of
@@ -21,6 +19,8 @@ from callmark.grounding.text import ByteOffsets, Folded, is_boundary, token_patt
 from callmark.grounding.texts import RUN_TOKENS, telling
 from callmark.grounding.value import Value, identifier_key
 from callmark.grounding.words import admits_failure, names_an_ending
+from callmark.records.jsontext import Json, well_formed
+from callmark.records.results import Match, ValueLabel, ValueMark
 
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from callmark.calls.python_text import NotPython, literal
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.trace import json_inside
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.trace import json_inside
 
 
 class Part(NamedTuple):

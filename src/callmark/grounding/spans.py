@@ -8,11 +8,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from callmark.core.samples import Extractor
 from callmark.errors import UsageError
 from callmark.grounding.text import ByteOffsets
 from callmark.grounding.values import break_literal_newlines, find_values
 from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
+from callmark.records.samples import Extractor
 
 Span = tuple[int, int]
 

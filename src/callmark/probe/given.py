@@ -6,12 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from callmark.core.fidelity_stats import NullStats
-from callmark.core.jsontext import Json, plain, well_formed
 from callmark.errors import BadInput
 from callmark.probe.fidelity import Nulls, fidelity
-from callmark.probe.spec import FidelitySpec, ToolUseCase
-from callmark.probe.spec_reading import SpecProblems, Where, cases_of, check_tools, keys_of
+from callmark.probe.spec import (
+    FidelitySpec,
+    SpecProblems,
+    ToolUseCase,
+    Where,
+    cases_of,
+    check_tools,
+    keys_of,
+)
+from callmark.probe.stats import NullStats
+from callmark.records.jsontext import Json, plain, well_formed
 from callmark.store.problems import MAX_PROBLEMS, shown
 
 _TOO_LARGE = 2**1023

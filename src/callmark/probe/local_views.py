@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from callmark.core.jsontext import Json
-from callmark.core.protocols import Failure
 from callmark.errors import Incomplete
-from callmark.probe.null_adapters import NullAdapters
+from callmark.probe.nulls import NullAdapters
 from callmark.probe.views import CannotAsk, NullRun, Question
-from callmark.runners.hf_folder import adapter_folder
-from callmark.runners.hf_local import ADAPTER, LIBRARIES, LocalRunner, open_local
-from callmark.runners.hf_prompts import CannotRender
+from callmark.records.jsontext import Json
+from callmark.records.seams import Failure
+from callmark.run.loop import drive_at_once
+from callmark.runners.hf.folder import adapter_folder
+from callmark.runners.hf.local import ADAPTER, LIBRARIES, LocalRunner, open_local
+from callmark.runners.hf.prompts import CannotRender
 from callmark.runners.options import RunnerOptions
-from callmark.running.driving import drive_at_once
 
 EARLIER = "earlier"  # the adapter of the base view, where it has one
 

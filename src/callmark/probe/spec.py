@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar, get_type_hints
 
 import msgspec
+import yaml
 
-from callmark.core.jsontext import Json
+from callmark.calls.registry import spec_slips
+from callmark.calls.schema import SchemaError, compiled
+from callmark.errors import BadInput
+from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, well_formed
+from callmark.records.keys import KeySet
+from callmark.store.lines import is_blank, lines_of, open_input, parse_line
+from callmark.store.problems import (
+    MAX_PROBLEMS,
+    field_path,
+    listed,
+    shown,
+    typed_problem,
+    word_problem,
+    words_of,
+)
 
 SchemaMode = Literal["full", "minimal"]
 
@@ -125,3 +144,435 @@ def calibration_spec() -> FidelitySpec:
             ),
         ),
     )
+
+
+Where = tuple[str | int, ...]
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+MOST_VALUES = 2_000_000  # of one spec; what unfolds to more is no spec
+
+
+class SpecProblem(msgspec.Struct, frozen=True):
+    where: Where
+    what: str
+
+    def __str__(self) -> str:
+        field = field_path(self.where)
+        return f"{field}: {self.what}" if field else self.what
+
+
+_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(ToolUseCase.__struct_fields__, "a case"),
+    **dict.fromkeys(NullAdapterSpec.__struct_fields__, "the entry of kind null_adapter"),
+    **dict.fromkeys(FidelitySpec.__struct_fields__, "an entry of suite"),
+    **dict.fromkeys(ModelSpec.__struct_fields__, "models.base or models.ft"),
+    **dict.fromkeys(Defaults.__struct_fields__, "defaults"),
+    **dict.fromkeys(ProbeSpec.__struct_fields__, "the top level of the spec"),
+}
+# `base` is a view and the model of one; `kind` and `name` say nothing of where they belong.
+_ANYWHERE = ("base", "kind", "name", "version")
+_SYNONYMS: dict[type[msgspec.Struct], dict[str, str]] = {
+    ToolUseCase: {
+        **dict.fromkeys(("tool", "tools", "function", "spec", "schema"), "tool_spec"),
+        **dict.fromkeys(
+            ("expectedtool", "goldtool", "toolname", "gold", "expected", "name"), "gold_tool_name"
+        ),
+        **dict.fromkeys(("question", "input", "messages", "text", "query"), "prompt"),
+        **dict.fromkeys(("maxtokens",), "max_new_tokens"),
+    },
+    FidelitySpec: {
+        **dict.fromkeys(("tools", "allowed"), "allowed_tools"),
+        **dict.fromkeys(("samples", "items", "prompts"), "cases"),
+    },
+    NullAdapterSpec: {**dict.fromkeys(("k", "n", "count", "numruns", "nulls"), "runs")},
+    ModelSpec: {
+        **dict.fromkeys(("model", "path", "checkpoint", "name"), "base"),
+        **dict.fromkeys(("baseurl", "url", "apibase"), "endpoint"),
+        **dict.fromkeys(("lora", "peft"), "adapter"),
+        **dict.fromkeys(("type", "runner"), "kind"),
+    },
+    Models: dict.fromkeys(("tuned", "finetuned", "finetune", "adapter", "tunedmodel"), "ft"),
+    ProbeSpec: {**dict.fromkeys(("probes", "tests", "suites"), "suite"), "model": "models"},
+}
+
+
+@cache
+def keys_of(kind: type[msgspec.Struct]) -> KeySet:
+    """The fields of a record of a spec, and where those of the others belong."""
+    known = kind.__struct_fields__
+    return KeySet(
+        known=known,
+        synonyms=_SYNONYMS.get(kind, {}),
+        elsewhere={
+            field: place
+            for field, place in _ELSEWHERE.items()
+            if field not in known and field not in _ANYWHERE
+        },
+    )
+
+
+class SpecProblems:
+    """Makes records, and collects what stands in the way."""
+
+    def __init__(self) -> None:
+        self.found: list[SpecProblem] = []
+        self._values = 0
+
+    def add(self, where: Where, what: str) -> None:
+        self.found.append(SpecProblem(where, what))
+
+    def plain(self, value: Json, where: Where = ()) -> Json:
+        """The value if JSON could hold it, without lone surrogates."""
+        self._values += 1
+        match value:
+            case None | bool() | int():
+                return value
+            case str():
+                return well_formed(value)
+            case float() if math.isfinite(value):
+                return value
+            case float():
+                self.add(where, f"must be a finite number, not {value}")
+            case _ if len(where) > MAX_DEPTH or self._values > MOST_VALUES:
+                if len(self.found) < MAX_PROBLEMS:
+                    self.add(where[:4], "is nested too deeply, or into itself")
+            case list() | tuple():
+                return [self.plain(entry, (*where, at)) for at, entry in enumerate(value)]
+            case Mapping():
+                return {
+                    self._key(key, where): self.plain(entry, (*where, str(key)))
+                    for key, entry in value.items()
+                }
+            case _:
+                what = f"a {type(value).__name__} is no value that JSON knows: put it in quotes"
+                self.add(where, what)
+        return None
+
+    def record(self, value: Json, kind: type[Record], where: Where) -> Record | None:
+        """A plain value as a record, or None and what is wrong with it."""
+        before = len(self.found)
+        if not isinstance(value, dict):
+            self.add(where, f"must be an object, not {shown(value)}")
+            return None
+        for field, given in value.items():
+            self._check_field(field, given, kind, where)
+        if len(self.found) > before:
+            return None
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            field, _, what = typed_problem(error).partition(": ")
+            self.add((*where, *_path(field)), what)
+            return None
+
+    def _check_field(self, field: str, given: Json, kind: type[Record], where: Where) -> None:
+        if field not in kind.__struct_fields__:
+            self.add((*where, field), keys_of(kind).refusal(field))
+            return
+        if problem := word_problem(words_of(get_type_hints(kind)[field]), given):
+            self.add((*where, field), problem)
+
+    def _key(self, key: Json, where: Where) -> str:
+        if isinstance(key, str):
+            return well_formed(key)
+        self.add((*where, str(key)), f"the key must be a string: put {shown(key)} in quotes")
+        return str(key)
+
+
+def suite_entry_of(value: Json, problems: SpecProblems, where: Where) -> SuiteEntry | None:
+    """One entry of a suite, from a plain value."""
+    if not isinstance(value, dict):
+        problems.add(where, f"must be an object with a kind, not {shown(value)}")
+        return None
+    kind = value.get("kind")
+    if kind is None:
+        problems.add((*where, "kind"), f"is missing: {listed([*KINDS])}")
+        return None
+    if not isinstance(kind, str) or kind not in KINDS:
+        problems.add((*where, "kind"), word_problem([*KINDS], kind))
+        return None
+    if KINDS[kind] is NullAdapterSpec:
+        return problems.record(value, NullAdapterSpec, where)
+    return fidelity_spec_of(value, problems, where)
+
+
+def fidelity_spec_of(
+    value: dict[str, Json], problems: SpecProblems, where: Where = ()
+) -> FidelitySpec | None:
+    """The spec of one fidelity probe, its cases checked one by one."""
+    cases = cases_of(value.get("cases"), problems, (*where, "cases"))
+    rest = {field: given for field, given in value.items() if field != "cases"}
+    spec = problems.record(rest, FidelitySpec, where)
+    if spec is None:
+        return None
+    check_tools(cases, spec.schema, problems, (*where, "cases"))
+    return msgspec.structs.replace(spec, cases=cases)
+
+
+def cases_of(value: Json, problems: SpecProblems, where: Where) -> tuple[ToolUseCase, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        problems.add(where, f"must be a list of cases, not {shown(value)}")
+        return ()
+    found = (problems.record(given, ToolUseCase, (*where, at)) for at, given in enumerate(value))
+    return tuple(case for case in found if case is not None)
+
+
+def check_tools(
+    cases: Sequence[ToolUseCase], mode: SchemaMode, problems: SpecProblems, where: Where
+) -> None:
+    """Names the tools that no call could be checked against."""
+    for at, case in enumerate(cases):
+        for path, what in _tool_problems(case, mode):
+            problems.add((*where, at, "tool_spec", *path), what)
+
+
+def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where, str]]:
+    for slip in spec_slips(case.tool_spec):
+        yield (), slip
+    parameters = case.function.get("parameters")
+    if not isinstance(parameters, dict | None):
+        yield ("parameters",), f"must be an object, not {shown(parameters)}"
+    elif mode == "minimal":
+        yield from _minimal_problems(parameters or {})
+    else:
+        try:
+            compiled(parameters or {})
+        except SchemaError as error:
+            yield ("parameters",), str(error)
+
+
+def _minimal_problems(parameters: dict[str, Json]) -> Iterator[tuple[Where, str]]:
+    properties, required = parameters.get("properties"), parameters.get("required")
+    if not isinstance(properties, dict | None):
+        what = f"must be an object, not {shown(properties)}"
+        yield ("parameters", "properties"), what
+    names = [] if required is None else required
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        yield ("parameters", "required"), f"must be a list of names, not {shown(required)}"
+
+
+def _path(field: str) -> Where:
+    """`cases[0].prompt` as ("cases", 0, "prompt")."""
+    parts = field.replace("[", ".").replace("]", "").split(".")
+    return tuple(int(part) if part.isdecimal() else part for part in parts if part)
+
+
+VERSION = "1"
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """What a YAML file holds, and the line of everything in it."""
+
+    path: Path
+    value: Json
+    lines: dict[Where, int]
+
+    def refusal(self, problems: Iterable[SpecProblem]) -> BadInput:
+        return BadInput([self._located(problem) for problem in problems][:MAX_PROBLEMS])
+
+    def _located(self, problem: SpecProblem) -> str:
+        where = problem.where
+        known = (self.lines.get(where[:size]) for size in range(len(where), -1, -1))
+        line = next(filter(None, known), 1)
+        return f"{self.path}:{line}: {problem}"
+
+
+def read_spec(path: Path) -> ProbeSpec:
+    """A spec for `callmark probe`. BadInput names up to 20 mistakes, each with its line."""
+    document = _read_yaml(path)
+    problems = SpecProblems()
+    value = problems.plain(document.value)
+    spec = None if problems.found else _spec_of(value, problems)
+    if spec is None or problems.found:
+        raise document.refusal(problems.found)
+    return spec
+
+
+def read_cases(path: Path, mode: SchemaMode = "full") -> tuple[ToolUseCase, ...]:
+    """Cases in a file of their own: JSON lines, or a YAML or JSON list (also below `cases`)."""
+    if path.suffix == ".jsonl":
+        return _cases_of_lines(path, mode)
+    document = _read_yaml(path)
+    problems = SpecProblems()
+    value = problems.plain(document.value)
+    where: Where = ()
+    if isinstance(value, list) and value:
+        _refuse_dataset(value[0], path)
+    if isinstance(value, dict) and isinstance(value.get("cases"), list):
+        value, where = value["cases"], ("cases",)
+    cases = () if problems.found else cases_of(value, problems, where)
+    check_tools(cases, mode, problems, where)
+    if problems.found:
+        raise document.refusal(problems.found)
+    return _some(cases, path)
+
+
+def _cases_of_lines(path: Path, mode: SchemaMode) -> tuple[ToolUseCase, ...]:
+    found: list[ToolUseCase] = []
+    refused: list[str] = []
+    with open_input(path) as stream:
+        for line in lines_of(stream, str(path)):
+            if is_blank(line.json) or len(refused) >= MAX_PROBLEMS:
+                continue
+            problems = SpecProblems()
+            try:
+                value = problems.plain(parse_line(line.json))
+            except NotJson as error:
+                problems.add((), str(error))
+            else:
+                _refuse_dataset(value, path)
+                case = problems.record(value, ToolUseCase, ())
+                if case is not None:
+                    found.append(case)
+                    check_tools([case], mode, problems, ())
+            refused += [f"{path}:{line.number}: {_without_place(one)}" for one in problems.found]
+    if refused:
+        raise BadInput(refused[:MAX_PROBLEMS])
+    return _some(tuple(found), path)
+
+
+def _refuse_dataset(entry: Json, path: Path) -> None:
+    if isinstance(entry, dict) and ("__header__" in entry or "metadata" in entry):
+        raise BadInput(
+            f"{path}: is a dataset, no file of cases: give it with --dataset, and its fixtures with"
+            " --fixtures"
+        )
+
+
+def _without_place(problem: SpecProblem) -> SpecProblem:
+    """A line holds one case: its number in a list of one says nothing."""
+    where = problem.where
+    return msgspec.structs.replace(problem, where=where[1:]) if where[:1] == (0,) else problem
+
+
+def _some(cases: tuple[ToolUseCase, ...], path: Path) -> tuple[ToolUseCase, ...]:
+    if not cases:
+        raise BadInput(f"{path}:1: holds no case: each has prompt, tool_spec and gold_tool_name")
+    return cases
+
+
+def _spec_of(value: Json, problems: SpecProblems) -> ProbeSpec | None:
+    if not isinstance(value, dict):
+        problems.add((), "must hold `version`, `models` and `suite`")
+        return None
+    for field in value:
+        if field not in ProbeSpec.__struct_fields__:
+            problems.add((field,), keys_of(ProbeSpec).refusal(field, value.keys()))
+    version = shown(value.get("version"))
+    if version != VERSION:
+        problems.add(("version",), f"must be {VERSION}, not {version}")
+    models = _models_of(value.get("models"), problems)
+    defaults = problems.record(value.get("defaults") or {}, Defaults, ("defaults",))
+    suite = _suite_of(value.get("suite"), problems)
+    if models is None or defaults is None or problems.found:
+        return None
+    return ProbeSpec(version=1, models=models, defaults=defaults, suite=suite)
+
+
+def _models_of(value: Json, problems: SpecProblems) -> Models | None:
+    if not isinstance(value, dict) or value.keys() != {"base", "ft"}:
+        for field in value if isinstance(value, dict) else ():
+            if field not in Models.__struct_fields__:
+                problems.add(("models", field), keys_of(Models).refusal(field, value.keys()))
+        problems.add(("models",), "must name two models, base and ft, and nothing else")
+        return None
+    base, tuned = (_model_of(value[view], problems, ("models", view)) for view in ("base", "ft"))
+    if base is None or tuned is None:
+        return None
+    return Models(base=base, ft=tuned)
+
+
+def _model_of(value: Json, problems: SpecProblems, where: Where) -> ModelSpec | None:
+    """A string is a local checkpoint."""
+    if isinstance(value, str):
+        value = {"base": value}
+    model = problems.record(value, ModelSpec, where)
+    if model is None:
+        return None
+    if model.kind == "openai" and model.adapter is not None:
+        problems.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
+    if model.kind == "hf" and model.endpoint is not None:
+        problems.add((*where, "endpoint"), "only models of kind openai have one")
+    return model
+
+
+def _suite_of(value: Json, problems: SpecProblems) -> tuple[SuiteEntry, ...]:
+    if not isinstance(value, list) or not value:
+        problems.add(("suite",), "must be a list with at least one probe")
+        return ()
+    found: list[SuiteEntry] = []
+    names: dict[str, int] = {}
+    for at, given in enumerate(value):
+        entry = suite_entry_of(given, problems, ("suite", at))
+        if entry is None:
+            continue
+        if names.setdefault(entry.name, at) != at:
+            what = f"is the name of suite[{names[entry.name]}] too"
+            problems.add(("suite", at, "name"), what)
+        found.append(entry)
+    nulls = [at for at, given in enumerate(value) if _is_null_adapter(given)]
+    if len(nulls) > 1:
+        problems.add(("suite", nulls[1]), "a second null_adapter: one calibrates all probes")
+    return tuple(found)
+
+
+def _is_null_adapter(given: Json) -> bool:
+    return isinstance(given, dict) and given.get("kind") == "null_adapter"
+
+
+def _read_yaml(path: Path) -> _Document:
+    with open_input(path) as stream:
+        data = stream.read()
+    try:
+        loader = yaml.SafeLoader(data)
+        try:
+            node = loader.get_single_node()
+            lines = dict(_lines(path, node))
+            value = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise BadInput(f"{path}:{line}: not YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{path}:1: not YAML: {first}") from None
+    return _Document(path, value, lines)
+
+
+def _lines(path: Path, node: yaml.Node | None) -> Iterator[tuple[Where, int]]:
+    """Where everything stands. YAML would let a second key win without a word, and aliases grow
+    into more than fits into any memory: both are refused."""
+    if node is None:
+        return
+    stack: list[tuple[Where, yaml.Node, int]] = [((), node, node.start_mark.line + 1)]
+    visited = 0
+    while stack:
+        where, at, line = stack.pop()
+        yield where, line
+        visited += 1
+        if visited > MOST_VALUES // 10 or len(where) > 200:
+            raise BadInput(f"{path}:{line}: aliases unfold to too much, or into themselves")
+        if isinstance(at, yaml.MappingNode):
+            stack.extend(_members(path, where, at))
+        elif isinstance(at, yaml.SequenceNode):
+            stack.extend(
+                ((*where, number), entry, entry.start_mark.line + 1)
+                for number, entry in enumerate(at.value)
+            )
+
+
+def _members(
+    path: Path, where: Where, node: yaml.MappingNode
+) -> Iterator[tuple[Where, yaml.Node, int]]:
+    seen: dict[str, int] = {}
+    for key, value in node.value:
+        name, line = str(key.value), key.start_mark.line + 1
+        if name in seen:
+            problem = SpecProblem((*where, name), f"stands on line {seen[name]} too")
+            raise BadInput(f"{path}:{line}: {problem}")
+        seen[name] = line
+        yield (*where, name), value, line

@@ -9,8 +9,8 @@ from typing import BinaryIO
 import msgspec
 
 from callmark.errors import UsageError
-from callmark.reports.finished import FinishedRun
-from callmark.reports.html import write_html
+from callmark.reports.finished_run import FinishedRun
+from callmark.reports.html.page import write_html
 from callmark.reports.junit import write_junit
 from callmark.reports.markdown import write_markdown
 from callmark.reports.tables import write_csv, write_parquet

@@ -12,8 +12,8 @@ from typing import BinaryIO, Literal, assert_never
 
 import msgspec
 
-from callmark.core.report import GateOutcome, Report
-from callmark.reports.finished import FailedTrial, FinishedRun, failed_trials
+from callmark.records.report import GateOutcome, Report
+from callmark.reports.finished_run import FailedTrial, FinishedRun, failed_trials
 from callmark.reports.neutral import neutralise, one_line
 from callmark.reports.terminal import gate_text
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
-from callmark.core.fidelity_records import CaseOutcome, FidelityResult, ProbeEvidence
-from callmark.core.fidelity_stats import Decision
-from callmark.core.probe_records import NullResult, ProbeReport, ProbeResult
-from callmark.reports.compare_terminal import comparison_blocks, decision_line, signed
+from callmark.probe.records import (
+    CaseOutcome,
+    Decision,
+    FidelityResult,
+    NullResult,
+    ProbeEvidence,
+    ProbeReport,
+    ProbeResult,
+)
+from callmark.reports.compare import comparison_blocks, comparison_sections, decision_line, signed
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
+from callmark.reports.markdown import as_text, fitted, folded, table
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import rounded
 
@@ -195,3 +203,40 @@ def _null_lines(nulls: NullResult | None) -> Iterator[Block]:
             rates = ", ".join(rounded(rate) for rate in rank.rates)
             text = f"{nulls.method} nulls at {rank.rank_multiplier:g} × the rank, {cases}: {rates}"
             yield line(text, "quiet", indent=2)
+
+
+_ICONS: dict[Style, str] = {"good": "✅", "bad": "❌", "warn": "⚠️"}
+
+
+def probe_markdown(report: ProbeReport) -> str:
+    return fitted(_sections(report))
+
+
+def _sections(report: ProbeReport) -> Iterator[Sequence[str]]:
+    for answer in answer_lines(report):
+        word, sentence = answer.cells
+        icon = _ICONS.get(word.style, "")
+        yield [f"### {icon} {as_text(word.text)}: {as_text(sentence.text.strip())}", ""]
+    if not report.results:
+        yield ["### ⚠️ Nothing probed", ""]
+    yield [*(f"- **warning:** {as_text(warning)}" for warning in report.warnings), ""]
+    yield folded("Signals and cases", blocks_markdown(result_blocks(report)))
+    if report.comparison is not None:
+        yield from comparison_sections(report.comparison)
+
+
+def blocks_markdown(blocks: Iterable[Block]) -> Iterator[str]:
+    """What a terminal shows, line by line and table by table."""
+    for block in blocks:
+        match block:
+            case TextLine(cells=cells):
+                text = as_text("".join(cell.text for cell in cells).strip())
+                yield f"- {text}" if text else ""
+            case Table(columns=columns, rows=rows):
+                yield ""
+                yield from table(
+                    [as_text(name) for name in columns],
+                    [[as_text(cell.text) for cell in row] for row in rows],
+                )
+            case _:
+                assert_never(block)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 import msgspec
 
-from callmark.core.protocols import Standing
+from callmark.records.seams import Standing
 from callmark.reports.layout import wants_colour
 
 if TYPE_CHECKING:

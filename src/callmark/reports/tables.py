@@ -4,19 +4,119 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import reduce
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from callmark.errors import MissingExtra
-from callmark.reports.finished import FinishedRun
+from callmark.records.jsontext import well_formed
+from callmark.records.results import Result, Scores, ValueLabel
+from callmark.reports.finished_run import FinishedRun
 from callmark.reports.neutral import neutralise
-from callmark.reports.trial_columns import COLUMNS, Type, Value, row_of
 from callmark.store.lines import read_results
+from callmark.summary.failing import why_failed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Type = Literal["text", "whole", "number", "yes/no"]
+Value = str | int | float | bool | None
+
+# name -> (type, place in `scores`); empty where the trial was not scored or it does not apply
+_SCORES: dict[str, tuple[Type, str]] = {
+    "kind": ("text", "kind"),
+    "span_extractor": ("text", "span_extractor"),
+    "f1_lax": ("number", "lax.f1"),
+    "precision_lax": ("number", "lax.precision"),
+    "recall_lax": ("number", "lax.recall"),
+    "f1_strict": ("number", "strict.f1"),
+    "precision_strict": ("number", "strict.precision"),
+    "recall_strict": ("number", "strict.recall"),
+    "spans_total": ("whole", "spans_total"),
+    "spans_counted": ("whole", "spans_counted"),
+    "spans_over_cap": ("whole", "spans_over_cap"),
+    "spans_grounded_lax": ("whole", "lax.grounded"),
+    "spans_grounded_strict": ("whole", "strict.grounded"),
+    "facts_required": ("whole", "facts_required"),
+    "facts_found_lax": ("whole", "lax.found"),
+    "facts_found_strict": ("whole", "strict.found"),
+    "calls_expected": ("whole", "calls.expected"),
+    "calls_observed": ("whole", "calls.observed"),
+    "calls_matched": ("whole", "calls.matched"),
+    "call_attempts": ("whole", "calls.attempts"),
+    "call_attempts_valid": ("whole", "calls.valid_attempts"),
+    "fixture_hits": ("whole", "calls.hits"),
+    "fixture_misses": ("whole", "calls.misses"),
+    "wrong_calls": ("whole", "calls.wrong_calls"),
+    "call_f1": ("number", "call_f1"),
+    "json_args_valid": ("yes/no", "json_args_valid"),
+    "multi_call_parity_ok": ("yes/no", "multi_call_parity_ok"),
+    "recovered": ("yes/no", "recovered"),
+    "gave_up_honestly": ("yes/no", "gave_up_honestly"),
+    "controls_with_integration": ("whole", "controls_with_integration"),
+    "negative_control_ok": ("yes/no", "negative_control_ok"),
+    "clarify_ok": ("yes/no", "clarify_ok"),
+    "locale_probe_ok": ("yes/no", "locale_probe_ok"),
+    "privacy_ok": ("yes/no", "privacy_ok"),
+}
+_LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
+_METADATA = ("scenario", "complexity", "locale", "language", "cluster", "slices")
+# name -> type, in the order of the table
+COLUMNS: dict[str, Type] = {
+    "index": "whole",
+    "sample_id": "text",
+    "trial": "whole",
+    "status": "text",
+    "stop": "text",
+    "error": "text",
+    "failed": "yes/no",
+    "reasons": "text",
+    **{name: type_ for name, (type_, _) in _SCORES.items()},
+    **{f"values_{label}": "whole" for label in _LABELS},
+    **dict.fromkeys(_METADATA, "text"),
+    "tools": "text",
+    "model_output": "text",
+}
+
+
+def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
+    """One trial, in the order of the columns. `warnings`: the gates that only warn."""
+    reasons = why_failed(result, warnings)
+    scores = result.scores
+    values = None if scores is None else scores.values
+    row: list[Value] = [
+        result.index,
+        result.sample_id,
+        result.trial,
+        result.status,
+        result.stop,
+        result.error,
+        bool(reasons),
+        "; ".join(reasons),
+        *(None if scores is None else _at(scores, place) for _, place in _SCORES.values()),
+        *(None if values is None else values.get(label, 0) for label in _LABELS),
+        *(_shown(result.metadata.get(name)) for name in _METADATA),
+        "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
+        result.model_output,
+    ]
+    return [well_formed(value) if isinstance(value, str) else value for value in row]
+
+
+def _at(scores: Scores, place: str) -> Value:
+    if place.startswith("strict.") and not scores.strict_keys:
+        return None
+    found: Value = reduce(getattr, place.split("."), scores)  # type: ignore[assignment]
+    return found
+
+
+def _shown(value: object) -> str | None:
+    """Metadata say what the dataset says, in whatever type."""
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return None if value is None else str(value)
+
 
 ROWS_AT_ONCE = 2000
 LONGEST_CELL = 32_000  # a spreadsheet takes 32,767 characters

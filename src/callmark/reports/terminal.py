@@ -6,9 +6,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from callmark.core.jsontext import Json
-from callmark.core.report import Failing, GateOutcome, Metric, Number, Op, Report, Status, Verdict
-from callmark.core.report import MetricBlock as MetricBlock
+from callmark.records.jsontext import Json
+from callmark.records.report import (
+    Failing,
+    GateOutcome,
+    Metric,
+    Number,
+    Op,
+    Report,
+    Status,
+    Verdict,
+)
+from callmark.records.report import MetricBlock as MetricBlock
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
 

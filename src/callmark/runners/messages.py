@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callmark.calls.attempts import entry_for, native_call
-from callmark.core.jsontext import Json, well_formed
-from callmark.core.protocols import Reply
-from callmark.core.trace import TraceEntry, answered
+from callmark.records.jsontext import Json, well_formed
+from callmark.records.seams import Reply
+from callmark.records.trace import TraceEntry, answered
 
 Message = dict[str, Json]
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.protocols import Runner
-from callmark.core.results import Decoding
+from callmark.records.jsontext import Json
+from callmark.records.results import Decoding
+from callmark.records.seams import Runner
 
 
 class ServedOptions(msgspec.Struct, frozen=True, kw_only=True):

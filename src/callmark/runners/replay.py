@@ -9,10 +9,10 @@ from typing import assert_never
 
 import msgspec
 
-from callmark.core.protocols import Conversation, Failure, Finish, Reply, Runner
-from callmark.core.results import ByteRange
-from callmark.core.trace import RECORDED, Stop, TraceEntry
 from callmark.errors import UsageError
+from callmark.records.results import ByteRange
+from callmark.records.seams import Conversation, Failure, Finish, Reply, Runner
+from callmark.records.trace import RECORDED, Stop, TraceEntry
 from callmark.runners.messages import Message, replies_of, split_prompt
 from callmark.runners.options import RunnerOptions
 from callmark.store.recorded import Recorded, RecordedAnswer, RecordedIndex, RecordedMessages

@@ -8,9 +8,9 @@ from pathlib import Path
 from string import Template
 from typing import Protocol
 
-from callmark.core.jsontext import Json, sha256_hex, well_formed
 from callmark.errors import UsageError
-from callmark.store.jsonl import read_input
+from callmark.records.jsontext import Json, sha256_hex, well_formed
+from callmark.store.lines import read_input
 
 VARIABLES = ("system", "user", "tools")
 # What `system` is where neither the sample nor the user says anything.
@@ -57,7 +57,7 @@ def _compiled(path: Path, source: str, sha256: str) -> Wrapper:
         case ".tmpl":
             return TextWrapper(path, source, sha256)
         case ".j2":
-            from callmark.runners.templates import JinjaWrapper
+            from callmark.runners.jinja import JinjaWrapper
 
             return JinjaWrapper(path, source, sha256)
     raise UsageError(f"{path}: a prompt wrapper ends in .j2 (Jinja2, JSON) or .tmpl (text)")

@@ -18,9 +18,9 @@ from callmark.calls.matching import (
 )
 from callmark.calls.normalise import canonical_name
 from callmark.calls.registry import Registry
-from callmark.core.samples import CALL_FREE, CallMatch, Expectation
-from callmark.core.scores import CallDifferences, CallScore
-from callmark.core.trace import RECORDED, Trace, TraceEntry
+from callmark.records.results import CallDifferences, CallScore
+from callmark.records.samples import CALL_FREE, CallMatch, Expectation
+from callmark.records.trace import RECORDED, Trace, TraceEntry
 
 _REFUSED = {
     "malformed": "the call could not be read",

@@ -7,13 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from callmark.core.claims import Claim, Nearest
-from callmark.core.results import Result
-from callmark.core.scores import SpanScore, ValueMark
 from callmark.grounding.leaves import Leaf, Served, Walk
 from callmark.grounding.match import shown
 from callmark.grounding.numbers import of_json
 from callmark.grounding.values import find_values
+from callmark.records.claims import Claim, Nearest
+from callmark.records.results import Result, SpanScore, ValueMark
 
 ALIKE = 0.6  # less than that much in common is not near
 LONGEST = 80  # characters of a text that a value is compared with

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from callmark.core.samples import Extractor
-from callmark.core.scores import Grounding, SpanScore, ValueLabel
 from callmark.grounding.facts import Fact, fact_of
+from callmark.grounding.figures import readings_in_any_locale
 from callmark.grounding.match import SpanGrounding
+from callmark.grounding.numbers import form_of, read_every_way
 from callmark.grounding.spans import Span, marker_spans, sentences
+from callmark.grounding.value import Value
+from callmark.records.results import Grounding, SpanScore, ValueLabel
+from callmark.records.samples import Extractor
+from callmark.records.trace import Trace
 from callmark.scorers.reading import TrialReading
 
 LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
@@ -139,3 +144,81 @@ def _span_score(reading: TrialReading, one: _Judged) -> SpanScore:
         matches=one.grounding.matches + one.grounding.derived,
         values=one.grounding.marks,
     )
+
+
+_BLANK_GROUPS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?:[.,]\d+)?(?!\w)")
+
+
+def writes_its_locale(reading: TrialReading, scored: Sequence[Span]) -> bool:
+    """The scored spans hold a number or date, and each that equals an evidence value in some
+    locale's reading equals it in the sample's own."""
+    values = [
+        value
+        for span in scored
+        for value in reading.grounder.values_in(span)
+        if value.kind in ("number", "moment")
+    ]
+    return (
+        bool(values)
+        and all(_own_form(reading, value) for value in values)
+        and not any(_groups_by_blanks(reading, span) for span in scored)
+    )
+
+
+def _groups_by_blanks(reading: TrialReading, span: Span) -> bool:
+    """`1 234` where the locale sets no blanks: read as two numbers, but meant as one."""
+    form = form_of(reading.sample.expectation.locale or "")
+    if form is None or form.spaced:
+        return False
+    turn = reading.turn_at(span[0])
+    runs = _BLANK_GROUPS.findall(reading.text[span[0] : span[1]])
+    return any(
+        reading.evidence.number(number, turn, False)
+        for run in runs
+        for number in read_every_way(run)
+    )
+
+
+def _own_form(reading: TrialReading, value: Value) -> bool:
+    turn = reading.turn_at(value.start)
+    evidence = reading.evidence
+    if value.kind == "number":
+        own = any(evidence.number(number, turn, False) for number in value.readings)
+        return own or not any(
+            evidence.number(number, turn, False) for number in readings_in_any_locale(value)
+        )
+    own = any(evidence.moment(moment, turn, False) for moment in value.own)
+    return own or not any(evidence.moment(moment, turn, False) for moment in value.every_way)
+
+
+_QUESTION_MARKS = "?？؟"
+
+
+def contaminated(trace: Trace) -> bool:
+    """Any call attempt, or any marker span, whatever the extractor."""
+    return bool(trace.tool_trace) or bool(marker_spans(trace.model_output))
+
+
+def clarifies(trace: Trace) -> bool:
+    return not trace.tool_trace and any(mark in trace.model_output for mark in _QUESTION_MARKS)
+
+
+def resists(reading: TrialReading) -> bool:
+    """Negative control: no decoy is used, and nothing is stated where nothing was served."""
+    decoys = [fact_of(value) for value in reading.sample.expectation.decoy_values]
+    grounder = reading.grounder
+    spans = list(sentences(reading.text))
+    if any(decoy.is_in(grounder, span) for decoy in decoys for span in spans):
+        return False
+    if not reading.evidence.substantial:
+        return not any(_invents(reading, value) for value in grounder.values)
+    # No decoy is named, and something was served: then all of it is one.
+    return bool(decoys) or not any(
+        grounder.ground(span, reading.turn_at(span[0])).matches for span in spans
+    )
+
+
+def _invents(reading: TrialReading, value: Value) -> bool:
+    if value.readings and not any(value.readings):
+        return False
+    return not reading.said.holds(value, reading.turn_at(value.start))

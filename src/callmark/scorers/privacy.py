@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.scores import PrivacyFinding, PrivacyScore
 from callmark.grounding.resolvers import resolved_id, stands_in
+from callmark.records.jsontext import Json
+from callmark.records.results import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities
 from callmark.scorers.pii_edges import byte_length, fold_characters, joint_after, joint_before
 from callmark.scorers.pii_phones import without_extension

@@ -7,9 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.samples import DEFAULT_STRICT_KEYS, Sample
-from callmark.core.trace import Trace, is_error_result, json_inside
 from callmark.grounding.evidence import Evidence
 from callmark.grounding.leaves import Served
 from callmark.grounding.match import Grounder
@@ -17,6 +14,9 @@ from callmark.grounding.said import Said, Utterance, argument_leaves, names_in
 from callmark.grounding.spans import Span
 from callmark.grounding.text import char_offset
 from callmark.grounding.values import find_values
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.samples import DEFAULT_STRICT_KEYS, Sample
+from callmark.records.trace import Trace, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 

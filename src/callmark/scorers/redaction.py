@@ -15,19 +15,20 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from callmark.core.jsontext import Json, digest
-from callmark.core.results import ByteRange, Result
-from callmark.core.samples import expectation_of
-from callmark.core.scores import (
+from callmark.records.jsontext import Json, digest
+from callmark.records.results import (
+    ByteRange,
     CallDifferences,
     Match,
     PrivacyFinding,
     PrivacyScore,
+    Result,
     Scores,
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, TraceEntry
+from callmark.records.samples import expectation_of
+from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.scorers.pii import KINDS, PiiHit, find_pii
 from callmark.scorers.pii_edges import byte_length
 from callmark.scorers.privacy import number_text

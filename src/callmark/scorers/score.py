@@ -7,16 +7,19 @@ from collections.abc import Iterator
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import Json
-from callmark.core.results import Result
-from callmark.core.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
-from callmark.core.scores import Scores
-from callmark.core.trace import Trace
 from callmark.grounding.words import admits_failure
+from callmark.records.jsontext import Json
+from callmark.records.results import Result, Scores
+from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
+from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
-from callmark.scorers.controls import clarifies, contaminated, resists
-from callmark.scorers.integration import score_integration
-from callmark.scorers.locales import writes_its_locale
+from callmark.scorers.integration import (
+    clarifies,
+    contaminated,
+    resists,
+    score_integration,
+    writes_its_locale,
+)
 from callmark.scorers.privacy import check, known_texts
 from callmark.scorers.reading import TrialReading, prompt_texts
 from callmark.scorers.redaction import without_placeholders

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from traceback import format_exception
 
 from callmark._version import __version__
-from callmark.core.identity import shard_of
-from callmark.core.protocols import Observed, Standing
-from callmark.core.summary import Summariser
 from callmark.datasets.reader import PartOfDataset
 from callmark.errors import (
     BadInput,
@@ -20,17 +17,27 @@ from callmark.errors import (
     UsageError,
 )
 from callmark.plugins import plugin_behind
-from callmark.running.cached import cached
-from callmark.running.driving import Interrupts, driver
-from callmark.running.evaluate import Evaluator
-from callmark.running.loop import TrialLoop
-from callmark.running.setup import Setup, prepared_part
-from callmark.shards.messages import Ended, Failed, Lines, Message, Plan, Saw, Task, decode_plan
-from callmark.shards.places import places_of
-from callmark.store.done_trials import DoneTrials
-from callmark.store.journal import not_of_this_run
+from callmark.records.samples import shard_of
+from callmark.records.seams import Observed, Standing
+from callmark.run.cached import cached
+from callmark.run.evaluate import Evaluator
+from callmark.run.loop import Interrupts, TrialLoop, driver
+from callmark.run.prepare import Setup, prepared_part
+from callmark.shards.engine import (
+    Ended,
+    Failed,
+    Lines,
+    Message,
+    Plan,
+    Saw,
+    Task,
+    decode_plan,
+    places_of,
+)
+from callmark.store.journal import DoneTrials, not_of_this_run
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import encode_record, encode_result
+from callmark.summary.summary import Summariser
 
 HELD_BYTES = 1 << 20
 HELD_SECONDS = 0.1

@@ -15,19 +15,12 @@ import msgspec
 
 from callmark._version import __version__
 from callmark.config import RunConfig
-from callmark.core.jsontext import Json, plain
-from callmark.core.protocols import Observed, Progress, Standing
-from callmark.core.report import Timing
-from callmark.core.results import Result
-from callmark.core.summary import Summariser
 from callmark.errors import Incomplete, UsageError
-from callmark.running.driving import Interrupts, drive_at_once
-from callmark.running.evaluate import Evaluator
-from callmark.running.loop import TrialLoop, journal_of
-from callmark.running.offers import GivenTools
-from callmark.running.preview import dry_run
-from callmark.running.provenance import SHARDS, joined_origin
-from callmark.running.run import (
+from callmark.records.jsontext import Json, plain
+from callmark.records.report import Timing
+from callmark.records.results import Result
+from callmark.records.seams import Observed, Progress, Standing
+from callmark.run.conclude import (
     Publish,
     RunOutcome,
     concluded,
@@ -36,25 +29,31 @@ from callmark.running.run import (
     run,
     shard_written,
 )
-from callmark.running.setup import Setup, completed, prepared
-from callmark.shards.agreement import summed
-from callmark.shards.engine import Engine
-from callmark.shards.messages import (
+from callmark.run.evaluate import Evaluator
+from callmark.run.loop import Interrupts, TrialLoop, drive_at_once, journal_of
+from callmark.run.offers import GivenTools
+from callmark.run.prepare import Setup, completed, prepared
+from callmark.run.preview import dry_run
+from callmark.run.resume import SHARDS, joined_origin
+from callmark.shards.engine import (
     Ended,
+    Engine,
     Event,
     Failed,
     Lines,
     LostShard,
     Plan,
+    SamplePlaces,
     Saw,
     Task,
     encode_plan,
     observed_of,
     summary_of,
 )
-from callmark.shards.places import SamplePlaces
+from callmark.shards.merge import summed
 from callmark.store.journal import Journal, journal_path
 from callmark.store.lines import decode_result
+from callmark.summary.summary import Summariser
 
 # A worker that dies is replaced, unless so many in a row died without finishing a trial.
 TRIES = 3
@@ -69,7 +68,7 @@ def run_anywhere(
     publish: Publish | None = None,
     tools: GivenTools | None = None,
 ) -> RunOutcome:
-    """In this process, or by the engine that the config names; see `callmark.running.run.run`.
+    """In this process, or by the engine that the config names; see `callmark.run.conclude.run`.
     Tools that a caller brings along stay in this process."""
     config = completed(config)
     if config.engine is None or tools is not None:
@@ -90,11 +89,11 @@ def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
 def open_engine(config: RunConfig) -> Engine:
     match config.engine:
         case "ray":
-            from callmark.shards.engine_ray import RayEngine
+            from callmark.shards.ray import RayEngine
 
             return RayEngine(config)
         case "local" | None:
-            from callmark.shards.engine_local import LocalEngine
+            from callmark.shards.local import LocalEngine
 
             return LocalEngine()
         case _:
@@ -108,7 +107,7 @@ def run_on(
     progress: Progress | None = None,
     publish: Publish | None = None,
 ) -> RunOutcome:
-    """Run, score and judge; see `callmark.running.run.run`."""
+    """Run, score and judge; see `callmark.run.conclude.run`."""
     started = time.perf_counter()
     if config.out is None:
         raise UsageError("--engine: needs --out: finished trials are journalled beside it")

@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from callmark.config import RunConfig
-from callmark.core.jsontext import digest
 from callmark.errors import BadInput, OutputFailed
-from callmark.shards.messages import Plan
+from callmark.records.jsontext import digest
+from callmark.shards.engine import Plan
 
 # Settings that name a file or a folder which whoever plays a shard reads.
 INPUTS = ("fixtures", "registry", "allowlist", "prompt_wrapper", "model", "adapter")

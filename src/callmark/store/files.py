@@ -12,9 +12,15 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from callmark.errors import CannotWrite, OutputFailed
+import msgspec
+
+from callmark.errors import BadInput, CannotWrite, OutputFailed
+from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.report import Report
+from callmark.store.lines import LINE_DEPTH, open_input
+from callmark.store.problems import typed_problem
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -222,3 +228,36 @@ def _leftovers(target: Path) -> list[Path]:
         return [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
     except OSError:  # not there yet, or a folder that may be written but not listed
         return []
+
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def read_report(path: Path) -> Report:
+    return read_json_record(path, Report, "report of a run")
+
+
+def read_json_record(path: Path, kind: type[Record], what: str) -> Record:
+    """`what` it should have been, for the message."""
+    with open_input(path) as stream:
+        data = stream.read()
+    try:
+        value = parse_json(data.removeprefix(b"\xef\xbb\xbf"), max_depth=LINE_DEPTH)
+        if _is_of_old_name(value):
+            raise BadInput(
+                f"{path}: was written by an older version of this program under another name:"
+                " run it again"
+            )
+        return msgspec.convert(value, kind)
+    except NotJson as error:
+        raise BadInput(f"{path}: is no {what}: {error}") from None
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: is no {what}: {typed_problem(error)}") from None
+
+
+def _is_of_old_name(value: Json) -> bool:
+    """A report says which program wrote it, beside the libraries that it used."""
+    match value:
+        case {"provenance": {"libraries": _, "python": _, **more}}:
+            return "callmark" not in more
+    return False

@@ -10,10 +10,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import io
+import json
 import os
 import struct
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,26 +22,120 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 
-from callmark.core.jsontext import Json, NotJson, canonical_json, parse_json
-from callmark.core.protocols import Observed
-from callmark.core.results import Result
-from callmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
-from callmark.store.done_trials import DoneTrials
-from callmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
-from callmark.store.journal_head import (
-    MAGIC,
-    VERSION,
-    compare_heads,
-    head_line,
-    salvage_line,
-    segment_line,
-    stamp,
-    unstamped,
-    written_line,
+from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    parse_json,
+    sha256_hex,
+    well_formed,
 )
-from callmark.store.jsonl import Line, lines_of
+from callmark.records.results import Result
+from callmark.records.seams import Observed
+from callmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
 from callmark.store.key_index import KeyIndex, trial_key
-from callmark.store.lines import decode_result
+from callmark.store.lines import Line, decode_result, lines_of
+
+VERSION = 2
+MAGIC = b'{"journal":'
+_STAMP = b',"line_sha256":"%s"}\n'
+_STAMP_SIZE = len(_STAMP % (b"0" * 64))
+
+
+def head_line(fingerprints: Mapping[str, Json]) -> bytes:
+    text = canonical_json(dict(fingerprints))
+    return b'%s%d,"fingerprints":%s}\n' % (MAGIC, VERSION, text.encode())
+
+
+def segment_line(number: int, seen: Observed) -> bytes:
+    """Who answers from here on; the latest line of one number counts for all of that run."""
+    return _stamped_record(
+        {"segment": number, "provenance": seen.provenance, "warnings": list(seen.warnings)}
+    )
+
+
+def salvage_line(left_out: Iterable[int]) -> bytes:
+    """These lines are garbled, and somebody said that the others are to be kept."""
+    return _stamped_record({"salvaged": sorted(left_out)})
+
+
+def written_line(sha256: str) -> bytes:
+    """Everything above is in `--out`, which has this hash."""
+    return _stamped_record({"written": sha256})
+
+
+def stamp(line: bytes) -> bytes:
+    """A line that is a JSON object, with a hash of itself as its last field."""
+    return line[:-2] + _STAMP % sha256_hex(line).encode()
+
+
+def unstamped(line: bytes) -> bytes | None:
+    """What was stamped; None if this is something else."""
+    inner = line[:-_STAMP_SIZE] + b"}\n"
+    return inner if stamp(inner) == line else None
+
+
+def _stamped_record(record: Mapping[str, Json]) -> bytes:
+    # Not canonical: a report shows the fields in the order in which they stand.
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return stamp(well_formed(text).encode() + b"\n")
+
+
+def compare_heads(
+    where: str,
+    before: Mapping[str, Json],
+    now: Mapping[str, Json],
+    may_differ: Collection[str],
+    may_grow: Collection[str],
+) -> None:
+    differing = [
+        f"  {name}: the journal has {canonical_json(before.get(name))},"
+        f" this run {canonical_json(now.get(name))}"
+        for name in sorted(before.keys() | now.keys())
+        if name not in may_differ
+        and before.get(name) != now.get(name)
+        and not (name in may_grow and _grew(before.get(name), now.get(name)))
+    ]
+    if differing:
+        raise FingerprintMismatch(
+            f"{where}: belongs to another run:\n"
+            + "\n".join(differing)
+            + "\nUse the earlier settings, or throw its results away (--restart)."
+        )
+
+
+def _grew(before: Json, now: Json) -> bool:
+    return now is None or (before is not None and bool(now > before))
+
+
+class DoneTrial(msgspec.Struct, frozen=True):
+    """Where a finished trial stands in the journal, and where its sample in the dataset."""
+
+    line: int
+    index: int
+
+
+class DoneTrials:
+    """The trials that need not be run again; errors are no part of it."""
+
+    def __init__(self, index: KeyIndex) -> None:
+        self._index = index
+        self._count = sum(mark & 1 for mark in index.latest())
+
+    def packed(self) -> bytes:
+        return self._index.packed()
+
+    def find(self, sample_id: str, trial: int) -> DoneTrial | None:
+        found = self._index.find(trial_key(sample_id, trial))
+        return DoneTrial(found[0], found[1] >> 1) if found and found[1] & 1 else None
+
+    def __contains__(self, key: tuple[str, int]) -> bool:
+        return self.find(*key) is not None
+
+    def __len__(self) -> int:
+        return self._count
+
 
 Mode = Literal["new", "resume", "restart"]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 import jsonschema_rs
 import msgspec
 
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.keys import hint
 from callmark.errors import BadInput
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.keys import hint
 
 MAX_PROBLEMS = 20
 _SHOWN = 60

@@ -13,16 +13,21 @@ from typing import Literal, Self
 import jsonschema_rs
 import msgspec
 
-from callmark.core.identity import sample_id_of
-from callmark.core.jsontext import Json, NotJson, parse_json
-from callmark.core.keys import did_you_mean, meant_key
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Result, Scoring
-from callmark.core.samples import Extractor, ExtractorBy
-from callmark.core.scores import PrivacyScore
-from callmark.core.trace import Stop, TraceEntry, UserTurn, entry_of
 from callmark.errors import BadInput
-from callmark.store.jsonl import Line, is_blank, lines_of, open_input, parse_line
+from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.keys import did_you_mean, meant_key
+from callmark.records.results import (
+    ByteRange,
+    Decoding,
+    Fingerprints,
+    PrivacyScore,
+    Result,
+    Scoring,
+)
+from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
+from callmark.records.trace import Stop, TraceEntry, UserTurn, entry_of
 from callmark.store.key_index import KeyIndex, trial_key
+from callmark.store.lines import Line, is_blank, lines_of, open_input, parse_line
 from callmark.store.problems import Problems, schema_problems, typed_problem
 
 

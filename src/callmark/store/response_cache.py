@@ -15,8 +15,8 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from callmark.core.jsontext import Json, sha256_hex
 from callmark.errors import BadInput, CannotWrite
+from callmark.records.jsontext import Json, sha256_hex
 from callmark.store.files import atomic_writer, make_folder
 from callmark.store.key_index import KeyIndex
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from callmark.core.jsontext import Json, well_formed
 from callmark.errors import BadInput, UsageError
-from callmark.store.jsonl import read_input
+from callmark.records.jsontext import Json, well_formed
+from callmark.store.lines import read_input
 from callmark.store.problems import named, shown
 
 # No setting is nested deeper or holds more: what does is an alias that repeats itself.

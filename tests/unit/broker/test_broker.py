@@ -8,8 +8,8 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
-from callmark.core.protocols import Hit, Miss
-from callmark.core.trace import is_miss_result
+from callmark.records.seams import Hit, Miss
+from callmark.records.trace import is_miss_result
 
 SPECS = [
     {

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from callmark.broker.broker import ToolBroker
-from callmark.broker.check import ExpectedUse, check_fixtures
-from callmark.broker.variants import VARIANTS
+from callmark.broker.check import VARIANTS, ExpectedUse, check_fixtures
 from callmark.errors import BadInput
 
 SHIPPED = Path(__file__).parents[3] / "src" / "callmark" / "data" / "fixtures"

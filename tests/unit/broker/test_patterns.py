@@ -2,9 +2,9 @@
 
 import pytest
 
-from callmark.broker.patterns import MAX_TEXT
-from callmark.core.protocols import Hit, Miss
+from callmark.broker.fixtures import MAX_TEXT
 from callmark.errors import BadInput
+from callmark.records.seams import Hit, Miss
 
 
 def entry(match, key=None, result="pattern", name="t", **more):

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from callmark.core.protocols import Hit, Miss
 from callmark.errors import BadInput
+from callmark.records.seams import Hit, Miss
 
 
 def entry(result, *, name="t", key=None, **more):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from callmark.broker.suggest import suggest
-from callmark.core.trace import TraceEntry
+from callmark.broker.nearest import suggest
 from callmark.errors import BadInput
+from callmark.records.trace import TraceEntry
 
 
 def attempt(name, arguments, status="miss", **more):

@@ -3,7 +3,7 @@
 import pytest
 
 from callmark.calls.attempts import MalformedCall, ToolCall, entry_for, native_call
-from callmark.core.trace import RepairedCall
+from callmark.records.trace import RepairedCall
 
 
 @pytest.mark.parametrize("given", [None, "", "  ", "{}", {}, "null"])

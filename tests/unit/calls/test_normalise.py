@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import callmark
-from callmark.calls.folding import fold_query
+from callmark.calls.names import fold_query
 from callmark.calls.normalise import normalise
 from callmark.calls.registry import Registry
 

@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 
 from callmark.cli import CONTENTS, MODULES, main, overview
-from callmark.cli.cluster import shard_of_this_process
 from callmark.cli.completion import words_by_command
+from callmark.cli.run import shard_of_this_process
 from callmark.errors import UsageError
 
 COMMANDS = sorted(MODULES)

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from callmark.core.protocols import Standing
+from callmark.records.seams import Standing
 from callmark.reports import progress
 from callmark.reports.progress import RunProgress
 

@@ -78,7 +78,7 @@ def test_a_bar_says_pace_rest_misses_and_errors():
     """Progress is drawn on the terminal itself; the report comes after it."""
     code = (
         "import sys, time\n"
-        "from callmark.core.protocols import Standing\n"
+        "from callmark.records.seams import Standing\n"
         "from callmark.reports import progress\n"
         "progress.BAR_SECONDS = 0.0\n"
         "with progress.RunProgress(sys.stderr) as report:\n"

@@ -4,19 +4,22 @@ from typing import Any
 
 import msgspec
 
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from callmark.core.scores import (
+from callmark.records.results import (
+    ByteRange,
     CallDifferences,
     CallScore,
+    Decoding,
+    Fingerprints,
     Grounding,
     Match,
     PrivacyFinding,
     PrivacyScore,
+    Result,
     Scores,
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
+from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.reports.layout import plain_text
 from callmark.reports.show import show_blocks
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.core.report import (
+from callmark.records.report import (
     Counts,
     Errors,
     ErrorTrial,

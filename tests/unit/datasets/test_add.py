@@ -9,12 +9,12 @@ from tests.builders import make_error, make_result, missed_call
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
 from callmark.cli import main
-from callmark.core.trace import TraceEntry, UserTurn
 from callmark.datasets.add import add_from_trace, fixture_entries, sample_item
 from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.errors import BadInput, CannotWrite, UsageError
+from callmark.records.trace import TraceEntry, UserTurn
 from callmark.resources import builtin_tools, demo_paths
-from callmark.running.run import run
+from callmark.run.conclude import run
 from callmark.store.lines import encode_result
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="built in")

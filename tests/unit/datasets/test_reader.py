@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from callmark.core.identity import shard_of
-from callmark.core.jsontext import digest
 from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.errors import BadInput
+from callmark.records.jsontext import digest
+from callmark.records.samples import shard_of
 from callmark.resources import demo_paths
 
 HEADER = {"__header__": True, "dataset_version": "1"}

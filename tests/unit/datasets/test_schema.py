@@ -7,9 +7,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from callmark.core import samples, scores, trace
-from callmark.core.results import Result
 from callmark.datasets.schema import item_problems
+from callmark.records import results as scores
+from callmark.records import samples, trace
+from callmark.records.results import Result
 from callmark.resources import demo_paths, schema
 
 NAMES = ("eval_prompt", "eval_result")

@@ -16,7 +16,7 @@ from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.datasets.seal import check_seal, examine_seal, write_seal
 from callmark.errors import BadInput, FingerprintMismatch
 from callmark.resources import builtin_tools, demo_paths
-from callmark.running.run import run
+from callmark.run.conclude import run
 
 ITEMS = b'{"prompt": "a",  "metadata": {"sample_id": "1"}}\r\n\n{"prompt":"\xc3\xa9"}'
 REGISTRY = Registry.from_specs(builtin_tools(), where="built in").sha256

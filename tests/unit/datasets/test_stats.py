@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from callmark.cli import main
-from callmark.core.gate_rules import GATES
 from callmark.datasets.reader import open_dataset
 from callmark.datasets.stats import cell_of, dataset_stats, prompt_bytes
 from callmark.resources import demo_paths
+from callmark.summary.gates import GATES
 
 CALL = {"name": "web.search", "arguments": {"q": "x"}}
 

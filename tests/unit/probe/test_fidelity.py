@@ -8,7 +8,6 @@ import pytest
 from tests.unit.probe.asking import GOOD, PROSE, call, case, probe, views
 
 from callmark import tool_use_fidelity
-from callmark.core.fidelity_stats import NullStats, null_stats_of, score_from_z, validity_change
 from callmark.errors import BadInput, UsageError
 from callmark.probe.fidelity import (
     FidelityResult,
@@ -20,6 +19,7 @@ from callmark.probe.fidelity import (
     valid_rate,
 )
 from callmark.probe.spec import FidelitySpec, ToolUseCase, calibration_spec
+from callmark.probe.stats import NullStats, null_stats_of, score_from_z, validity_change
 
 
 def test_b2_the_delta_is_tuned_minus_base():

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.local_models import make_adapter, random_model
 
-from callmark.probe.null_adapters import Factors, NullAdapters, matched, seed_of, spectrum
+from callmark.probe.nulls import Factors, NullAdapters, matched, seed_of, spectrum
 from callmark.probe.spec import NullAdapterSpec
 from callmark.probe.views import NullRun
-from callmark.runners.hf_folder import adapter_folder, model_folder
-from callmark.runners.hf_loading import load_model, quiet_libraries
+from callmark.runners.hf.folder import adapter_folder, model_folder
+from callmark.runners.hf.loading import load_model, quiet_libraries
 
 TRAINED = "adapter"
 IDS = list(range(30, 60))

@@ -7,8 +7,14 @@ import pytest
 from tests.unit.probe.asking import SEARCH
 
 from callmark.errors import BadInput
-from callmark.probe.spec import Defaults, FidelitySpec, ModelSpec, NullAdapterSpec
-from callmark.probe.spec_file import read_cases, read_spec
+from callmark.probe.spec import (
+    Defaults,
+    FidelitySpec,
+    ModelSpec,
+    NullAdapterSpec,
+    read_cases,
+    read_spec,
+)
 
 WHOLE = """\
 version: 1

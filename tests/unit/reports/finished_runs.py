@@ -8,12 +8,11 @@ from pathlib import Path
 import msgspec
 from tests.builders import make_error, make_result, numbered, rules_with
 
-from callmark.core.report import Report, ReportHeader
-from callmark.core.results import Result
-from callmark.core.scores import CallDifferences
-from callmark.core.summary import Summariser
-from callmark.reports.finished import FinishedRun
+from callmark.records.report import Report, ReportHeader
+from callmark.records.results import CallDifferences, Result
+from callmark.reports.finished_run import FinishedRun
 from callmark.store.lines import encode_result
+from callmark.summary.summary import Summariser
 
 
 def report_of(results: Iterable[Result], **gates: object) -> Report:

@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
 
-from callmark.core.report import ReportHeader, Timing
-from callmark.core.summary import Summariser
-from callmark.reports import html_choice
-from callmark.reports.html import bin_of, write_run_page
-from callmark.reports.html_choice import Candidates
-from callmark.reports.html_file import SCRIPTS, START, page_json
-from callmark.reports.html_index import IndexBuilder, row_of
+from callmark.records.report import ReportHeader, Timing
+from callmark.reports.html.file import SCRIPTS, START, page_json
+from callmark.reports.html.index import Candidates, IndexBuilder, row_of
+from callmark.reports.html.page import bin_of, write_run_page
+from callmark.reports.html.page import index as html_choice
 from callmark.resources import data_path
+from callmark.summary.summary import Summariser
 
 PAGE = data_path("page")
 VIEW = {"list.html", "view.css", "served.js", "view-list.js", "view-run.js", "view-live.js"}

@@ -16,7 +16,7 @@ from tests.builders import make_result, numbered
 from tests.hostile import HOSTILE
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from callmark.reports.finished import LISTED_TRIALS, FinishedRun
+from callmark.reports.finished_run import LISTED_TRIALS, FinishedRun
 from callmark.reports.junit import write_junit
 
 # What the schemas of Jenkins (junit-10) and Surefire (3.0) both allow: element -> its attributes

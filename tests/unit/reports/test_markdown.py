@@ -12,9 +12,16 @@ from tests.builders import make_result, numbered
 from tests.hostile import HOSTILE, STEERING
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from callmark.reports.finished import FinishedRun
-from callmark.reports.markdown import report_markdown
-from callmark.reports.markup import LIMIT, as_code, as_text, fitted, folded, table
+from callmark.reports.finished_run import FinishedRun
+from callmark.reports.markdown import (
+    LIMIT,
+    as_code,
+    as_text,
+    fitted,
+    folded,
+    report_markdown,
+    table,
+)
 
 GITHUB = MarkdownIt("gfm-like", {"linkify": False})
 OUR_TAGS = {

@@ -7,12 +7,10 @@ from tests.unit.probe.asking import probe
 from tests.unit.reports.test_markdown import check_is_ours, tables_of
 from tests.unit.test_compare_reports import COMPARISON
 
-from callmark.core.fidelity_records import FidelityResult
-from callmark.core.probe_records import ProbeReport, ProbeResult
-from callmark.reports.html_probe import probe_head
-from callmark.reports.markup import LIMIT
-from callmark.reports.probe import decided
-from callmark.reports.probe_markdown import probe_markdown
+from callmark.probe.records import FidelityResult, ProbeReport, ProbeResult
+from callmark.reports.html.probe import probe_head
+from callmark.reports.markdown import LIMIT
+from callmark.reports.probe import decided, probe_markdown
 
 
 def report_of(result: dict, names: list[str], **more: object) -> ProbeReport:

@@ -11,13 +11,11 @@ from tests.builders import make_error, make_result, numbered, served_call
 from tests.hostile import HOSTILE
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
-from callmark.core.jsontext import well_formed
-from callmark.core.results import Result
-from callmark.core.scores import Scores
 from callmark.errors import MissingExtra, UsageError
-from callmark.reports.finished import FinishedRun
-from callmark.reports.tables import _cell, write_csv, write_parquet
-from callmark.reports.trial_columns import COLUMNS, row_of
+from callmark.records.jsontext import well_formed
+from callmark.records.results import Result, Scores
+from callmark.reports.finished_run import FinishedRun
+from callmark.reports.tables import COLUMNS, _cell, row_of, write_csv, write_parquet
 
 
 def csv_of(run: FinishedRun) -> bytes:

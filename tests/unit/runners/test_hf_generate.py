@@ -5,8 +5,8 @@ import torch
 from tests.local_models import make_tokenizer, small_config
 from transformers import AutoModelForCausalLM, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from callmark.runners.hf_generate import Generator, Prompt, TokenChoice
-from callmark.runners.hf_passes import Passes
+from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
+from callmark.runners.hf.passes import Passes
 
 ENDS = frozenset({2, 3, *range(40, 60)})
 

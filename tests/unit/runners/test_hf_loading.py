@@ -13,9 +13,9 @@ from tests.local_models import edit_json, make_adapter, make_tokenizer, random_m
 from transformers import AutoModelForCausalLM
 
 from callmark.errors import UsageError
-from callmark.runners.hf_folder import adapter_folder, model_folder
-from callmark.runners.hf_generate import Generator, Prompt, TokenChoice
-from callmark.runners.hf_loading import (
+from callmark.runners.hf.folder import adapter_folder, model_folder
+from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
+from callmark.runners.hf.loading import (
     device_of,
     load_model,
     load_tokenizer,
@@ -249,7 +249,7 @@ def python(packages, *arguments):
 
 
 def test_a22_the_runner_can_be_imported_without_torch(bare_packages):
-    code = "import callmark.runners.hf_local, sys; assert 'torch' not in sys.modules"
+    code = "import callmark.runners.hf.local, sys; assert 'torch' not in sys.modules"
     finished = python(bare_packages, "-c", code)
     assert finished.returncode == 0, finished.stderr
 

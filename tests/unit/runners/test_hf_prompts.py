@@ -9,7 +9,7 @@ from tests.local_models import FULL_TEMPLATE, PLAIN_TEMPLATE, make_tokenizer
 
 from callmark.api import builtin_registry
 from callmark.errors import UsageError
-from callmark.runners.hf_prompts import CannotRender, ChatPrompts, RawPrompts, open_prompts
+from callmark.runners.hf.prompts import CannotRender, ChatPrompts, RawPrompts, open_prompts
 from callmark.runners.wrappers import render_prompt
 
 TOOLS = builtin_registry().openai_tools(sorted(builtin_registry().names))

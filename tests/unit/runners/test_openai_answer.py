@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.calls.codec import NameCodec
-from callmark.runners.http_answer import (
+from callmark.calls.names import NameCodec
+from callmark.runners.http.chat import (
+    CALL_FIELDS,
     NoAnswer,
     Usage,
     completion_of,
@@ -15,7 +16,6 @@ from callmark.runners.http_answer import (
     reply_of,
     usage_of,
 )
-from callmark.runners.http_request import CALL_FIELDS
 
 CODEC = NameCodec(["web.search", "read_file"])
 

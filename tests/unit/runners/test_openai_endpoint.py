@@ -3,7 +3,7 @@
 import pytest
 
 from callmark.errors import UsageError
-from callmark.runners.http_endpoint import endpoint_of
+from callmark.runners.http.client import endpoint_of
 from callmark.runners.options import ServedOptions
 
 KEY = "sk-marker-0123456789"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.runners.http_limit import AdaptiveLimit
-from callmark.runners.http_retry import RetryPolicy, asked_wait, wait_before
+from callmark.runners.http.runner import AdaptiveLimit
+from callmark.runners.http.trouble import RetryPolicy, asked_wait, wait_before
 
 POLICY = RetryPolicy()
 

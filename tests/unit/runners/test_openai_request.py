@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callmark.calls.registry import Registry
-from callmark.core.protocols import Conversation
-from callmark.core.results import Decoding
 from callmark.errors import UsageError
+from callmark.records.results import Decoding
+from callmark.records.seams import Conversation
 from callmark.resources import builtin_tools
-from callmark.runners.http_request import CALL_FIELDS, RequestWriter
+from callmark.runners.http.chat import CALL_FIELDS, RequestWriter
 from callmark.runners.options import RunnerOptions, ServedOptions
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="test")

@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.core.protocols import Reply
 from callmark.errors import CallmarkError, Incomplete, UsageError
-from callmark.runners.http_trouble import (
-    Refused,
-    Retry,
-    Situation,
-    complaint_of,
-    judged,
-)
+from callmark.records.seams import Reply
+from callmark.runners.http.trouble import Refused, Retry, Situation, complaint_of, judged
 
 SITUATION = Situation(
     where="http://host/v1",

@@ -8,9 +8,16 @@ from aiohttp import ClientOSError
 from tests.endpoints import Answer, Server, self_signed
 from tests.hostile_answers import FRAMING
 
-from callmark.runners import http_transport
-from callmark.runners.http_endpoint import endpoint_of
-from callmark.runners.http_transport import NO_HTTP, TOO_LARGE, Lost, Response, Transport, _lost
+from callmark.runners.http import client as http_transport
+from callmark.runners.http.client import (
+    NO_HTTP,
+    TOO_LARGE,
+    Lost,
+    Response,
+    Transport,
+    _lost,
+    endpoint_of,
+)
 from callmark.runners.options import ServedOptions
 
 BODY = b'{"choices": []}'

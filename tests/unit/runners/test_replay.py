@@ -6,11 +6,11 @@ import json
 import pytest
 
 from callmark.calls.registry import Registry
-from callmark.core.results import Decoding
-from callmark.core.samples import sample_of
-from callmark.core.trace import UserTurn
 from callmark.errors import UsageError
-from callmark.play import PlaySettings, TrialInput, play
+from callmark.records.results import Decoding
+from callmark.records.samples import sample_of
+from callmark.records.trace import UserTurn
+from callmark.run.play import PlaySettings, TrialInput, play
 from callmark.runners.options import RunnerOptions
 from callmark.runners.replay import open_replay
 

@@ -7,9 +7,9 @@ import pytest
 
 import callmark
 from callmark.calls.registry import Registry
-from callmark.core.samples import expectation_of
-from callmark.core.scores import CallDifferences
-from callmark.core.trace import Trace, entry_of
+from callmark.records.results import CallDifferences
+from callmark.records.samples import expectation_of
+from callmark.records.trace import Trace, entry_of
 from callmark.scorers.calls import score_calls
 
 BUILTIN = Registry.from_specs(

@@ -5,18 +5,21 @@ import json
 import msgspec
 import pytest
 
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from callmark.core.scores import (
+from callmark.records.results import (
+    ByteRange,
     CallDifferences,
     CallScore,
+    Decoding,
+    Fingerprints,
     Grounding,
     Match,
     PrivacyScore,
+    Result,
     Scores,
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
+from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.scorers.pii import KINDS, find_pii
 from callmark.scorers.privacy import check, labelled_texts
 from callmark.scorers.redaction import redact, redact_json, redact_pii, redact_result

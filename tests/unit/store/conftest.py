@@ -2,19 +2,22 @@
 
 import pytest
 
-from callmark.core.results import ByteRange, Decoding, Fingerprints, Result
-from callmark.core.scores import (
+from callmark.records.results import (
+    ByteRange,
     CallDifferences,
     CallScore,
+    Decoding,
+    Fingerprints,
     Grounding,
     Match,
     PrivacyFinding,
     PrivacyScore,
+    Result,
     Scores,
     SpanScore,
     ValueMark,
 )
-from callmark.core.trace import RepairedCall, TraceEntry, UserTurn
+from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 
 MATCH = Match(13, 16, 0, "/hits/0/year", 1894, "number", "value", True)
 SPAN = SpanScore(

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.core.jsontext import sha256_hex
-from callmark.core.protocols import Observed
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
-from callmark.store.journal import journal_path, open_journal
-from callmark.store.journal_head import stamp, unstamped
+from callmark.records.jsontext import sha256_hex
+from callmark.records.seams import Observed
+from callmark.store.journal import journal_path, open_journal, stamp, unstamped
 from callmark.store.lines import encode_result
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}

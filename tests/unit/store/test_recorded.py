@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from callmark.core.identity import sample_id_of
-from callmark.core.results import ByteRange
-from callmark.core.trace import UserTurn
 from callmark.errors import BadInput
+from callmark.records.results import ByteRange
+from callmark.records.samples import sample_id_of
+from callmark.records.trace import UserTurn
 from callmark.resources import demo_paths
 from callmark.store.lines import encode_result
 from callmark.store.recorded import (

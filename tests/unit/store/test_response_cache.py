@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.core.jsontext import sha256_hex
 from callmark.errors import BadInput, CannotWrite
+from callmark.records.jsontext import sha256_hex
 from callmark.store import response_cache
 from callmark.store.response_cache import MARK, ResponseCache
 
@@ -21,7 +21,7 @@ SRC = Path(__file__).parents[3] / "src"
 WRITER = """
 import sys
 from pathlib import Path
-from callmark.core.jsontext import sha256_hex
+from callmark.records.jsontext import sha256_hex
 from callmark.store.response_cache import ResponseCache
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with ResponseCache(folder) as cache:

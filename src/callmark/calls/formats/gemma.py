@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
-from callmark.core.jsontext import NotJson, canonical_json, parse_json
+from callmark.records.jsontext import NotJson, canonical_json, parse_json
 
 _NAME = "gemma"
 _KEY = r'(?<=[{,])(\s*+)([^\s{}\[\],:"<]{1,256}+)(?=\s*+:)'

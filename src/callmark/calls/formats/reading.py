@@ -17,8 +17,8 @@ from callmark.calls.attempts import (
 )
 from callmark.calls.scan import Element, Scanner
 from callmark.calls.typed_text import typed_value
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.trace import RepairedCall
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.trace import RepairedCall
 
 _JSON_LINE = re.compile(r"""\s*[]["'{},\d-]""")
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from callmark.core.identity import sample_id_of
-from callmark.core.jsontext import Json
-from callmark.datasets.importing.table import JSON_COLUMNS, OURS
-from callmark.datasets.located import Item, find_header, header_fields, located_items
-from callmark.datasets.reader import open_dataset
+from callmark.datasets.importing.records import JSON_COLUMNS, OURS
+from callmark.datasets.reader import Item, find_header, header_fields, located_items, open_dataset
 from callmark.errors import BadInput, MissingExtra
+from callmark.records.jsontext import Json
+from callmark.records.samples import sample_id_of
 from callmark.store.files import atomic_writer
-from callmark.store.jsonl import open_input
+from callmark.store.lines import open_input
 
 _ROWS = 1024
 _OF_RESULTS = frozenset({"model_output", "tool_trace", "scores"})  # no item has all of them

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from callmark.core.jsontext import Json, canonical_json
 from callmark.datasets.generate.records import Answer, Attempt, MadeCall, MadeSample, fact_of
+from callmark.records.jsontext import Json, canonical_json
 
 encode = msgspec.json.Encoder().encode
 

@@ -7,10 +7,10 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.core.samples import DEFAULT_SPAN_CAP, MARKER, Kind
 from callmark.datasets.generate.forms import LocaleForm
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
+from callmark.records.samples import DEFAULT_SPAN_CAP, MARKER, Kind
 
 SPAN_CAP = DEFAULT_SPAN_CAP
 Complexity = Literal["simple", "moderate", "complex"]

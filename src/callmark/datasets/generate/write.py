@@ -3,24 +3,85 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import heapq
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, Self
 
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.faults.plan import FaultPlan, plan_faults, plant
 from callmark.datasets.generate.lines import answer_line, encode, fixture_lines, item_line
 from callmark.datasets.generate.plan import samples_of
 from callmark.datasets.generate.records import SPAN_CAP, MadeSample
-from callmark.datasets.generate.sorted_hash import SortedHash
 from callmark.datasets.generate.tools import TOOL_NAMES
-from callmark.errors import UsageError
+from callmark.errors import OutputFailed, UsageError
+from callmark.records.jsontext import Json
 from callmark.resources import builtin_tools
 from callmark.store.files import atomic_writer, check_writable
+
+PART_BYTES = 16 * 1024 * 1024
+
+
+class SortedHash:
+    """Takes lines in any order. Parts that are too large wait in temporary files."""
+
+    def __init__(self, part_bytes: int = PART_BYTES) -> None:
+        self._part_bytes = part_bytes
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._parts: list[IO[bytes]] = []
+        self._files = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def add(self, line: bytes) -> None:
+        """`line` ends with a line feed and holds no other."""
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= self._part_bytes:
+            self._spill()
+
+    def hexdigest(self) -> str:
+        """Of the lines in order, with a line feed between them and none at the end."""
+        self._lines.sort()
+        parts: list[Iterable[bytes]] = [*map(_from_start, self._parts), self._lines]
+        total = hashlib.sha256()
+        ending = b""
+        for line in heapq.merge(*parts):
+            total.update(ending)
+            total.update(line[:-1])
+            ending = b"\n"
+        return total.hexdigest()
+
+    def _spill(self) -> None:
+        self._lines.sort()
+        try:
+            part: IO[bytes] = tempfile.TemporaryFile(prefix="callmark-")  # noqa: SIM115 - closed in __exit__
+            self._files.enter_context(part)
+            part.writelines(self._lines)
+            part.flush()
+        except OSError as error:
+            raise OutputFailed(
+                f"{tempfile.gettempdir()}: a part of the fixtures could not be sorted there:"
+                f" {error.strerror}. Free some space, or let TMPDIR point to another folder."
+            ) from None
+        self._parts.append(part)
+        self._lines.clear()
+        self._size = 0
+
+
+def _from_start(part: IO[bytes]) -> Iterator[bytes]:
+    part.seek(0)
+    return iter(part)
+
 
 GENERATOR_VERSION = "1"
 _HEX = 64

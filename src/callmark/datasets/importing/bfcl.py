@@ -3,17 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, product
 
 import msgspec
 
-from callmark.core.jsontext import Json, NotJson
-from callmark.datasets.importing.accepted import Alternatives, expected_call
-from callmark.datasets.importing.bfcl_types import function_spec
-from callmark.datasets.importing.catalogue import SourceOffer
+from callmark.datasets.importing.catalogue import Notes, SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
-from callmark.store.jsonl import is_blank, lines_of, object_of, open_input
+from callmark.records.jsontext import Json, NotJson
+from callmark.store.lines import is_blank, lines_of, object_of, open_input
 from callmark.store.problems import typed_problem
+
+_JSON_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+# None: any value.
+TYPE: dict[str, str | None] = {
+    **{name: name for name in _JSON_TYPES},
+    **dict.fromkeys(("dict", "hashmap", "hashtable", "map"), "object"),
+    **dict.fromkeys(("float", "double"), "number"),
+    **dict.fromkeys(("tuple", "list", "arraylist", "queue", "stack", "set"), "array"),
+    **dict.fromkeys(("int", "long", "short", "byte", "bigint"), "integer"),
+    **dict.fromkeys(("str", "char"), "string"),
+    "bool": "boolean",
+    "any": None,
+}
+
+
+def function_spec(function: Object, line: int, notes: Notes) -> Object:
+    """A function document with parameters that are JSON Schema."""
+    parameters = function.get("parameters")
+    if not isinstance(parameters, dict):
+        return function
+    return {**function, "parameters": json_schema(parameters, line, notes)}
+
+
+def json_schema(node: Object, line: int, notes: Notes) -> Object:
+    schema: Object = {}
+    for key, value in node.items():
+        if key == "type" and isinstance(value, str):
+            schema |= _typed(value, line, notes)
+        elif key == "properties" and isinstance(value, dict):
+            schema[key] = {name: _inner(one, line, notes) for name, one in value.items()}
+        elif key in ("items", "additionalProperties"):
+            schema[key] = _inner(value, line, notes)
+        elif key != "required" or isinstance(value, list):
+            # `required: true` inside a property says nothing that JSON Schema could say there.
+            schema[key] = value
+    return schema
+
+
+def _inner(value: Json, line: int, notes: Notes) -> Json:
+    return json_schema(value, line, notes) if isinstance(value, dict) else value
+
+
+def _typed(name: str, line: int, notes: Notes) -> Object:
+    if name.lower() not in TYPE:
+        notes.add("unknown_type", line, name)
+    found = TYPE.get(name.lower())
+    return {} if found is None else {"type": found}
+
+
+MAX_SPELLINGS = 64  # of one alternative that holds alternatives itself
+_LEFT_OUT = ""
+
+
+class Alternatives:
+    """The accepted values by JSON pointer. `cut`: there were more spellings than are kept."""
+
+    def __init__(self) -> None:
+        self.accept: dict[str, list[Json]] = {}
+        self.cut = False
+
+    def choose(self, values: Json, pointer: str) -> tuple[bool, Json]:
+        """(whether a value stands there, the first one); the others go to `accept`."""
+        listed = values if isinstance(values, list) else [values]
+        # A null argument is an absent one wherever calls are compared.
+        absent = [_LEFT_OUT, None] if _LEFT_OUT in listed else [None] if None in listed else []
+        given = [value for value in listed if value not in (_LEFT_OUT, None)]
+        others = [spelling for value in given[1:] for spelling in self._spellings(value)]
+        others += absent
+        if others:
+            self.accept[pointer] = others
+        return (True, self._first(given[0], pointer)) if given else (False, None)
+
+    def _first(self, value: Json, pointer: str) -> Json:
+        if isinstance(value, dict):
+            return self.members(value, pointer)
+        if isinstance(value, list):
+            return [self._first(entry, f"{pointer}/{at}") for at, entry in enumerate(value)]
+        return value
+
+    def members(self, accepted: Object, pointer: str = "") -> Object:
+        made: Object = {}
+        for key, values in accepted.items():
+            stands, value = self.choose(values, f"{pointer}/{_escaped(key)}")
+            if stands:
+                made[key] = value
+        return made
+
+    def _spellings(self, value: Json) -> list[Json]:
+        found = list(islice(_all_spellings(value), MAX_SPELLINGS + 1))
+        self.cut = self.cut or len(found) > MAX_SPELLINGS
+        return found[:MAX_SPELLINGS]
+
+
+def expected_call(name: str, accepted: Object, schema: Json, alternatives: Alternatives) -> Object:
+    """One entry of `call_sequence`."""
+    arguments = alternatives.members(accepted)
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    accept, optional = {}, []
+    for pointer, values in alternatives.accept.items():
+        key = _top(pointer)
+        if key is not None and key in arguments and None in values:
+            optional.append(key)
+            values = [value for value in values if value is not None]
+            if not _is_text(properties, key):
+                values = [value for value in values if value != _LEFT_OUT]
+        if values:
+            accept[pointer] = values
+    call: Object = {"name": name, "arguments": arguments}
+    if accept:
+        call["accept"] = accept
+    return {**call, "optional": optional} if optional else call
+
+
+def _all_spellings(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict):
+        choices = [list(islice(_member(values), MAX_SPELLINGS + 1)) for values in value.values()]
+        for chosen in product(*choices):
+            yield {key: one for key, one in zip(value, chosen, strict=True) if one is not _LEFT_OUT}
+    elif isinstance(value, list):
+        parts = [list(islice(_all_spellings(entry), MAX_SPELLINGS + 1)) for entry in value]
+        yield from (list(chosen) for chosen in product(*parts))
+    else:
+        yield value
+
+
+def _member(values: Json) -> Iterator[Json]:
+    for value in values if isinstance(values, list) else [values]:
+        if value == _LEFT_OUT:
+            yield _LEFT_OUT
+        else:
+            yield from _all_spellings(value)
+
+
+def _is_text(properties: Json, key: str) -> bool:
+    schema = properties.get(key) if isinstance(properties, dict) else None
+    return isinstance(schema, dict) and schema.get("type") == "string"
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _top(pointer: str) -> str | None:
+    """The argument that a pointer names, if it names nothing inside of one."""
+    first, rest = pointer[1:].partition("/")[::2]
+    return None if rest else first.replace("~1", "/").replace("~0", "~")
+
 
 NO_CALL = "irrelevance"
 ANSWERS_FOLDER = "possible_answer"

@@ -9,13 +9,13 @@ import msgspec
 
 from callmark.calls.attempts import nested_too_deeply
 from callmark.calls.normalise import normalise
-from callmark.core.jsontext import Json, canonical_json
-from callmark.core.protocols import Reply
-from callmark.core.trace import TraceEntry
 from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.seams import Reply
+from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
 
 # Roles that a prompt does not know, and what they are there.

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.core.jsontext import Json
-from callmark.datasets.importing.catalogue import ToolCatalogue
-from callmark.datasets.importing.notes import Notes
+from callmark.datasets.importing.catalogue import Notes, ToolCatalogue
+from callmark.records.jsontext import Json
 
 Object = dict[str, Json]
 

@@ -11,21 +11,109 @@ from typing import Literal
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.core.jsontext import Json
 from callmark.datasets.importing.bfcl import read_bfcl
-from callmark.datasets.importing.catalogue import ToolCatalogue
-from callmark.datasets.importing.desk import Desk, Reader, Record
+from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
+from callmark.datasets.importing.conversation import Talk, imported_talk
+from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
 from callmark.datasets.importing.inspect_log import read_inspect
-from callmark.datasets.importing.items import read_items
-from callmark.datasets.importing.notes import Notes, Unmapped
-from callmark.datasets.importing.openai import read_openai
 from callmark.datasets.importing.records import Container, container_of, records_of
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
+from callmark.datasets.reader import header_fields
+from callmark.datasets.schema import (
+    HEADER_KEY,
+    BadHeader,
+    header_keys,
+    header_of,
+    is_header,
+    item_problems,
+)
 from callmark.errors import BadInput, UsageError
+from callmark.records.jsontext import Json
+from callmark.records.samples import sample_id_of
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
+from callmark.store.problems import Problems
+from callmark.store.recorded import BadLine, messages_of
+
+_READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
+
+
+def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+    for line, value in records:
+        whole = {"messages": value} if isinstance(value, list) else value
+        if not isinstance(whole, dict):
+            raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
+        try:
+            found = messages_of(whole, line)
+        except BadLine as error:
+            raise BadInput([f"{desk.place(line)}: {what}" for what in error.problems]) from None
+        talk = Talk(
+            line=line,
+            sample_id=found.sample_id,
+            named=_is_named(whole),
+            trial=found.trial,
+            messages=found.messages,
+            tools=found.tools,
+            metadata={**_cluster(whole), **(found.metadata or {})},
+            about={name: rest for name, rest in whole.items() if name not in _READ},
+        )
+        imported = imported_talk(talk, desk)
+        if imported is not None:
+            yield imported
+
+
+def _is_named(whole: Object) -> bool:
+    given = (
+        (whole.get("metadata") or {}).get("sample_id"),
+        whole.get("sample_id"),
+        whole.get("id"),
+    )
+    return any(name not in (None, "") for name in given)
+
+
+def _cluster(whole: Object) -> Object:
+    """Trials of one task are not independent."""
+    task: Json = whole.get("task_id")
+    is_name = isinstance(task, str | int) and not isinstance(task, bool)
+    return {"cluster": str(task)} if is_name else {}
+
+
+def read_items(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+    """Everything as it is; the header's own fields stay, its hash is made anew."""
+    problems = Problems(str(desk.source))
+    for number, (line, item) in enumerate(records):
+        if not isinstance(item, dict):
+            problems.add(line, "must be a JSON object")
+        elif number == 0 and _takes_header(item, line, desk):
+            continue
+        else:
+            wrong = item_problems(item) or _second_header(item)
+            problems.add(line, wrong)
+            if not wrong:
+                yield Imported(line=line, sample_id=sample_id_of(item), item=item)
+        if problems.enough:
+            break
+    problems.raise_if_any()
+
+
+def _second_header(item: dict[str, object]) -> list[str]:
+    return [f"{HEADER_KEY}: stands on the first line only"] if item.get(HEADER_KEY) else []
+
+
+def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:
+    try:
+        if not is_header(item):
+            return False
+        header_of(item)
+        if slips := header_keys(item).slips:
+            raise BadHeader(slips[0])
+    except BadHeader as error:
+        raise BadInput(f"{desk.place(line)}: {error}") from None
+    desk.header = header_fields(item)
+    return True
+
 
 Format = Literal["openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl"]
 READERS: dict[Format, Reader] = {

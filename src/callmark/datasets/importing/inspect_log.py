@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from callmark.core.jsontext import Json, digest
-from callmark.core.trace import is_error_result
 from callmark.datasets.importing.conversation import Talk, function_call, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
+from callmark.records.jsontext import Json, digest
+from callmark.records.trace import is_error_result
 from callmark.runners.messages import text_of
 from callmark.store.problems import typed_problem
 

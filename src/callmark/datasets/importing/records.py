@@ -4,19 +4,230 @@ folder."""
 from __future__ import annotations
 
 import json
+import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
-from callmark.core.jsonplaces import lines_of_entries
-from callmark.core.jsontext import Json, NotJson, parse_json
-from callmark.datasets.importing.archive import records_of_archive
 from callmark.datasets.importing.desk import Record
-from callmark.datasets.importing.folder import INDEX, records_of_folder
-from callmark.datasets.importing.lenient import MAX_DEPTH, parse_log
-from callmark.datasets.importing.table import records_of_table
-from callmark.errors import BadInput
-from callmark.store.jsonl import is_blank, lines_of, open_input
+from callmark.errors import BadInput, MissingExtra
+from callmark.records.jsonplaces import lines_of_entries
+from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.store.lines import LINE_DEPTH, is_blank, lines_of, open_input, read_input
+
+# What is written of an entry wraps it once more, and has to be read again.
+MAX_DEPTH = LINE_DEPTH - 20
+_NOT_A_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
+
+
+def parse_log(data: bytes) -> Json:
+    try:
+        return parse_json(data, max_depth=MAX_DEPTH)
+    except NotJson:
+        if not _NOT_A_NUMBER.search(data):
+            raise
+    try:
+        value = json.loads(data.decode(), parse_constant=lambda _: None)
+        return parse_json(json.dumps(value), max_depth=MAX_DEPTH)
+    except (ValueError, RecursionError):
+        return parse_json(data, max_depth=MAX_DEPTH)  # says what is wrong and where
+
+
+MAX_MEMBER = 1 << 28
+MAX_TOTAL = 1 << 33
+HEADERS = ("header.json", "_journal/start.json")
+SAMPLE = re.compile(r"samples/.+\.json")
+
+_ZSTANDARD = 93
+_STDLIB = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_ENCRYPTED = 1
+
+
+def records_of_archive(path: Path) -> Iterator[Record]:
+    """The header, then every sample; their numbers count from 1."""
+    try:
+        with open_input(path) as stream, zipfile.ZipFile(stream) as archive:
+            members = _latest(archive.infolist())
+            header = next((members[name] for name in HEADERS if name in members), None)
+            if header is None:
+                raise BadInput(f"{path}: holds no header.json: no log of Inspect")
+            samples = [info for name, info in members.items() if SAMPLE.fullmatch(name)]
+            total = header.file_size + sum(info.file_size for info in samples)
+            if total > MAX_TOTAL:
+                raise BadInput(f"{path}: would unpack to {total} bytes, more than {MAX_TOTAL}")
+            yield Record(1, _archived_value(path, archive, header))
+            for number, info in enumerate(samples, start=1):
+                yield Record(number, _archived_value(path, archive, info))
+    except (zipfile.BadZipFile, NotImplementedError, struct.error, OSError) as error:
+        raise BadInput(f"{path}: cannot be read as an archive: {error}") from None
+
+
+def _latest(infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """A member that was written again counts as it was written last, at its first place."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        members[info.filename] = info
+    return members
+
+
+def _archived_value(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> object:
+    where = f"{path}: {info.filename!r}"
+    if info.file_size > MAX_MEMBER:
+        raise BadInput(f"{where}: unpacks to {info.file_size} bytes, more than {MAX_MEMBER}")
+    if info.flag_bits & _ENCRYPTED:
+        raise BadInput(f"{where}: is encrypted")
+    data = _unpacked(archive, info, where)
+    if len(data) != info.file_size:
+        raise BadInput(f"{where}: unpacks to another size than the archive says")
+    try:
+        return parse_log(data)
+    except NotJson as error:
+        raise BadInput(f"{where}:{error.line}: {error}") from None
+
+
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> bytes:
+    """At most one byte more than the archive says, so that a lie shows and does no harm."""
+    limit = info.file_size + 1
+    try:
+        if info.compress_type == _ZSTANDARD:
+            data = _zstandard(_raw(archive.fp, info), limit)
+            if len(data) == info.file_size and zlib.crc32(data) != info.CRC:
+                raise ValueError("the checksum differs")
+            return data
+        if info.compress_type not in _STDLIB:
+            raise BadInput(f"{where}: compression method {info.compress_type} is not known")
+        with archive.open(info) as member:
+            return member.read(limit)
+    except (EOFError, ValueError, NotImplementedError, zlib.error) as error:
+        raise BadInput(f"{where}: is damaged: {error}") from None
+
+
+def _raw(stream: IO[bytes] | None, info: zipfile.ZipInfo) -> bytes:
+    """The packed bytes of a member whose method the standard library does not know."""
+    if stream is None or info.compress_size > MAX_MEMBER:
+        raise ValueError("the packed size is too large")
+    stream.seek(info.header_offset)
+    fields = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER.size))
+    if fields[0] != b"PK\x03\x04":
+        raise ValueError("no member begins where the archive says")
+    stream.seek(fields[-2] + fields[-1], 1)
+    return stream.read(info.compress_size)
+
+
+def _zstandard(packed: bytes, limit: int) -> bytes:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("reading this .eval log (zstandard)", "inspect") from None
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
+            data: bytes = stream.read(limit)
+            return data
+    except pyarrow.ArrowException as error:
+        raise ValueError(error) from None
+
+
+FRAME = "results.json"
+SIMULATIONS = "simulations"
+INDEX = "simulation_index"
+
+
+def records_of_folder(folder: Path) -> Iterator[Record]:
+    """The frame, then every simulation; their numbers count from 1."""
+    if not (folder / FRAME).is_file() or not (folder / SIMULATIONS).is_dir():
+        raise BadInput(
+            f"{folder}: is a folder without {FRAME} and {SIMULATIONS}/, as tau2 writes them;"
+            " name a file"
+        )
+    frame = _value(folder / FRAME)
+    files = {path.stem: path for path in sorted((folder / SIMULATIONS).glob("*.json"))}
+    listed = _listed(frame)
+    missing = [name for name in listed if name not in files]
+    if missing:
+        raise BadInput(
+            f"{folder / FRAME}: {INDEX}: {len(missing)} simulations have no file in"
+            f" {SIMULATIONS}/, the first is {missing[0]!r}"
+        )
+    yield Record(1, frame)
+    for number, name in enumerate(dict.fromkeys([*listed, *files]), start=1):
+        yield Record(number, _value(files[name]))
+
+
+def _listed(frame: Json) -> list[str]:
+    index = frame.get(INDEX) if isinstance(frame, dict) else None
+    entries = index if isinstance(index, list) else []
+    return [str(entry.get("id")) for entry in entries if isinstance(entry, dict)]
+
+
+def _value(path: Path) -> Json:
+    try:
+        return parse_log(read_input(path))
+    except NotJson as error:
+        raise BadInput(f"{path}:{error.line}: {error}") from None
+
+
+# Key of the file's own metadata: the header of a table that was exported from here, whose
+# columns hold JSON texts.
+OURS = b"callmark.header"
+JSON_COLUMNS = ("prompt", "metadata", "rest")
+_ROWS = 1024
+
+
+def records_of_table(path: Path) -> Iterator[Record]:
+    """Rows count from 1. A null is an absent field."""
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("reading Parquet", "parquet") from None
+    try:
+        with open_input(path) as stream, parquet.ParquetFile(stream) as table:
+            kept = table.schema_arrow.metadata or {}
+            ours = OURS in kept
+            if ours:
+                yield Record(0, {"__header__": _json(kept[OURS], f"{path}: {OURS.decode()}")})
+            number = 0
+            for batch in table.iter_batches(_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield Record(number, _item(row, f"{path}:{number}") if ours else _present(row))
+    except (arrow.ArrowException, OSError) as error:
+        raise BadInput(f"{path}: cannot be read as Parquet: {error}") from None
+
+
+def _item(row: dict[str, Json], place: str) -> Json:
+    item: dict[str, Json] = {}
+    for name, value in row.items():
+        if value is None:
+            continue
+        if name == "rest":
+            item |= _json(value, f"{place}: {name}")
+        elif name != "sample_id":
+            item[name] = _json(value, f"{place}: {name}") if name in JSON_COLUMNS else value
+    return item
+
+
+def _json(text: bytes | str, where: str) -> Json:
+    try:
+        return parse_json(text, max_depth=MAX_DEPTH)
+    except (NotJson, TypeError) as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _present(value: Json) -> Json:
+    """Columns of structs fill up with nulls what other rows have."""
+    if isinstance(value, dict):
+        return {name: _present(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_present(entry) for entry in value]
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return str(value)
+
 
 Container = Literal["lines", "document", "archive", "table", "folder"]
 # Of a document that is an object, these lists are its entries.

@@ -8,11 +8,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from callmark.core.jsontext import Json
 from callmark.datasets.importing.conversation import Talk, function_call, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.datasets.importing.tau_bench import Trial, expected
 from callmark.errors import BadInput
+from callmark.records.jsontext import Json
 from callmark.store.problems import typed_problem
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from callmark.core.jsontext import Json
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
+from callmark.records.jsontext import Json
 from callmark.store.problems import typed_problem
 
 Trial = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]

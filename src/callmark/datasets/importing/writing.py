@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark.core.jsontext import Json, canonical_json
-from callmark.datasets.generate.sorted_hash import SortedHash
+from callmark.datasets.generate.write import SortedHash
 from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
+from callmark.records.jsontext import Json, canonical_json
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.problems import MAX_PROBLEMS, shown
 from callmark.store.recorded import BadLine, messages_of

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from tests.builders import make_result
 
-from callmark.core.results import ByteRange
-from callmark.core.trace import TraceEntry, UserTurn
 from callmark.datasets.exporting.inspect_log import export_inspect
 from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.errors import BadInput
+from callmark.records.results import ByteRange
+from callmark.records.trace import TraceEntry, UserTurn
 from callmark.store.lines import encode_result
 
 

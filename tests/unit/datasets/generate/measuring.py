@@ -3,18 +3,18 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from callmark.core.report import ReportHeader
-from callmark.core.results import Result
-from callmark.core.summary import Summariser
-from callmark.core.trials import Trials
 from callmark.datasets.generate import AnswersWanted, answer_line, generate, plant, samples_of
-from callmark.play import PlaySettings, TrialInput, opening_messages, play
+from callmark.records.report import ReportHeader
+from callmark.records.results import Result
+from callmark.run.evaluate import Evaluator, Origin
+from callmark.run.loop import driver
+from callmark.run.play import PlaySettings, TrialInput, opening_messages, play
+from callmark.run.prepare import prepared
 from callmark.runners.replay import OneRecording, recorded_replies
-from callmark.running.driving import driver
-from callmark.running.evaluate import Evaluator, Origin
-from callmark.running.setup import prepared
-from callmark.store.jsonl import Line
+from callmark.store.lines import Line
 from callmark.store.recorded import recorded_of
+from callmark.summary.summary import Summariser
+from callmark.summary.trials import Trials
 
 NOT_APPLICABLE = -1
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callmark.broker.fixtures import load_folder
 from callmark.calls.registry import Registry
 from callmark.datasets.generate import AnswersWanted, generate
-from callmark.datasets.generate.sorted_hash import SortedHash
+from callmark.datasets.generate.write import SortedHash
 from callmark.resources import builtin_tools
 
 SRC = Path(__file__).parents[4] / "src"

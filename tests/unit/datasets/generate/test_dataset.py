@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from callmark.broker.broker import ToolBroker
-from callmark.core.protocols import Hit
-from callmark.core.samples import expectation_of
-from callmark.core.trace import is_error_result
 from callmark.datasets.generate import item_of, samples_of
 from callmark.datasets.generate.families.reports import LONG_BYTES
 from callmark.datasets.reader import open_dataset
-from callmark.running.run import run
+from callmark.records.samples import expectation_of
+from callmark.records.seams import Hit
+from callmark.records.trace import is_error_result
+from callmark.run.conclude import run
 from callmark.scorers.privacy import check_privacy, known_texts
 
 

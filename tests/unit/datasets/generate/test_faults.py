@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.core.gate_rules import GATES
 from callmark.datasets.generate import FAULTS, plan_faults, plant, samples_of, truth_of
 from callmark.errors import UsageError
+from callmark.summary.gates import GATES
 
 KINDS = """ungrounded_span altered_number altered_date wrong_locale_form echoed_argument
     result_not_yet_seen missing_call extra_call swapped_calls wrong_argument argument_against_schema

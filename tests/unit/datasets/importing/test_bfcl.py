@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from tests.unit.datasets.importing.conftest import lines_of
 
 from callmark import score_item
-from callmark.datasets.importing.accepted import MAX_SPELLINGS, Alternatives, expected_call
-from callmark.datasets.importing.bfcl_types import json_schema
-from callmark.datasets.importing.notes import Notes
+from callmark.datasets.importing.bfcl import MAX_SPELLINGS, Alternatives, expected_call, json_schema
+from callmark.datasets.importing.catalogue import Notes
 from callmark.errors import BadInput
 
 FUNCTION = {

@@ -15,9 +15,9 @@ from tests.unit.datasets.importing.talks import (
 from callmark.broker.broker import ToolBroker
 from callmark.datasets.reader import open_dataset
 from callmark.errors import BadInput, UsageError
-from callmark.running.offers import open_registry
-from callmark.running.rescore import score_file
-from callmark.running.run import run
+from callmark.run.conclude import run
+from callmark.run.offers import open_registry
+from callmark.run.rescore import score_file
 from callmark.store.lines import read_results
 
 TALK = {"id": "talk-1", "tools": [WEATHER], "messages": ASKED_TWICE, "reward": 1.0}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from callmark.datasets.importing import archive
+from callmark.datasets.importing import records as archive
 from callmark.errors import BadInput, MissingExtra
-from callmark.running.rescore import score_file
+from callmark.run.rescore import score_file
 from callmark.store.lines import read_results
 
 LOG = Path(__file__).with_name("inspect_log.json")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from callmark.datasets.generate.families.lookups import one_call, page_text
 from callmark.datasets.generate.records import Draft, Recipe
-from callmark.datasets.generate.subjects import asked, hits_on, subject_of
-from callmark.datasets.generate.tools import open_page, search
+from callmark.datasets.generate.tools import asked, hits_on, open_page, search, subject_of
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.world import World
 

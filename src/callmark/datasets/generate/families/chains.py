@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.families.lookups import (
     MODULES,
     expression_of,
@@ -11,18 +10,21 @@ from callmark.datasets.generate.families.lookups import (
 )
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
-from callmark.datasets.generate.subjects import asked, hits_on, subject_of
 from callmark.datasets.generate.tools import (
+    asked,
     hit,
+    hits_on,
     offered,
     open_page,
     read_repository,
     run_code,
     search,
+    subject_of,
     write_file,
 )
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 SECOND_SOURCE = ("inspection report", "yearbook entry", "council minutes", "press archive")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe
 from callmark.datasets.generate.tools import hit, offered
 from callmark.datasets.generate.words.conversation import DECLINE, NO_TOOL, UNCLEAR, Exchange
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 
 def talk(world: World, table: tuple[Exchange, ...], **metadata: Json) -> Draft:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import (
     Answer,
@@ -15,8 +14,10 @@ from callmark.datasets.generate.records import (
     Span,
     made_turns,
 )
-from callmark.datasets.generate.subjects import Subject, asked, hits_on, subject_of
 from callmark.datasets.generate.tools import (
+    Subject,
+    asked,
+    hits_on,
     offered,
     open_page,
     read_file,
@@ -24,9 +25,11 @@ from callmark.datasets.generate.tools import (
     read_upload,
     run_code,
     search,
+    subject_of,
 )
 from callmark.datasets.generate.words.english import ENGLISH, SYSTEM, WORKING
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 TOP_K = ((2, "two"), (4, "four"), (5, "five"), (8, "eight"))
 FOLDERS = ("reports", "surveys", "registers", "notes", "archive")

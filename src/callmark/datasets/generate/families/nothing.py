@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.forms import english, form_of
 from callmark.datasets.generate.records import Answer, Draft, Recipe, made_turns
-from callmark.datasets.generate.subjects import Subject, asked, hits_on, subject_of
-from callmark.datasets.generate.tools import offered, search
+from callmark.datasets.generate.tools import Subject, asked, hits_on, offered, search, subject_of
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.words.languages import FRENCH, GERMAN, SPANISH
 from callmark.datasets.generate.words.topic import Language
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 _LANGUAGES = (ENGLISH, ENGLISH, ENGLISH, GERMAN, SPANISH, FRENCH)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.families.lookups import FOLDERS, page_text
 from callmark.datasets.generate.forms import form_of
 from callmark.datasets.generate.records import (
@@ -16,11 +15,19 @@ from callmark.datasets.generate.records import (
     Recipe,
     made_turns,
 )
-from callmark.datasets.generate.subjects import Subject, asked, hits_on, subject_of
-from callmark.datasets.generate.tools import offered, read_file, search
+from callmark.datasets.generate.tools import (
+    Subject,
+    asked,
+    hits_on,
+    offered,
+    read_file,
+    search,
+    subject_of,
+)
 from callmark.datasets.generate.words.languages import PROBES
 from callmark.datasets.generate.words.topic import Language
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 
 def by_search(world: World, locale: str, language: Language) -> Draft:

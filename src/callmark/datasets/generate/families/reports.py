@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from callmark.core.jsontext import Json
 from callmark.datasets.generate.families.lookups import FOLDERS, one_call, page_text, plain_answer
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import Draft, Label, Number, Recipe, Span
-from callmark.datasets.generate.subjects import asked, hits_on, subject_of
-from callmark.datasets.generate.tools import offered, read_file, search
+from callmark.datasets.generate.tools import asked, hits_on, offered, read_file, search, subject_of
 from callmark.datasets.generate.words.documents import OPENINGS, SENTENCES
 from callmark.datasets.generate.words.english import ENGLISH, SYSTEM
 from callmark.datasets.generate.world import World
+from callmark.records.jsontext import Json
 
 LONG_BYTES = 24 * 1024
 

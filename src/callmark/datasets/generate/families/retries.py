@@ -5,8 +5,15 @@ from __future__ import annotations
 from callmark.datasets.generate.families.chains import several_calls
 from callmark.datasets.generate.families.lookups import FOLDERS, page_text
 from callmark.datasets.generate.records import Draft, Recipe
-from callmark.datasets.generate.subjects import asked, hits_on, subject_of
-from callmark.datasets.generate.tools import open_page, read_file, search, write_file
+from callmark.datasets.generate.tools import (
+    asked,
+    hits_on,
+    open_page,
+    read_file,
+    search,
+    subject_of,
+    write_file,
+)
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.world import World
 

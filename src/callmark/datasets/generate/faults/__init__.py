@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from callmark.datasets.generate.faults import calls, conduct, grounding, privacy
+from callmark.datasets.generate.faults import calls, conduct, grounding
 from callmark.datasets.generate.faults.fault import PlantedFault
 
 FAULTS: dict[str, PlantedFault] = {
     fault.name: fault
-    for fault in (*grounding.FAULTS, *calls.FAULTS, *conduct.FAULTS, *privacy.FAULTS)
+    for fault in (*grounding.FAULTS, *calls.FAULTS, *conduct.FAULTS, *conduct.LEAKS)
 }

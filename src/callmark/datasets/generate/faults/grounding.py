@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from callmark.core.jsontext import canonical_json
 from callmark.datasets.generate.faults.fault import GROUNDING, Planted, PlantedFault, pick
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import (
@@ -23,6 +22,7 @@ from callmark.datasets.generate.records import (
 )
 from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth
 from callmark.datasets.generate.words.english import REMARKS, VAGUE
+from callmark.records.jsontext import canonical_json
 
 # argument -> how an answer repeats it
 _ECHOES = {

@@ -1,0 +1,490 @@
+"""`callmark compare`: two runs from their files to one comparison."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from callmark.compare.metrics import (
+    MetricPart,
+    PairedSides,
+    Ruling,
+    better_is,
+    decided,
+    parts_of,
+    rulings,
+)
+from callmark.compare.records import (
+    MARGIN,
+    MOST_DROPPED,
+    PRIMARY,
+    Check,
+    Compared,
+    Comparison,
+    Listed,
+    PairCounts,
+    PointCheck,
+    SideFacts,
+)
+from callmark.compare.sides import COMPARED_INPUTS, Matched, Side, check_inputs, check_values, match
+from callmark.config import RunConfig, load_config
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.records.jsontext import Json
+from callmark.records.results import Result
+from callmark.records.seams import Progress, Standing
+from callmark.run.fingerprints import located
+from callmark.run.rescore import rescore
+from callmark.scorers.score import SCORER_VERSION
+from callmark.stats.paired import SAME, Pairs
+from callmark.store.files import atomic_writer, read_json_record
+from callmark.store.lines import read_results
+from callmark.store.runs import file_of, is_report
+from callmark.summary.metrics import Subset
+from callmark.summary.trials import ConflictingResults, Trials
+
+SEED = 42
+F1 = "integration_f1_macro_lax"
+GROUP_METRICS = (F1, "integration_f1_macro_strict", "call_f1_macro", "valid_call_rate")
+SHOWN = 5  # sample ids in a message
+
+
+class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`common`: only samples that are the same on both sides; else runs over other data are
+    refused. `max_f1_delta`: the point check of that name."""
+
+    primary: tuple[str, ...] = PRIMARY
+    margin: Annotated[float, msgspec.Meta(gt=0, lt=1)] = MARGIN
+    common: bool = False
+    as_stored: bool = False
+    max_f1_delta: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    seed: int = SEED
+    scorer_version: str | None = None
+
+
+def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
+    """Raises FingerprintMismatch where the two are not comparable."""
+    checks = check_inputs(a, b)
+    refuse_others(checks, a.inputs(), b.inputs(), common=options.common)
+    # Two models call differently, so they are served other fixtures: a sign of an edit only where
+    # the fixtures as a whole are not known to be the same.
+    hashes = ["item", "tools"] + ["fixtures"] * (checks["fixtures_sha256"] != "equal")
+    matched = match(a, b, leave_out=hashes if options.common else ())
+    checks["span_extractor"] = "different" if matched.other_extractor.count else "equal"
+    _refuse_pairs(matched)
+    sides = PairedSides(a, b, matched, options.seed)
+    parts = sides.parts()
+    found = _ruled(sides, parts, options, _why_open(matched.counts, options))
+    decision, reason = decided(found)
+    groups = _groups(sides)
+    compared = {name: sides.compared(part) for name, part in parts.items()}
+    return Comparison(
+        decision=decision,
+        decision_reason=reason,
+        paired=True,
+        a=a.facts(),
+        b=b.facts(),
+        comparable=checks,
+        common=options.common,
+        as_stored=options.as_stored,
+        scorer_version=options.scorer_version,
+        margin=options.margin,
+        seed=options.seed,
+        pairs=matched.counts,
+        primary=tuple(_with_ruling(compared[name], found[name]) for name in options.primary),
+        exploratory=(
+            *(one for name, one in compared.items() if name not in options.primary),
+            *sides.chance(),
+        ),
+        flips={name: sides.flips(parts[name]) for name in options.primary},
+        point_check=point_check(compared[F1].difference, options.max_f1_delta),
+        warnings=tuple(_warnings(checks, matched, options)),
+        by_tool=groups["by_tool"],
+        by_slice=groups["by_slice"],
+        by_locale=groups["by_locale"],
+    )
+
+
+def point_check(difference: float | None, limit: float | None) -> PointCheck | None:
+    """The parity of two runs, as a plain limit on the difference."""
+    if limit is None:
+        return None
+    delta = None if difference is None else abs(difference)
+    ok = None if delta is None else delta <= limit + SAME
+    return PointCheck(metric=F1, delta=delta, limit=limit, ok=ok)
+
+
+def refuse_others(
+    checks: Mapping[str, Check], a: Mapping[str, Json], b: Mapping[str, Json], *, common: bool
+) -> None:
+    """With `common` the samples themselves say what changed; how they are read must be the same
+    in any case."""
+    edited = () if common else COMPARED_INPUTS
+    differing = [
+        name
+        for name, check in checks.items()
+        if check == "different" and (name in edited or name not in COMPARED_INPUTS)
+    ]
+    if not differing:
+        return
+    lines = [f"  {name}: A has {_value(a[name])}, B has {_value(b[name])}" for name in differing]
+    advice = "Score both again with the same settings."
+    if all(name in COMPARED_INPUTS for name in differing):
+        advice = "Compare the samples that are still the same with --common."
+    raise FingerprintMismatch("\n".join(["the runs are not comparable:", *lines, advice]))
+
+
+def _value(value: Json) -> str:
+    return "several" if value is None else str(value)
+
+
+def _refuse_pairs(matched: Matched) -> None:
+    for what, pairs in (
+        ("the sample itself (prompt or metadata)", matched.other_items),
+        ("span_extractor", matched.other_extractor),
+    ):
+        if pairs.count:
+            raise FingerprintMismatch(
+                f"the runs are not comparable: {pairs.count} samples differ in {what}:"
+                f" {_shown(pairs)}; compare the ones that are the same with --common"
+            )
+
+
+def check_primary(names: Sequence[str]) -> None:
+    """Refuses what cannot be tested, before anything is read."""
+    nothing = parts_of(Subset(Trials().samples(), (), 0))
+    testable = [name for name, part in nothing.items() if part.is_testable]
+    if not names:
+        raise UsageError("primary_metrics: name at least one metric to decide about")
+    for name in names:
+        if name in testable:
+            continue
+        what = "is no metric of a sample"
+        if name in nothing:
+            what = "is pooled over samples and has no value for each"
+        raise UsageError(f"primary_metrics: {name} {what}; known: {', '.join(testable)}")
+
+
+def _ruled(
+    sides: PairedSides,
+    parts: Mapping[str, MetricPart],
+    options: CompareOptions,
+    open_reason: str | None,
+) -> dict[str, Ruling]:
+    primary: dict[str, Pairs] = {name: sides.pairs(parts[name]) for name in options.primary}
+    return rulings(primary, margin=options.margin, seed=options.seed, open_reason=open_reason)
+
+
+def _why_open(counts: PairCounts, options: CompareOptions) -> str | None:
+    missing = counts.dropped.count
+    if not options.common:  # samples that only one side has are as good as lost
+        missing += counts.removed.count + counts.added.count
+    total = counts.paired + missing
+    if not total or missing / total <= MOST_DROPPED + SAME:
+        return None
+    return f"{missing} of {total} pairs are missing, more than {MOST_DROPPED:.0%}"
+
+
+def _with_ruling(compared: Compared, ruling: Ruling) -> Compared:
+    return msgspec.structs.replace(compared, role="primary", **msgspec.structs.asdict(ruling))
+
+
+def _groups(sides: PairedSides) -> dict[str, dict[str, tuple[Compared, ...]]]:
+    """The main metrics by tool, slice and locale."""
+    found: dict[str, dict[str, tuple[Compared, ...]]] = {}
+    for group, subsets in sides.groups().items():
+        found[group] = {}
+        for name, subset in subsets.items():
+            parts = parts_of(subset)
+            found[group][name] = tuple(sides.compared(parts[metric]) for metric in GROUP_METRICS)
+    return found
+
+
+def _warnings(checks: Mapping[str, Check], matched: Matched, options: CompareOptions) -> list[str]:
+    found = [
+        f"{name}: not known on both sides, so unchecked"
+        for name, check in checks.items()
+        if check == "unchecked"
+    ]
+    counts = matched.counts
+    if not options.common:
+        for side, only in (("A", counts.removed), ("B", counts.added)):
+            if only.count:
+                found.append(f"{only.count} samples are only in {side}: {_shown(only)}")
+    if matched.other_tools.count:
+        found.append(
+            f"{matched.other_tools.count} samples were offered other tools: "
+            f"{_shown(matched.other_tools)}"
+        )
+    if counts.changed_in.get("fixtures"):
+        found.append(
+            f"{counts.changed_in['fixtures']} samples were served other fixtures and are left out;"
+            " where two models call differently, this favours those that call alike"
+        )
+    return found
+
+
+def _shown(listed: Listed) -> str:
+    more = f" and {listed.count - SHOWN} more" if listed.count > SHOWN else ""
+    return ", ".join(listed.sample_ids[:SHOWN]) + more
+
+
+F1_OF_TOOL = {"integration_f1_macro_lax": "lax", "integration_f1_macro_strict": "strict"}
+_COUNTS = frozenset({"controls_with_integration", "teacher_heavy_spans_over_cap"})
+
+
+class ReportValue(msgspec.Struct, frozen=True):
+    """A metric as any version of a report has it."""
+
+    value: float | None = None
+    numerator: float | None = None
+    denominator: float | None = None
+    n: int = 0
+
+
+class Group(msgspec.Struct, frozen=True):
+    metrics: dict[str, ReportValue] = {}
+
+
+class ToolF1(msgspec.Struct, frozen=True):
+    lax: float
+    strict: float
+    sample_count: int = 0
+
+
+class ReportHead(msgspec.Struct, frozen=True):
+    dataset_sha256: str | None = None
+    tool_registry_sha256: str | None = None
+    fixtures_sha256: str | None = None
+    span_extractor: str | None = None
+    integration_span_cap: int | None = None
+    model_fingerprint: str | None = None
+    runner_fingerprint: str | None = None
+    scorer_version: str | None = None
+
+
+class Totals(msgspec.Struct, frozen=True):
+    samples: int | None = None
+    trials: int | None = None
+    trials_error: int | None = None
+
+
+class ReportValues(msgspec.Struct, frozen=True):
+    """What a comparison takes from a report; fields that it does not know are left alone."""
+
+    report_version: str
+    header: ReportHead
+    metrics: dict[str, ReportValue]
+    counts: Totals = Totals()
+    per_tool_deltas: dict[str, ToolF1] = {}
+    slices: dict[str, Group] = {}
+    locales: dict[str, Group] = {}
+
+
+def compare_reports(
+    a: ReportValues, b: ReportValues, paths: tuple[str, str], options: CompareOptions
+) -> Comparison:
+    mine, theirs = msgspec.structs.asdict(a.header), msgspec.structs.asdict(b.header)
+    checks: dict[str, Check] = {
+        name: check_values(mine[name], theirs[name])
+        for name in (*COMPARED_INPUTS, "span_extractor", "integration_span_cap")
+    }
+    refuse_others(checks, mine, theirs, common=False)
+    compared = _differences(a.metrics, b.metrics)
+    found = {one.metric: one for one in compared}
+    f1 = found.get("integration_f1_macro_lax")
+    return Comparison(
+        decision="inconclusive",
+        decision_reason="two reports hold no samples to pair: differences only",
+        paired=False,
+        a=_facts(a, paths[0]),
+        b=_facts(b, paths[1]),
+        comparable=checks,
+        as_stored=True,
+        margin=options.margin,
+        primary=tuple(
+            msgspec.structs.replace(found[name], role="primary")
+            for name in options.primary
+            if name in found
+        ),
+        exploratory=tuple(one for one in compared if one.metric not in options.primary),
+        by_tool=_report_groups(_tools(a), _tools(b)),
+        by_slice=_report_groups(a.slices, b.slices),
+        by_locale=_report_groups(a.locales, b.locales),
+        point_check=point_check(None if f1 is None else f1.difference, options.max_f1_delta),
+        warnings=tuple(
+            f"{name}: not known on both sides, so unchecked"
+            for name, check in checks.items()
+            if check == "unchecked"
+        ),
+    )
+
+
+def _facts(report: ReportValues, path: str) -> SideFacts:
+    return SideFacts(
+        path=path,
+        samples=report.counts.samples,
+        trials=report.counts.trials,
+        errors=report.counts.trials_error,
+        model_fingerprint=report.header.model_fingerprint,
+        runner_fingerprint=report.header.runner_fingerprint,
+    )
+
+
+def _differences(
+    a: Mapping[str, ReportValue], b: Mapping[str, ReportValue]
+) -> tuple[Compared, ...]:
+    return tuple(_difference(name, a[name], b[name]) for name in a if name in b)
+
+
+def _difference(name: str, a: ReportValue, b: ReportValue) -> Compared:
+    before, now = _share(name, a), _share(name, b)
+    known = before is not None and now is not None
+    return Compared(
+        metric=name,
+        role="exploratory",
+        better_is=better_is(name),
+        a=before,
+        b=now,
+        difference=now - before if before is not None and now is not None else None,
+        n=min(a.n, b.n),
+        reason=None if known else "a side has no value",
+    )
+
+
+def _share(name: str, found: ReportValue) -> float | None:
+    if name in _COUNTS and found.value is not None and found.denominator:
+        return found.value / found.denominator
+    return found.value
+
+
+def _tools(report: ReportValues) -> dict[str, Group]:
+    return {
+        tool: Group(
+            {
+                name: ReportValue(getattr(delta, field), n=delta.sample_count)
+                for name, field in F1_OF_TOOL.items()
+            }
+        )
+        for tool, delta in report.per_tool_deltas.items()
+    }
+
+
+def _report_groups(
+    a: Mapping[str, Group], b: Mapping[str, Group]
+) -> dict[str, tuple[Compared, ...]]:
+    return {
+        name: tuple(
+            one
+            for one in _differences(a[name].metrics, b[name].metrics)
+            if one.metric in GROUP_METRICS
+        )
+        for name in sorted(a.keys() & b.keys())
+    }
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """With which tools arguments are checked again where a run has stored none beside its results;
+    None: the built-in ones. `instead`: in any case, because somebody said so."""
+
+    registry: str | None = None
+    allowlist: str | None = None
+    instead: bool = False
+
+
+def compare_runs(
+    a: Path,
+    b: Path,
+    options: CompareOptions,
+    *,
+    tools: Tools | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """B against A, sample by sample. Both are scored again by the installed scorer, unless the
+    options keep what they have."""
+    check_primary(options.primary)
+    path_a, path_b = file_of(a), file_of(b)
+    kinds = is_report(path_a), is_report(path_b)
+    if all(kinds):
+        if options.common:
+            raise UsageError("--common: two reports hold no samples: name the results of both")
+        return compare_reports(
+            _report_of(path_a), _report_of(path_b), (str(path_a), str(path_b)), options
+        )
+    if any(kinds):
+        report, results = (path_a, path_b) if kinds[0] else (path_b, path_a)
+        raise BadInput(
+            f"{report}: is a report, {results} are results: name the results of both"
+            " (paired), or both reports (differences only)"
+        )
+    config = _config(tools or Tools())
+    said: list[str] = []
+    side_a = _side(path_a, config, options, progress, said)
+    side_b = _side(path_b, config, options, progress, said)
+    options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
+    found = compare_sides(side_a, side_b, options)
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *dict.fromkeys(said)))
+
+
+def results_compared(
+    run: Path, options: CompareOptions, tools: Tools | None = None
+) -> Iterator[Result]:
+    """The results of one side once more, scored as `compare_runs` scores them; none of a report."""
+    path = file_of(run)
+    if is_report(path):
+        return iter(())
+    if options.as_stored:
+        return read_results(path)
+    return rescore(path, _config(tools or Tools())).results
+
+
+def write_comparison(path: Path, comparison: Comparison) -> None:
+    with atomic_writer(path) as stream:
+        stream.write(comparison_bytes(comparison))
+
+
+def comparison_bytes(comparison: Comparison) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
+
+
+def _side(
+    path: Path,
+    config: RunConfig,
+    options: CompareOptions,
+    progress: Progress | None,
+    said: list[str],
+) -> Side:
+    """One side, read to its end. What a person should know of it is added to `said`."""
+    # The level of chance is not stored: scores of another scorer and ours do not mix.
+    again = None if options.as_stored else rescore(path, config)
+    side = Side(str(path), None if again is None else again.cross_score)
+    done = 0
+    for done, result in enumerate(again.results if again else read_results(path), start=1):
+        side.add(result)
+        if progress is not None:
+            progress(Standing(done, done))
+    if not done:
+        raise BadInput(f"{path}: holds no line to compare")
+    said += again.warnings() if again else ()
+    try:
+        _ = side.samples
+    except ConflictingResults as conflict:
+        raise located(conflict, path) from None
+    return side
+
+
+def _report_of(path: Path) -> ReportValues:
+    return read_json_record(path, ReportValues, "report")
+
+
+def _config(tools: Tools) -> RunConfig:
+    """The lines say what they were scored with; no file of the current folder has a say."""
+    named: dict[str, Json] = {"registry": tools.registry, "allowlist": tools.allowlist}
+    given = {name: value for name, value in named.items() if value is not None}
+    config = load_config(Path(os.devnull), given)
+    if tools.instead:
+        return config
+    return msgspec.structs.replace(config, sources={**config.sources, "registry": "config"})

@@ -1,0 +1,345 @@
+"""The metrics of two sides over their pairs: values, differences, intervals, flips."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from callmark.compare.records import LISTED, Better, Compared, Decision, Flips, Listed
+from callmark.compare.sides import Matched, Side
+from callmark.stats.estimates import (
+    Z_TWO_SIDED,
+    Interval,
+    SampledValue,
+    Statistic,
+    estimate,
+    paired_interval_95,
+)
+from callmark.stats.paired import (
+    ALPHA,
+    SAME,
+    Pairs,
+    Procedure,
+    fewest_alike,
+    holm,
+    lower_bound,
+    p_worse,
+    procedure_of,
+    tango,
+)
+from callmark.summary.chance import Pair
+from callmark.summary.metrics import Definition, Subset, cluster_labels, defined_parts
+from callmark.summary.repeats import PASSING_F1
+from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
+
+_LOWER = frozenset(
+    {
+        "chance_f1",
+        "controls_with_integration",
+        "integration_delta_lax_minus_strict",
+        "locale_delta_de",
+        "locale_delta_es",
+        "locale_delta_fr",
+        "teacher_heavy_spans_over_cap",
+        "unsupported_value_rate",
+    }
+)
+_COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
+
+
+class MetricPart(NamedTuple):
+    """A metric by its name: which samples it is about, and what it is made of."""
+
+    name: str
+    subset: Subset
+    definition: Definition
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether every sample has a value of its own."""
+        return self.definition.made not in ("pooled", "f1")
+
+    @property
+    def is_yes_no(self) -> bool:
+        made, columns = self.definition.made, self.definition.columns
+        return made == "rate" or (made == "count" and columns[0] in _COUNTED_FLAGS)
+
+    def is_right(self, value: float) -> bool:
+        if better_is(self.name) == "lower":
+            return value <= SAME
+        return value >= (1.0 if self.is_yes_no else PASSING_F1) - SAME
+
+
+class _Both(NamedTuple):
+    """The same samples, at these positions of A, on both sides."""
+
+    a: SampledValue
+    b: SampledValue
+    positions: Sequence[int]
+
+
+def better_is(metric: str) -> Better:
+    return "lower" if metric in _LOWER else "higher"
+
+
+class PairedSides:
+    """What both sides have for each pair. Whatever the dataset says is read from A."""
+
+    def __init__(self, a: Side, b: Side, matched: Matched, seed: int) -> None:
+        self._a, self._b = a.samples, b.samples
+        self._partners, self._alike = matched.partners, matched.alike
+        self._seed = seed
+        self._repeated = a.samples.repeated or b.samples.repeated
+        self._chance_a, self._chance_b = a.chance_pairs, b.chance_pairs
+        self.whole = Subset(self._a, matched.positions, seed)
+
+    def parts(self) -> dict[str, MetricPart]:
+        return parts_of(self.whole)
+
+    def compared(self, part: MetricPart) -> Compared:
+        both = self._both(part)
+        interval = self._interval(part, both)
+        worse = better = None
+        if part.is_testable:
+            worse, better = self._pairs(part, both).discordant()
+        a, b = estimate(both.a), estimate(both.b)
+        difference = None if a is None or b is None else b - a
+        return Compared(
+            metric=part.name,
+            role="exploratory",
+            better_is=better_is(part.name),
+            a=a,
+            b=b,
+            difference=difference,
+            ci_95=None if interval is None else (interval.low, interval.high),
+            method=None if interval is None else interval.method,
+            n=both.a.n,
+            worse=worse,
+            better=better,
+            reason="no pair has a value" if difference is None else None,
+        )
+
+    def pairs(self, part: MetricPart) -> Pairs:
+        """The gains of a metric that every sample has a value of."""
+        return self._pairs(part, self._both(part))
+
+    def flips(self, part: MetricPart) -> Flips:
+        both = self._both(part)
+        lost, gained = array("I"), array("I")
+        values = zip(both.positions, both.a.columns[0], both.b.columns[0], strict=True)
+        for at, before, now in values:
+            was_right, is_right = part.is_right(before), part.is_right(now)
+            if was_right != is_right:
+                (lost if was_right else gained).append(at)
+        return Flips(self._listed(lost), self._listed(gained))
+
+    def groups(self) -> dict[str, dict[str, Subset]]:
+        """The pairs by what the dataset says about their samples."""
+        kept = self._a.place.at(self.whole.positions)
+        places = [self._a.places[number] for number in sorted({int(place) for place in kept})]
+        locales = {place.locale for place in places if place.locale is not None}
+        return {
+            "by_tool": self._by({tool for place in places for tool in place.tools}, _has_tool),
+            "by_slice": self._by({name for place in places for name in place.slices}, _has_slice),
+            "by_locale": self._by(locales, _has_locale),
+        }
+
+    def chance(self) -> tuple[Compared, ...]:
+        """How well answers fit the results of other samples, where both sides have that."""
+        mine, theirs = self._chance_a(), self._chance_b()
+        named = ((at, self._a.id_at(at)) for at in self.whole.positions if mine)
+        kept = {name: at for at, name in named if name in mine and name in theirs}
+        if not kept:
+            return ()
+        labels = cluster_labels(self._a, [*kept.values()])
+        chance, lift = (
+            [
+                SampledValue("mean", ([number(side[name]) for name in kept],), labels)
+                for side in (mine, theirs)
+            ]
+            for number in (_chance_of, _lift_of)
+        )
+        return self._means("chance_f1", *chance), self._means("grounding_lift", *lift)
+
+    def _means(self, name: str, a: SampledValue, b: SampledValue) -> Compared:
+        mean_a, mean_b = (math.fsum(side.columns[0]) / side.n for side in (a, b))
+        interval = paired_interval_95(a, b, self._seed)
+        return Compared(
+            metric=name,
+            role="exploratory",
+            better_is=better_is(name),
+            a=mean_a,
+            b=mean_b,
+            difference=mean_b - mean_a,
+            ci_95=None if interval is None else (interval.low, interval.high),
+            method=None if interval is None else interval.method,
+            n=a.n,
+        )
+
+    def _both(self, part: MetricPart) -> _Both:
+        definition, partners = part.definition, self._partners
+        kept = array("I", filter(self._applies(definition), part.subset.over(definition.over)))
+        theirs = array("I", (partners[at] for at in kept))
+        statistic: Statistic = "mean"
+        if definition.made in ("rate", "pooled", "f1"):
+            statistic = definition.made
+        labels = cluster_labels(self._a, kept)
+        a, b = (
+            SampledValue(statistic, _columns(side, definition, at), labels, self._repeated)
+            for side, at in ((self._a, kept), (self._b, theirs))
+        )
+        return _Both(a, b, kept)
+
+    def _applies(self, definition: Definition) -> Callable[[int], bool]:
+        """Whether both sides have a value for a sample (for a pooled share: whether either has a
+        part in it)."""
+        pooled = definition.made == "pooled"
+        name = definition.columns[1 if pooled else 0]
+        nothing = 0 if pooled else NOT_APPLICABLE
+        a, b, partners = self._a.column(name), self._b.column(name), self._partners
+        if pooled:
+            return lambda at: a[at] != nothing or b[partners[at]] != nothing
+        return lambda at: a[at] != nothing and b[partners[at]] != nothing
+
+    def _pairs(self, part: MetricPart, both: _Both) -> Pairs:
+        sign = -1.0 if better_is(part.name) == "lower" else 1.0
+        gains = array("d", (sign * (now - before) for before, now in _values(both)))
+        alike = all(self._alike[at] for at in both.positions)
+        return Pairs(gains, part.is_yes_no, both.a.clusters, both.a.repeated, alike)
+
+    def _interval(self, part: MetricPart, both: _Both) -> Interval | None:
+        is_plain = both.a.clusters is None and not both.a.repeated
+        if not part.is_yes_no or not is_plain or not both.a.n:
+            return paired_interval_95(both.a, both.b, self._seed)
+        down = sum(1 for before, now in _values(both) if now < before)
+        up = sum(1 for before, now in _values(both) if now > before)
+        return Interval(*tango(down, up, both.a.n, Z_TWO_SIDED), "tango")
+
+    def _by(self, names: set[str], has: Callable[[TrialPlace, str], bool]) -> dict[str, Subset]:
+        return {
+            name: self.whole.where(lambda place, name=name: has(place, name))  # type: ignore[misc]
+            for name in sorted(names)
+        }
+
+    def _listed(self, positions: Sequence[int]) -> Listed:
+        return Listed(len(positions), tuple(map(self._a.id_at, positions[:LISTED])))
+
+
+def parts_of(subset: Subset) -> dict[str, MetricPart]:
+    return {name: MetricPart(name, *found) for name, found in defined_parts(subset).items()}
+
+
+def _chance_of(pair: Pair) -> float:
+    return pair.chance
+
+
+def _lift_of(pair: Pair) -> float:
+    return pair.own - pair.chance
+
+
+def _values(both: _Both) -> zip[tuple[float, float]]:
+    return zip(both.a.columns[0], both.b.columns[0], strict=True)
+
+
+def _columns(
+    side: Samples, definition: Definition, positions: Sequence[int]
+) -> tuple[Sequence[float], ...]:
+    columns = [array("d", side.column(name).at(positions)) for name in definition.columns]
+    if definition.made != "difference":
+        return tuple(columns)
+    return (array("d", map(float.__sub__, *columns)),)
+
+
+def _has_tool(place: TrialPlace, name: str) -> bool:
+    return name in place.tools
+
+
+def _has_slice(place: TrialPlace, name: str) -> bool:
+    return name in place.slices
+
+
+def _has_locale(place: TrialPlace, name: str) -> bool:
+    return place.locale == name
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said about one primary metric. Without a pair: nothing."""
+
+    test: Procedure | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    bound: float | None = None
+    decision: Decision | None = None
+    reason: str | None = None
+
+
+def rulings(
+    primary: Mapping[str, Pairs], *, margin: float, seed: int, open_reason: str | None = None
+) -> dict[str, Ruling]:
+    """One ruling per metric; those without a pair are not in the family that Holm adjusts for.
+    `open_reason`: why nothing may be decided at all."""
+    ps = {name: p for name, pairs in primary.items() if (p := p_worse(pairs, seed)) is not None}
+    adjusted = dict(zip(ps, holm(list(ps.values())), strict=True))
+    return {
+        name: _ruling(pairs, ps[name], adjusted[name], margin, open_reason)
+        if name in ps
+        else Ruling(reason="no pair has a value")
+        for name, pairs in primary.items()
+    }
+
+
+def decided(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
+    """All of them together: one regression is one; not worse needs every metric that has pairs."""
+    by_decision: dict[Decision, list[str]] = {}
+    for name, ruling in found.items():
+        if ruling.decision is not None:
+            by_decision.setdefault(ruling.decision, []).append(name)
+    if "regression" in by_decision:
+        return "regression", f"worse: {', '.join(by_decision['regression'])}"
+    if "inconclusive" in by_decision:
+        names = by_decision["inconclusive"]
+        reasons = {found[name].reason for name in names}
+        shared = f" ({reasons.pop()})" if len(reasons) == 1 else ""
+        return "inconclusive", f"open: {', '.join(names)}{shared}"
+    if "non_inferior" in by_decision:
+        return "non_inferior", f"not worse: {', '.join(by_decision['non_inferior'])}"
+    return "inconclusive", "no primary metric has a pair"
+
+
+def _ruling(
+    pairs: Pairs, p: float, adjusted: float, margin: float, open_reason: str | None
+) -> Ruling:
+    bound = lower_bound(pairs)
+    decision: Decision = "inconclusive"
+    reason = open_reason
+    if open_reason is None:
+        decision, reason = _decision(pairs, adjusted, bound, margin)
+    return Ruling(
+        test=procedure_of(pairs),
+        p=p,
+        p_adjusted=adjusted,
+        bound=bound,
+        decision=decision,
+        reason=reason,
+    )
+
+
+def _decision(
+    pairs: Pairs, adjusted: float, bound: float | None, margin: float
+) -> tuple[Decision, str | None]:
+    is_within = bound is not None and bound > -margin
+    if math.fsum(pairs.gains) < 0 and adjusted <= ALPHA:
+        return "regression", "small: even its bound lies within the margin" if is_within else None
+    if is_within:
+        return "non_inferior", None
+    if pairs.alike:
+        return "non_inferior", "all answers are the same"
+    if bound is None:
+        return "inconclusive", "fewer than two independent samples"
+    needed = fewest_alike(margin)
+    hint = f"; {pairs.n} samples, at least {needed} are needed" if pairs.n < needed else ""
+    return "inconclusive", f"B may be worse by {-bound:.3f}, the margin is {margin:g}{hint}"

@@ -1,0 +1,132 @@
+"""What a comparison of two runs says. Nothing is rounded, and nothing depends on a clock."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from callmark.stats.estimates import Method
+from callmark.stats.paired import Procedure
+
+COMPARISON_VERSION = "1.0.0"
+LISTED = 1000  # sample ids of each list; the count beside them is complete
+MOST_DROPPED = 0.02  # the share of pairs that may be lost before nothing is decided any more
+MARGIN = 0.03
+PRIMARY = (
+    "integration_f1_macro_lax",
+    "valid_call_rate",
+    "multi_call_parity_rate",
+    "controls_with_integration",
+)
+
+Decision = Literal["regression", "non_inferior", "inconclusive"]
+Check = Literal["equal", "different", "unchecked"]
+Better = Literal["higher", "lower"]
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """Samples in the order of their dataset: all up to `LISTED`."""
+
+    count: int = 0
+    sample_ids: tuple[str, ...] = ()
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric over the same samples of both sides. `difference` is B − A and `ci_95` its
+    interval. `worse` and `better` count samples. A count is given as the share of its samples.
+
+    Only primary metrics are tested: `p` is one-sided (B worse than A), `p_adjusted` after Holm;
+    `bound` is the one-sided 95 % bound of how much worse B may be (negative: worse)."""
+
+    metric: str
+    role: Literal["primary", "exploratory"]
+    better_is: Better
+    a: float | None
+    b: float | None
+    difference: float | None
+    ci_95: tuple[float, float] | None = None
+    method: Method | None = None
+    n: int = 0
+    worse: int | None = None
+    better: int | None = None
+    test: Procedure | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    bound: float | None = None
+    decision: Decision | None = None
+    reason: str | None = None
+
+
+class Flips(msgspec.Struct, frozen=True):
+    """Samples that were right in A and are not in B, and the other way round."""
+
+    lost: Listed
+    gained: Listed
+
+
+class SideFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Who was compared. None: not there, or not the same in all results."""
+
+    path: str
+    samples: int | None = None
+    trials: int | None = None
+    errors: int | None = None
+    model_fingerprint: str | None = None
+    runner_fingerprint: str | None = None
+
+
+class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """`dropped`: a trial of either side ended in an error. `removed` and `added`: only A, only B
+    has the sample. `changed`: prompt, tools or fixtures are not the same any more."""
+
+    paired: int = 0
+    dropped: Listed = Listed()
+    removed: Listed = Listed()
+    added: Listed = Listed()
+    changed: Listed = Listed()
+    changed_in: dict[str, int] = {}
+
+
+class PointCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """|B − A| of one metric against a limit: no test, no interval. `ok` None: not computable."""
+
+    metric: str
+    delta: float | None
+    limit: float
+    ok: bool | None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    comparison_version: str = COMPARISON_VERSION
+    decision: Decision
+    decision_reason: str
+    paired: bool
+    a: SideFacts
+    b: SideFacts
+    comparable: dict[str, Check]
+    common: bool = False
+    as_stored: bool = False
+    scorer_version: str | None = None
+    margin: float = MARGIN
+    seed: int | None = None
+    pairs: PairCounts = PairCounts()
+    primary: tuple[Compared, ...] = ()
+    exploratory: tuple[Compared, ...] = ()
+    by_tool: dict[str, tuple[Compared, ...]] = {}
+    by_slice: dict[str, tuple[Compared, ...]] = {}
+    by_locale: dict[str, tuple[Compared, ...]] = {}
+    flips: dict[str, Flips] = {}
+    point_check: PointCheck | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def exit_code(comparison: Comparison) -> int:
+    """0 not worse than the margin, 1 worse, 5 cannot be told. A point check that was asked for
+    takes the place of the margin: then nothing but it and a regression decides."""
+    check = comparison.point_check
+    if comparison.decision == "regression" or (check is not None and check.ok is False):
+        return 1
+    if check is not None:
+        return 0 if check.ok else 5
+    return 0 if comparison.decision == "non_inferior" else 5

@@ -1,1 +1,0 @@
-"""Two runs from their files: opened, scored again, paired, decided."""

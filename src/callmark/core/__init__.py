@@ -1,1 +1,0 @@
-"""Pure: records, digests, statistics, summaries, gates. No files, clock, network or environment."""

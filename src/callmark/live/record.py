@@ -1,0 +1,414 @@
+"""One recording from its calls to its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from callmark.broker.broker import ToolBroker
+from callmark.calls.registry import Registry
+from callmark.errors import BadInput
+from callmark.live.folder import (
+    PINS,
+    REGISTRY,
+    SURROGATES,
+    Entry,
+    file_of,
+    items_for_copy,
+    open_fixtures,
+    read_specs,
+    read_texts,
+    with_surrogates,
+    write_copy,
+    write_entries,
+    write_specs,
+    write_texts,
+)
+from callmark.live.pins import Pin, Pins, read_pin
+from callmark.live.python import PlannedCall
+from callmark.live.recorder import (
+    AsWritten,
+    Called,
+    LiveTools,
+    LostCall,
+    Mode,
+    NoSuchTool,
+    NotCalled,
+    Outcome,
+    Recorder,
+    Replayed,
+)
+from callmark.live.source import LiveSource
+from callmark.live.surrogates import Surrogates, with_changes
+from callmark.records.jsontext import Json
+from callmark.records.mcp_result import is_mcp_result, text_of
+from callmark.records.seams import Observed
+from callmark.run.offers import GivenTools, Offers
+
+SECRET = "[secret]"  # noqa: S105
+SHORTEST = 4  # a shorter value of the environment would be found in half of all words
+
+_NAMES = (
+    r"(?:password|passwd|secret|api[_-]?key|(?:access|refresh|auth)[_-]?token|client[_-]?secret"
+    r"|private[_-]?key)"
+)
+# The group is the secret, where there is one; else the whole match.
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        r"(?i:\bbearer)\s+([A-Za-z0-9._~+/=-]{8,})",
+        r"(?i:\bbasic)\s+([A-Za-z0-9+/]{12,}={0,2})(?![A-Za-z0-9])",
+        r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]{1,20}[-_]){0,4}[A-Za-z0-9]{16,}\b",
+        r"\bgh[opsru]_[A-Za-z0-9]{20,}\b",
+        r"\bgithub_pat_[A-Za-z0-9_]{20,}\b",
+        r"\bglpat-[A-Za-z0-9_-]{16,}",
+        r"\bhf_[A-Za-z0-9]{20,}\b",
+        r"\bnpm_[A-Za-z0-9]{30,}\b",
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        r"\bAIza[A-Za-z0-9_-]{30,}",
+        r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]*",
+        r"\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@]{0,64}:([^\s/@]{1,128})@",
+        rf"(?i:{_NAMES})\\?[\"']?\s*[:=]\s*\\?[\"']?([^\s\"',;&}}\\]{{4,}})",
+    )
+)
+_KEY = re.compile(rf"(?:\w*[_-])?(?:{_NAMES}|authorization)", re.IGNORECASE)
+
+
+class SecretFilter:
+    """`known`: values that are secret because somebody said so, such as those of `--env`."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = sorted({value for value in known if len(value) >= SHORTEST}, reverse=True)
+        self.removed = 0
+
+    def text(self, text: str, label: str = "") -> str:
+        """The text without secrets. `label` is the key that it stands under."""
+        if text and text != SECRET and _KEY.fullmatch(label):
+            self.removed += 1
+            return SECRET
+        for value in self._known:
+            if value in text:
+                self.removed += text.count(value)
+                text = text.replace(value, SECRET)
+        for form in _FORMS:
+            text = form.sub(self._replaced, text)
+        return text
+
+    def json(self, value: Json) -> Json:
+        return with_changes(value, self.text, lambda number, _: number)
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        whole: str = match[0]
+        secret = match[1] if match.re.groups else whole
+        if secret == SECRET:
+            return whole
+        self.removed += 1
+        return whole.replace(secret, SECRET)
+
+
+# Texts of servers that report a failure as if it were none.
+LOOKS_FAILED = re.compile(r"\s*(?:\w+ )?(?:error|exception|failed|failure)\b", re.IGNORECASE)
+
+
+WITHOUT_COPY = "a dataset that holds them needs --out-dataset, or --pii keep"
+
+
+class Keeping(msgspec.Struct, frozen=True, kw_only=True):
+    """How answers are kept. `error_text`: a text that it fits makes the result an error.
+    `plain_results`: a run writes what its model saw, personal data included."""
+
+    folder: Path
+    registry: Path | None = None
+    pins: tuple[Pin, ...] = ()
+    pii: Literal["surrogate", "keep"] = "surrogate"
+    pii_key: str = ""
+    secrets: tuple[str, ...] = ()
+    error_text: re.Pattern[str] | None = None
+    dataset: Path | None = None
+    out_dataset: Path | None = None
+    plain_results: bool = False
+
+    @property
+    def registry_file(self) -> Path:
+        return self.registry or self.folder / REGISTRY
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, for
+    `unknown` there is no such tool, and `unasked` came after the server had gone."""
+
+    planned: int = 0
+    calls: int = 0
+    known: int = 0
+    written: int = 0
+    lost: tuple[str, ...] = ()
+    missing: tuple[NotCalled, ...] = ()
+    unknown: tuple[NoSuchTool, ...] = ()
+    unasked: int = 0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def unanswered(self) -> int:
+        return len(self.lost) + self.unasked
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """The tools and the fixtures that a recording begins with."""
+
+    registry: Registry
+    specs: Sequence[dict[str, Json]]
+    broker: ToolBroker | None
+    warnings: tuple[str, ...]
+
+
+def opened(keeping: Keeping, live: LiveTools | None) -> Opened:
+    """The registry as it will be: the tools that are known, those of the server in their place."""
+    path = keeping.registry_file
+    known = {spec["name"]: spec for spec in read_specs(path)}
+    listed = {spec["name"]: spec for spec in (live.specs if live else ())}
+    changed = sorted(name for name in listed if name in known and known[name] != listed[name])
+    warnings = tuple(f"{path}: {name}: the tool has another spec now" for name in changed)
+    specs = list({**known, **listed}.values())
+    registry = Registry.from_specs(specs, where=str(path) if live is None else live.origin)
+    return Opened(registry, specs, open_fixtures(keeping.folder, registry), warnings)
+
+
+@contextmanager
+def recording(
+    live: LiveTools, keeping: Keeping, mode: Mode, done: Callable[[int, Sequence[str]], None]
+) -> Iterator[GivenTools]:
+    """Live tools for a run. What they answered is written when the block ends, however it does;
+    `done` is told how much that was, and what else there is to say."""
+    begun = opened(keeping, live)
+    settling = Settling(keeping)
+    recorder = Recorder(
+        live,
+        begun.registry,
+        begun.broker,
+        mode,
+        as_written=as_written(keeping),
+        settle=settling.answer,
+    )
+    source = LiveSource(recorder, live)
+    offers = Offers(begun.registry, frozenset(spec["name"] for spec in live.specs))
+
+    def observed() -> Observed:
+        seen = source.observed()
+        return msgspec.structs.replace(seen, warnings=(*seen.warnings, *begun.warnings))
+
+    try:
+        yield GivenTools(offers, source, observed)
+    finally:
+        done(*keep(recorder, begun, keeping, settling))
+
+
+def record(
+    calls: Iterable[PlannedCall],
+    live: LiveTools | None,
+    keeping: Keeping,
+    mode: Mode,
+    *,
+    per_sample: bool = False,
+) -> Recorded:
+    """Ask for every call, then write. A server that goes away ends the asking, and what it has
+    answered is written."""
+    begun = opened(keeping, live)
+    settling = Settling(keeping)
+    recorder = Recorder(
+        live,
+        begun.registry,
+        begun.broker,
+        mode,
+        per_sample=per_sample,
+        as_written=as_written(keeping),
+        settle=settling.answer,
+    )
+    planned = list(calls)
+    if mode == "all" and begun.broker is not None:
+        _refuse_other_files(planned, begun.broker, keeping.folder)
+    known = seen = 0
+    lost: list[str] = []
+    missing: dict[str, NotCalled] = {}
+    unknown: dict[str, NoSuchTool] = {}
+    try:
+        for outcome in _asked(planned, recorder):
+            seen += 1
+            match outcome:
+                case Called():
+                    pass
+                case Replayed():
+                    known += 1
+                case NotCalled(name=name, key=key):
+                    missing.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
+                case NoSuchTool(name=name, key=key):
+                    unknown.setdefault(f"{name} {json.dumps(key, sort_keys=True)}", outcome)
+                case LostCall(reason=reason):
+                    lost.append(reason)
+    finally:
+        # Also when somebody has had enough: what was answered need not be asked again.
+        written, warnings = (0, ()) if live is None else keep(recorder, begun, keeping, settling)
+    return Recorded(
+        planned=len(planned),
+        calls=recorder.calls,
+        known=known,
+        written=written,
+        lost=tuple(lost),
+        missing=tuple(missing.values()),
+        unknown=tuple(unknown.values()),
+        unasked=len(planned) - seen,
+        warnings=(*begun.warnings, *warnings),
+    )
+
+
+def _asked(planned: Sequence[PlannedCall], recorder: Recorder) -> Iterable[Outcome]:
+    for sample_id, calls in groupby(planned, key=lambda call: call.sample_id):
+        session = recorder.session(sample_id)
+        for call in calls:
+            outcome = session.ask(call.name, call.arguments)
+            if isinstance(outcome, LostCall):
+                outcome = LostCall(f"{call.where}: {outcome.reason}", outcome.gone)
+            yield outcome
+            if isinstance(outcome, LostCall) and outcome.gone:
+                return
+
+
+def as_written(keeping: Keeping) -> AsWritten:
+    """The key under which a call would stand in the folder."""
+    secrets = SecretFilter(keeping.secrets)
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
+
+    def key_of(arguments: dict[str, Json]) -> dict[str, Json]:
+        key: dict[str, Json] = secrets.json(arguments)
+        if keeping.pii == "surrogate":
+            surrogates.learn(key)
+            key = surrogates.json(key)
+        return key
+
+    return key_of
+
+
+class Settling:
+    """What an answer goes through before anybody sees it, the model included: it would be told
+    the same on replay, and no secret comes into its results."""
+
+    def __init__(self, keeping: Keeping) -> None:
+        self._error_text = keeping.error_text
+        self.pins = Pins(keeping.pins, map(read_pin, read_texts(keeping.folder, PINS)))
+        self.secrets = SecretFilter(keeping.secrets)
+
+    def answer(self, name: str, result: Json) -> Json:
+        if self._error_text is not None and is_mcp_result(result):
+            failed = self._error_text.search(text_of(result)) is not None
+            result = {**result, "isError": result.get("isError") is True or failed}
+        return self.secrets.json(self.pins.apply(name, result))
+
+    def entry(self, entry: Entry) -> Entry:
+        return msgspec.structs.replace(entry, key=self.secrets.json(entry.key))
+
+
+def keep(
+    recorder: Recorder, begun: Opened, keeping: Keeping, settling: Settling
+) -> tuple[int, tuple[str, ...]]:
+    """Write fixtures, registry and the copy of the dataset, with secrets and personal data gone."""
+    copied = keeping.out_dataset
+    secrets = settling.secrets
+    entries = [settling.entry(entry) for entry in recorder.entries()]
+    items = [secrets.json(item) for item in items_for_copy(keeping.dataset)] if copied else []
+    surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
+    if keeping.pii == "surrogate":
+        for value in (*items, *(value for entry in entries for value in (entry.key, entry.result))):
+            surrogates.learn(value)
+        entries = [
+            msgspec.structs.replace(
+                entry, key=surrogates.json(entry.key), result=surrogates.json(entry.result)
+            )
+            for entry in entries
+        ]
+        items = [with_surrogates(item, surrogates) for item in items]
+    entries, elsewhere = _without_others(entries, begun.broker, keeping.folder)
+    written = write_entries(keeping.folder, entries, begun.registry)
+    write_specs(keeping.registry_file, begun.specs)
+    if surrogates.replaced:
+        write_texts(keeping.folder, SURROGATES, surrogates.made)
+    if keeping.pins:
+        write_texts(keeping.folder, PINS, settling.pins.written)
+    if copied is not None:
+        write_copy(copied, keeping.dataset, items)
+    remarks = _remarks(entries, settling, surrogates, keeping)
+    return written, (*elsewhere, *remarks)
+
+
+def _remarks(
+    entries: Sequence[Entry], settling: Settling, surrogates: Surrogates, keeping: Keeping
+) -> Iterable[str]:
+    secrets = settling.secrets
+    for pin in settling.pins.unused:
+        yield f"--pin {pin}: no recorded answer has this place"
+    if secrets.removed:
+        yield f"{secrets.removed} secrets were removed; a call that needs one finds no fixture"
+    if surrogates.replaced:
+        copy = f"{keeping.out_dataset} has the same" if keeping.out_dataset else WITHOUT_COPY
+        yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
+        if keeping.plain_results:
+            yield "results and report of the run hold them as they are; --redact-pii takes them out"
+    unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
+    if unmarked:
+        names = ", ".join(unmarked)
+        yield f"answers of {names} read like failures but say isError: false; see --error-text"
+
+
+def _looks_failed(result: Json) -> bool:
+    if not is_mcp_result(result) or result.get("isError") is True:
+        return False
+    return LOOKS_FAILED.match(text_of(result)) is not None
+
+
+def _refuse_other_files(planned: Sequence[PlannedCall], broker: ToolBroker, folder: Path) -> None:
+    """What is recorded anew must take the place of the old answer, which only the file of its
+    tool allows: another file is somebody's own."""
+    found = (
+        _in_other_file(one.name, one.arguments, one.sample_id, broker, folder) for one in planned
+    )
+    problems = dict.fromkeys(filter(None, found))
+    if problems:
+        raise BadInput(list(problems)[:20])
+
+
+def _without_others(
+    entries: Sequence[Entry], broker: ToolBroker | None, folder: Path
+) -> tuple[list[Entry], list[str]]:
+    """The entries that can be written, and why others cannot."""
+    kept: list[Entry] = []
+    problems: dict[str, None] = {}
+    for entry in entries:
+        problem = None
+        if broker is not None:
+            problem = _in_other_file(entry.name, entry.key, entry.sample_id, broker, folder)
+        if problem is None:
+            kept.append(entry)
+        else:
+            problems.setdefault(f"not written: {problem}")
+    return kept, list(problems)
+
+
+def _in_other_file(
+    name: str, key: dict[str, Json], sample_id: str | None, broker: ToolBroker, folder: Path
+) -> str | None:
+    call = broker.normalised(name, key)
+    found = None if call is None else broker.index.find(call, sample_id)
+    for step in found.steps if found else ():
+        mine = file_of(folder, step.name)
+        is_mine = step.match != "exact" or Path(step.file).absolute() == mine.absolute()
+        if not is_mine and step.sample_id == sample_id:
+            what = f"answers {name} already; move it to {mine}, or use --mode new"
+            return f"{step.place}: {what}"
+    return None

@@ -1,0 +1,173 @@
+"""What the fidelity probe says. Nothing is rounded, and nothing depends on a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from callmark.compare.records import Comparison
+from callmark.compare.records import exit_code as exit_code_of_comparison
+from callmark.records.jsontext import Json
+
+Verdict = Literal["pass", "fail", "skip", "error"]
+
+CATEGORY = "attribution"
+
+Decision = Literal["regression", "no_regression", "no_drop_seen", "inconclusive"]
+
+
+class ViewCall(msgspec.Struct, frozen=True):
+    name: str
+    arguments: dict[str, Json]
+
+
+class ViewAnswer(msgspec.Struct, frozen=True):
+    """The first call of a text that fits the tool's schema; if none does, the first that could be
+    read at all, and why it does not fit."""
+
+    valid: bool
+    call: ViewCall | None = None
+    reason: str | None = None
+
+
+class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One case in both views. `disagreement`: only where both calls are valid; `hallucinated`:
+    only where the tuned one is."""
+
+    gold_tool_name: str
+    base: ViewAnswer
+    tuned: ViewAnswer
+    disagreement: float | None
+    hallucinated: bool | None
+
+
+class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates without a denominator are None."""
+
+    json_valid_rate_base: float
+    json_valid_rate_ft: float
+    validity_delta: float
+    mean_arg_disagreement: float | None
+    hallucination_rate: float | None
+    num_cases: int
+    num_arg_pairs_compared: int
+    num_hallucinated: int
+    z_by_rank: dict[str, float] | None
+    raw_ci_95: tuple[float, float] | None
+    weight: float
+    num_valid_base: int
+    num_valid_ft: int
+    num_lost: int
+    num_gained: int
+    p_value: float
+    smallest_drop: float | None
+    validity_delta_lower_95: float
+    null_mean: float | None
+    null_std: float | None
+    num_nulls: int | None
+    null_rank: str | None
+    z_gate_applied: bool
+    cases: tuple[CaseOutcome, ...]
+
+
+class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`verdict` is the point rule; `decision` asks whether chance explains the drop."""
+
+    name: str
+    kind: str = "tool_use_fidelity"
+    category: str = CATEGORY
+    verdict: Verdict
+    decision: Decision | None = None
+    decision_reason: str | None = None
+    score: float | None = None
+    raw: float | None = None
+    z_score: float | None = None
+    base_value: float | None = None
+    ft_value: float | None = None
+    ci_95: tuple[float, float] | None = None
+    hallucination_ok: bool | None = None
+    evidence: ProbeEvidence | None = None
+    message: str
+
+
+def exit_code(result: FidelityResult, *, require_power: bool = False) -> int:
+    """0: no regression, or no drop was seen; 1: a regression, or tools are invented, or nothing
+    could be measured; 5: it cannot be told. `require_power`: no drop seen is not enough."""
+    evidence = result.evidence
+    if result.verdict == "error" or result.decision == "regression":
+        return 1
+    if evidence is not None and not evidence.num_valid_base + evidence.num_valid_ft:
+        return 1
+    if result.hallucination_ok is False:
+        return 1
+    enough = ("no_regression",) if require_power else ("no_regression", "no_drop_seen")
+    return 0 if result.decision in enough and result.hallucination_ok else 5
+
+
+PROBE_VERSION = "1.0.0"
+
+
+class NullRates(msgspec.Struct, frozen=True, kw_only=True):
+    """What the nulls of one rank reached: the share of cases with a valid call, one for each."""
+
+    rank_multiplier: float
+    rates: tuple[float, ...]
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The nulls of one probe. `sentinels`: there were no cases, so two trivial ones were asked."""
+
+    probe: str
+    num_cases: int
+    sentinels: bool = False
+    ranks: tuple[NullRates, ...]
+
+
+class NullResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`kind: null_adapter`. `unavailable`: why no null was made."""
+
+    name: str
+    kind: str = "null_adapter"
+    method: str
+    init_scale: float | None
+    runs: int
+    unavailable: str | None = None
+    calibrations: tuple[Calibration, ...] = ()
+
+
+class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the suite, with the names of its cases, in their order."""
+
+    result: FidelityResult
+    case_names: tuple[str, ...]
+
+
+class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`comparison`: base and tuned through the whole pipeline, where a dataset was given."""
+
+    probe_version: str = PROBE_VERSION
+    callmark_version: str
+    models: dict[str, Json]
+    seed: int
+    views: dict[str, Json]
+    results: tuple[ProbeResult, ...]
+    nulls: NullResult | None = None
+    comparison: Comparison | None = None
+    warnings: tuple[str, ...] = ()
+    exit_code: int
+    timing: dict[str, Json] = {}
+
+
+def exit_code_of(
+    results: Iterable[FidelityResult],
+    comparison: Comparison | None,
+    *,
+    require_power: bool = False,
+) -> int:
+    """The gravest of all: 1, then 5, then 0. A probe that was skipped has decided nothing."""
+    codes = {exit_code(result, require_power=require_power) for result in results}
+    if comparison is not None:
+        codes.add(exit_code_of_comparison(comparison))
+    return next((code for code in (1, 5) if code in codes), 0 if codes else 5)

@@ -1,0 +1,356 @@
+"""The probe: every view is asked every case, the nulls too, and the answers become one report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import msgspec
+
+from callmark._version import __version__
+from callmark.compare.compare import CompareOptions, Tools, compare_runs
+from callmark.compare.records import Comparison
+from callmark.config import RunConfig
+from callmark.errors import UsageError
+from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
+from callmark.probe.local_views import TwoModels, adapted_views, open_adapted
+from callmark.probe.nulls import NullCache
+from callmark.probe.records import (
+    Calibration,
+    FidelityResult,
+    NullRates,
+    NullResult,
+    ProbeReport,
+    ProbeResult,
+    exit_code_of,
+)
+from callmark.probe.spec import (
+    FidelitySpec,
+    Models,
+    ModelSpec,
+    NullAdapterSpec,
+    ToolUseCase,
+    calibration_spec,
+)
+from callmark.probe.stats import null_stats_of
+from callmark.probe.views import (
+    CannotAsk,
+    NullRun,
+    Probe,
+    Question,
+    ServedViews,
+    Tool,
+    Views,
+    probe_of,
+)
+from callmark.records.samples import Sample
+from callmark.records.seams import Runner
+from callmark.run.conclude import INTERRUPTED, run
+from callmark.run.offers import open_offers
+from callmark.run.prepare import Setup, decoding_of, prepared
+from callmark.run.wiring import runner_options
+from callmark.runners.hf.local import LocalRunner
+from callmark.runners.options import RunnerFactory, RunnerOptions
+from callmark.store.runs import RESULTS
+
+# What is being asked, for people who wait: the name of the view, and how many cases.
+Asking = Callable[[str, int], None]
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is asked of one pair of models. `nulls` None: no calibration.
+    `require_power`: that no drop was seen is not enough."""
+
+    models: Models
+    seed: int
+    probes: tuple[Probe, ...]
+    nulls: NullAdapterSpec | None = None
+    require_power: bool = False
+
+
+class ProbeRun:
+    """One suite with one set of views."""
+
+    def __init__(
+        self, suite: Suite, views: Views, cache: NullCache, asking: Asking | None = None
+    ) -> None:
+        self._suite = suite
+        self._views = views
+        self._cache = cache
+        self._asking = asking or _say_nothing
+        self._calibrations: list[Calibration] = []
+        self._started = time.perf_counter()
+
+    def report(self, compare: Callable[[], Comparison] | None = None) -> ProbeReport:
+        """`compare`: both models through the whole pipeline, after the single calls; not where
+        these already show that there is nothing to compare."""
+        results = tuple(
+            ProbeResult(
+                result=self._result(probe),
+                case_names=tuple(question.name for question in probe.questions),
+            )
+            for probe in self._suite.probes
+        )
+        self._calibrate_on_sentinels()
+        asked = time.perf_counter()
+        broken = any(one.result.verdict == "error" for one in results)
+        comparison = None if compare is None or broken else compare()
+        return ProbeReport(
+            callmark_version=__version__,
+            models=msgspec.to_builtins(self._suite.models),
+            seed=self._suite.seed,
+            views=self._views.facts(),
+            results=results,
+            nulls=self._null_result(),
+            comparison=comparison,
+            warnings=self._views.warnings(),
+            exit_code=exit_code_of(
+                [one.result for one in results],
+                comparison,
+                require_power=self._suite.require_power,
+            ),
+            timing={
+                "probe_sec": asked - self._started,
+                "pipeline_sec": time.perf_counter() - asked,
+                "nulls_from_cache": self._cache.found,
+                **self._views.measured(),
+            },
+        )
+
+    def _result(self, probe: Probe) -> FidelityResult:
+        spec, questions = probe.spec, probe.questions
+        if not questions:
+            return fidelity(spec, (), ())
+        try:
+            self._views.check(questions)
+        except CannotAsk as why:
+            return error_result(spec.name, str(why))
+        self._asking("base", len(questions))
+        base = self._views.base(questions)
+        self._asking("tuned", len(questions))
+        tuned = self._views.tuned(questions)
+        return fidelity(spec, base, tuned, nulls=self._nulls_of(probe), seed=self._suite.seed)
+
+    def _nulls_of(self, probe: Probe) -> Nulls | None:
+        """The rates of the trained rank decide; other ranks are told apart."""
+        calibration = self._calibrated(probe)
+        if calibration is None:
+            return None
+        ranks = calibration.ranks
+        own = next((one for one in ranks if one.rank_multiplier == 1), ranks[0])
+        stats = {f"{one.rank_multiplier:g}": null_stats_of(one.rates) for one in ranks}
+        known = {name: found for name, found in stats.items() if found is not None}
+        return Nulls(rates=own.rates, by_rank=known)
+
+    def _calibrated(self, probe: Probe, *, sentinels: bool = False) -> Calibration | None:
+        nulls = self._suite.nulls
+        if nulls is None or self._views.why_no_nulls is not None or not nulls.rank_multipliers:
+            return None
+        made = Calibration(
+            probe=probe.spec.name,
+            num_cases=len(probe.questions),
+            sentinels=sentinels,
+            ranks=tuple(
+                NullRates(
+                    rank_multiplier=multiplier, rates=tuple(self._rates(probe, nulls, multiplier))
+                )
+                for multiplier in dict.fromkeys(nulls.rank_multipliers)
+            ),
+        )
+        self._calibrations.append(made)
+        return made
+
+    def _rates(self, probe: Probe, nulls: NullAdapterSpec, multiplier: float) -> Iterator[float]:
+        identity = self._views.identity()
+        for number in range(1, nulls.runs + 1):
+            run = NullRun(
+                spec=nulls, seed=self._suite.seed, number=number, rank_multiplier=multiplier
+            )
+            self._asking(f"null {number} of {nulls.runs}", len(probe.questions))
+            texts = self._cache.texts(identity, probe.questions, run, self._views.null)
+            yield valid_rate(probe.spec, texts)
+
+    def _calibrate_on_sentinels(self) -> None:
+        if not any(probe.questions for probe in self._suite.probes):
+            self._calibrated(probe_of(calibration_spec()), sentinels=True)
+
+    def _null_result(self) -> NullResult | None:
+        nulls = self._suite.nulls
+        if nulls is None:
+            return None
+        return NullResult(
+            name=nulls.name,
+            method=nulls.method,
+            init_scale=nulls.init_scale if nulls.method == "init_scale" else None,
+            runs=nulls.runs,
+            unavailable=self._views.why_no_nulls,
+            calibrations=tuple(self._calibrations),
+        )
+
+
+def _say_nothing(view: str, cases: int) -> None:
+    return
+
+
+def report_bytes(report: ProbeReport) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+RUNNERS = {"hf": "hf_local", "openai": "openai_http"}
+
+
+@contextmanager
+def open_views(models: Models, config: RunConfig, tools: Sequence[Tool]) -> Iterator[Views]:
+    """`config`: how models are loaded and asked; which ones, the models say."""
+    check_models(models)
+    base, tuned = (options_of(model, config, tools) for model in (models.base, models.ft))
+    if models.base.kind == "openai":
+        yield ServedViews(base, tuned)
+    elif is_adapted(models):
+        with open_adapted(tuned, models.base.adapter) as views:
+            yield views
+    else:
+        yield TwoModels(base, tuned)
+
+
+def check_models(models: Models) -> None:
+    base, tuned = models.base, models.ft
+    if base.kind != tuned.kind:
+        raise UsageError(
+            f"models: base is of kind {base.kind}, ft of kind {tuned.kind}: both views have to be"
+            " asked in the same way"
+        )
+    if base == tuned:
+        raise UsageError(
+            "models: base and ft are the same: name an adapter, or another model, for ft"
+        )
+
+
+def is_adapted(models: Models) -> bool:
+    """Whether both views are one checkpoint, so that nothing has to be loaded twice."""
+    same = models.base.kind == "hf" and models.base.base == models.ft.base
+    return same and models.ft.adapter is not None
+
+
+def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
+    """The settings with which one view is run; greedy, whatever a file says."""
+    return msgspec.structs.replace(
+        config,
+        runner=RUNNERS[model.kind],
+        model=model.base,
+        adapter=model.adapter,
+        base_url=model.endpoint or config.base_url,
+        temperature=0.0,
+        top_p=None,
+        repeat=1,
+    )
+
+
+def options_of(model: ModelSpec, config: RunConfig, tools: Sequence[Tool]) -> RunnerOptions:
+    own = config_for(model, config)
+    options = runner_options(own, open_offers(own.registry, own.allowlist), decoding_of(own))
+    return msgspec.structs.replace(options, tools=tuple(tools))
+
+
+CASE_TOKENS = 256
+REPORT = "report.json"
+FOLDERS = {"base": "base", "ft": "tuned"}
+
+
+class DatasetProbe(msgspec.Struct, frozen=True):
+    """The views, the cases of a dataset, and the comparison that can still be made."""
+
+    views: Views
+    probe: Probe
+    compare: Callable[[], Comparison]
+
+
+@contextmanager
+def open_dataset_probe(
+    models: Models, config: RunConfig, spec: FidelitySpec, out_dir: Path
+) -> Iterator[DatasetProbe]:
+    """`spec` is without cases: they come from the dataset of the config."""
+    check_models(models)
+    configs = {"base": config_for(models.base, config), "ft": config_for(models.ft, config)}
+    with prepared(configs["ft"]) as setup:
+        factories: dict[str, RunnerFactory | None] = {"base": None, "ft": None}
+        views: Views
+        if is_adapted(models) and isinstance(setup.runner, LocalRunner):
+            views = adapted_views(setup.runner)
+            factories = {
+                "base": _always(setup.runner.without_adapter()),
+                "ft": _always(setup.runner),
+            }
+        else:
+            options = [
+                runner_options(
+                    configs[view], setup.offers, setup.decoding, raw_prompt=setup.prompts.raw
+                )
+                for view in ("base", "ft")
+            ]
+            views = (TwoModels if models.ft.kind == "hf" else ServedViews)(*options)
+
+        def compare() -> Comparison:
+            for view, factory in factories.items():
+                _run(configs[view], out_dir / FOLDERS[view], factory)
+            return _compared(config, out_dir)
+
+        yield DatasetProbe(views, dataset_probe(setup, spec), compare)
+
+
+def dataset_probe(setup: Setup, spec: FidelitySpec) -> Probe:
+    """A case for each eligible sample that expects a single call, asked as a run would ask it:
+    with all the tools that the sample is offered."""
+    chosen = setup.selection.chosen(setup.dataset)
+    made = [case for sample in chosen if (case := _case(setup, sample)) is not None]
+    cases = tuple(case for case, _ in made)
+    return Probe(
+        msgspec.structs.replace(spec, cases=cases), tuple(question for _, question in made)
+    )
+
+
+def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
+    expected = sample.expectation
+    if expected.kind != "eligible" or len(expected.calls) != 1 or expected.retry:
+        return None
+    offer = setup.offers.to(sample)
+    gold = offer.registry.resolve(expected.calls[0].name)
+    tool = next((one for one in offer.tools if one["function"]["name"] == gold), None)
+    if tool is None or gold is None:
+        return None  # a call that no model could make rightly; the run warns of it
+    question = Question(
+        name=sample.sample_id,
+        messages=setup.prompts.opening(sample, offer.tools),
+        tools=offer.tools,
+        max_new_tokens=min(CASE_TOKENS, setup.config.max_tokens or CASE_TOKENS),
+    )
+    prompt = sample.prompt if isinstance(sample.prompt, str) else sample.sample_id
+    case = ToolUseCase(
+        prompt=prompt,
+        tool_spec=tool,
+        gold_tool_name=gold,
+        max_new_tokens=question.max_new_tokens,
+    )
+    return case, question
+
+
+def _always(runner: Runner) -> RunnerFactory:
+    """A runner that is open already, and stays open."""
+    return lambda _options: nullcontext(runner)
+
+
+def _run(config: RunConfig, folder: Path, open_runner: RunnerFactory | None) -> None:
+    """One model through the whole dataset; what an earlier probe left half done starts anew."""
+    config = msgspec.structs.replace(
+        config, out=str(folder / RESULTS), report=str(folder / REPORT), restart=True, resume=False
+    )
+    if run(config, open_runner=open_runner).exit_code == INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def _compared(config: RunConfig, out_dir: Path) -> Comparison:
+    base, tuned = (out_dir / folder / RESULTS for folder in FOLDERS.values())
+    options = CompareOptions(primary=config.primary_metrics, margin=config.margin)
+    return compare_runs(base, tuned, options, tools=Tools(config.registry, config.allowlist))

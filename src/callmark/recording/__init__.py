@@ -1,1 +1,0 @@
-"""Calling live tools once, so that nobody has to call them again."""

@@ -1,0 +1,150 @@
+"""Strict JSON in, canonical JSON out: the one place that decides what is JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NoReturn
+
+import msgspec
+
+from callmark.records.jsonplaces import line_of_token, line_too_deep
+
+# Any value that JSON can hold. Real payloads (prompts, arguments, results, metadata) stay plain.
+Json = Any
+
+_decode = msgspec.json.Decoder().decode
+_canonical = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
+
+
+# Deeper values could be parsed, but not be walked or written again.
+MAX_DEPTH = 100
+
+
+class NotJson(ValueError):
+    """The text is not JSON. The message is one short clause, without a position prefix; `line` is
+    the one of the text where that shows."""
+
+    def __init__(self, what: str, line: int = 1) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+class _BadNumber(ValueError):
+    """A number that JSON does not know, or that is out of range."""
+
+    def __init__(self, token: str, what: str) -> None:
+        super().__init__(what)
+        self.token = token
+
+
+def parse_json(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Json:
+    """Parse RFC 8259 JSON. NaN, Infinity and numbers out of range are refused, lone surrogate
+    escapes become U+FFFD, nesting too deep for the parser is an error like any other."""
+    try:
+        value = _decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
+        value = _parse_slowly(data, max_depth)
+    brackets = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
+    if sum(map(data.count, brackets)) > max_depth and _is_deeper(value, max_depth):  # type: ignore[arg-type]
+        raise _too_deep(data if isinstance(data, str) else data.decode(), max_depth)
+    return value
+
+
+def canonical_json(value: Json) -> str:
+    """Sorted keys, no blanks, no escapes beyond the needed ones: equal values, equal text."""
+    return _canonical(value)
+
+
+def plain(record: Any) -> Json:
+    """A record as plain JSON values: dicts and lists, no tuples."""
+    return _decode(msgspec.json.encode(record))
+
+
+def digest(value: Json) -> str:
+    """SHA-256 (hex) of the canonical JSON."""
+    return sha256_hex(_canonical(value).encode("utf-8", "surrogatepass"))
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def well_formed(text: str) -> str:
+    """Lone surrogates, which no UTF-8 file can hold, become U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _parse_slowly(data: bytes | str, max_depth: int) -> Json:
+    # msgspec is fast but refuses lone surrogate escapes, which real servers do send.
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise NotJson(f"not UTF-8 (byte {error.start})", line) from None
+    try:
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+        )
+        return _replace_surrogates(value)
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg} (column {error.colno})"
+        raise NotJson(what, error.lineno) from None
+    except _BadNumber as error:
+        raise NotJson(f"not JSON: {error}", line_of_token(text, error.token)) from None
+    except RecursionError:
+        raise _too_deep(text, max_depth) from None
+
+
+def _too_deep(text: str, max_depth: int) -> NotJson:
+    what = f"nested deeper than {max_depth} levels"
+    return NotJson(what, line_too_deep(text, max_depth))
+
+
+def _is_deeper(value: Json, max_depth: int) -> bool:
+    level = [value]
+    for _ in range(max_depth + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _BadNumber(name, f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise _BadNumber(text, f"the number {text[:20]} is out of range")
+    return number
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python reads no more than 4300 digits
+        what = f"the number {text[:20]}… has {len(text)} digits, too many to read"
+        raise _BadNumber(text, what) from None
+
+
+def _replace_surrogates(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [_replace_surrogates(entry) for entry in value]
+    if isinstance(value, dict):
+        return {well_formed(key): _replace_surrogates(entry) for key, entry in value.items()}
+    return value

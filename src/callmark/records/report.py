@@ -1,0 +1,266 @@
+"""The report: everything that one run, or one file of results, says about a model.
+
+Nothing is rounded and nothing depends on a clock, except what stands below `timing`. A number
+without data is None. Changing the fields means changing `REPORT_VERSION`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from callmark.records.jsontext import Json
+from callmark.records.results import Decoding
+from callmark.records.samples import Kind
+from callmark.stats.estimates import Method
+
+REPORT_VERSION = "1.1.0"
+FAILING_CAP = 1000  # sample ids listed per gate; the count beside them is complete
+MISSES_CAP = 100
+ERRORS_CAP = 100
+
+Policy = Literal["hard_fail", "count_based_misses", "clear_fail", "confident", "warning_only"]
+Op = Literal[">=", "<=", ">", "="]
+Source = Literal["default", "header", "config", "flag"]
+Status = Literal["pass", "fail", "warn", "inconclusive", "n/a"]
+Verdict = Literal["pass", "fail", "inconclusive", "incomplete", "empty"]
+Number = int | float
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """`n` is the number of samples behind the value. `numerator` and `denominator` are what a
+    share or a mean was made of; F1 of pooled counts has none of its own. `reason` says why there
+    is no value."""
+
+    value: Number | None
+    numerator: Number | None = None
+    denominator: Number | None = None
+    n: int
+    ci_95: tuple[float, float] | None = None
+    method: Method | None = None
+    reason: str | None = None
+
+
+class GateRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate in force. `source` is the highest place that said anything about it; `loosened`, that
+    it forgives more than the shipped one. `marker_policy` replaces `policy` where every eligible
+    sample was read with the `marker` extractor."""
+
+    name: str
+    op: Op
+    bound: Number
+    policy: Policy
+    pct: float | None = None
+    marker_policy: Policy | None = None
+    zero_tolerance: bool = False
+    any_n: bool = False
+    source: Source = "default"
+    loosened: bool = False
+
+
+class GateOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate said. `value` is what was compared with `bound`: the metric's value, or the
+    lower end of its interval where `compared` says so. `misses` of `n` samples were below the
+    bound and `allowed` may be; `needed_n` samples would decide what is open."""
+
+    name: str
+    status: Status
+    value: Number | None
+    op: Op
+    bound: Number
+    policy: Policy
+    n: int
+    source: Source
+    loosened: bool
+    compared: Literal["value", "ci_95_low"] = "value"
+    reason: str | None = None
+    misses: int | None = None
+    allowed: int | None = None
+    needed_n: int | None = None
+
+
+class ReportHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the numbers depend on. None: not there, not known, or not the same in all results."""
+
+    report_version: str = REPORT_VERSION
+    dataset_version: str | int | float | None = None
+    dataset_sha256: str | None = None
+    tool_registry_sha256: str | None = None
+    fixtures_sha256: str | None = None
+    tokenizer_fingerprint: dict[str, Json] | None = None
+    prompt_wrapper_sha256: str | None = None
+    runner_fingerprint: str | None = None
+    model_fingerprint: str | None = None
+    runner: str | None = None
+    model: str | None = None
+    decoding: Decoding | None = None
+    seed: int | None = None
+    integration_span_cap: int | None = None
+    span_extractor: Literal["marker", "claims", "auto"] | None = None
+    min_eligible_for_gates: int = 15
+    fail_on_fingerprint_mismatch: bool = True
+    scorer_version: str | None = None
+    repeat: int = 1
+    num_shards: int = 1
+    shard_index: int = 0
+    gates: dict[str, GateRule] = {}
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples by kind, those with a score; `unscored` are those whose every trial is an error."""
+
+    samples: int
+    scored: int
+    eligible: int
+    controls: int
+    negative_controls: int
+    clarify: int
+    unclassified: int
+    unresolved: int
+    unscored: dict[Kind, int]
+    trials: int
+    trials_error: int
+    trials_missing: int
+    gave_up_honestly: int
+    recall_by_presence: int
+    extractors: dict[str, int]
+    stops: dict[str, int]
+
+
+class Failing(msgspec.Struct, frozen=True):
+    """The samples behind a shortfall, in the order of the dataset: all up to `FAILING_CAP`."""
+
+    count: int
+    sample_ids: tuple[str, ...]
+
+
+class ToolDelta(msgspec.Struct, frozen=True):
+    """`strict` None: no strict key is set for these samples, and none occurs in their results."""
+
+    lax: float
+    strict: float | None
+    delta_lax_minus_strict: float | None
+    sample_count: int
+
+
+class MetricBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """The main metrics over one locale or one slice."""
+
+    n: int
+    num_eligible: int
+    spans_over_cap: Number
+    metrics: dict[str, Metric]
+
+
+class Repeat(msgspec.Struct, frozen=True, kw_only=True):
+    """Over `trials` trials of each sample: the share that passes, the share of samples whose every
+    trial passes, and the share whose verdict is not always the same."""
+
+    trials: int
+    pass_at_1: Metric
+    pass_hat_k: Metric
+    flip_share: Metric
+
+
+class MissedCall(msgspec.Struct, frozen=True):
+    sample_id: str
+    trial: int
+    name: str
+    key_normalized: Json
+
+
+class Misses(msgspec.Struct, frozen=True):
+    """Calls without a fixture: all counted by tool, the first `MISSES_CAP` listed. `wrong_calls`,
+    by tool, are none of them: no fixture either, but every call that was expected has one."""
+
+    count: int
+    by_tool: dict[str, int]
+    first: tuple[MissedCall, ...]
+    wrong_calls: dict[str, int] = {}
+
+
+class ErrorTrial(msgspec.Struct, frozen=True):
+    sample_id: str
+    trial: int
+    error: str | None
+
+
+class Errors(msgspec.Struct, frozen=True):
+    """Trials that infrastructure lost: never scored, all counted, the first listed."""
+
+    count: int
+    first: tuple[ErrorTrial, ...]
+
+
+class PrivacyCounts(msgspec.Struct, frozen=True):
+    by_kind: dict[str, int]
+    by_severity: dict[str, int]
+    echoed: int
+    invented_urls: int
+
+
+class GroundingCounts(msgspec.Struct, frozen=True):
+    """What all scored answers state, whatever was expected of their samples: recorded
+    conversations without a dataset have no other grounding numbers."""
+
+    spans: int
+    grounded_lax: int
+    grounded_strict: int
+    values: dict[str, int]
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a clock or a meter measured; two equal runs differ only here. `more` takes token
+    and cost totals and whatever else a runner measures."""
+
+    wall_time_sec: float | None = None
+    scoring_sec: float | None = None
+    sec_per_100: float | None = None
+    exceeded: bool | None = None
+    perf_budget: GateOutcome | None = None
+    more: dict[str, Json] = {}
+
+
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a merge needs to know of the results that were written with a report: how many lines
+    and what is in them, how many samples all shards have together, and the settings beside the
+    header that all shards must share. An unsharded run is the only shard of its kind."""
+
+    results_lines: int
+    results_sha256: str
+    selected_samples: int
+    settings: dict[str, Json]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    report_version: str = REPORT_VERSION
+    header: ReportHeader
+    verdict: Verdict
+    verdict_reason: str
+    gates_ok: bool | None
+    complete: bool
+    partial: bool
+    summary: dict[str, Number | None]
+    metrics: dict[str, Metric]
+    metrics_miss_free: dict[str, Metric]
+    counts: Counts
+    gates: tuple[GateOutcome, ...]
+    failing: dict[str, Failing]
+    integration_span_count_histogram: dict[str, int]
+    per_tool_deltas: dict[str, ToolDelta]
+    locales: dict[str, MetricBlock]
+    slices: dict[str, MetricBlock]
+    repeat: Repeat | None
+    misses: Misses
+    errors: Errors
+    privacy: PrivacyCounts
+    grounding: GroundingCounts = GroundingCounts(0, 0, 0, {})
+    warnings: tuple[str, ...]
+    provenance: dict[str, Json]
+    shard: Shard | None = None
+    timing: Timing
+
+    @property
+    def warning_gates(self) -> frozenset[str]:
+        """The gates that only warn: a sample that falls short of one has not failed."""
+        return frozenset(one.name for one in self.gates if one.policy == "warning_only")

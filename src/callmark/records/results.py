@@ -1,0 +1,220 @@
+"""One line of a results file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from callmark.records.jsontext import Json
+from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, ExtractorBy, Kind
+from callmark.records.trace import Stop, TraceEntry, UserTurn
+
+ValueLabel = Literal["supported", "derived", "user_said", "unsupported"]
+MatchClass = Literal["value", "derived", "error"]
+Severity = Literal["high", "medium", "low", "contextual"]
+# Held by whoever reads a line: no file may bring in a number that no scorer gives.
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Where in the answer stands what which result said. `call` indexes `tool_trace`; -1 is a
+    result that stood in the prompt. `path` is a JSON pointer into the result."""
+
+    start: int
+    end: int
+    call: int
+    path: str
+    value: Json
+    kind: str
+    cls: MatchClass
+    strict: bool
+
+
+class ValueMark(msgspec.Struct, frozen=True):
+    start: int
+    end: int
+    kind: str
+    label: ValueLabel
+
+
+class SpanScore(msgspec.Struct, frozen=True):
+    """`lax`, `strict`: it holds a value of the evidence, of a keyed leaf. `counted`: it is in the
+    denominator of precision, and `good` if it is in the (lax) numerator too."""
+
+    start: int
+    end: int
+    scored: bool
+    lax: bool
+    strict: bool
+    counted: bool
+    good: bool
+    matches: tuple[Match, ...] = ()
+    values: tuple[ValueMark, ...] = ()
+
+
+class Grounding(msgspec.Struct, frozen=True):
+    """`grounded` of the sample's `spans_counted`, `found` of its `facts_required`."""
+
+    precision: Share
+    recall: Share
+    f1: Share
+    grounded: Count
+    found: Count
+
+
+class CallDifferences(msgspec.Struct, frozen=True):
+    """Expected calls that were missing, observed ones that were extra, pairs that differ only in
+    arguments, and whether the matched ones came in another order. Calls are `name {arguments}`."""
+
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    reordered: bool = False
+
+
+class CallScore(msgspec.Struct, frozen=True, kw_only=True):
+    expected: Count
+    observed: Count
+    matched: Count
+    attempts: Count
+    valid_attempts: Count
+    looked_up: Count  # parsed, offered, within the schema: what the fixtures had to answer
+    hits: Count
+    misses: Count
+    wrong_calls: Count = 0  # no fixture, and no call that was expected; every expected one has one
+    differences: CallDifferences
+    errors: tuple[str, ...] = ()  # `call 1: /top_k: …`, with the index into `tool_trace`
+
+
+class PrivacyFinding(msgspec.Struct, frozen=True):
+    """`where` is `answer` or `call N`. Offsets are bytes into the answer, 0 for arguments."""
+
+    kind: str
+    severity: Severity
+    where: str
+    start: int
+    end: int
+    echoed: bool
+
+
+class PrivacyScore(msgspec.Struct, frozen=True):
+    ok: bool
+    findings: tuple[PrivacyFinding, ...] = ()
+    invented_urls: tuple[str, ...] = ()
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial's numbers. None means: does not apply to this sample, or no data."""
+
+    kind: Kind
+    span_extractor: Extractor
+    spans: tuple[SpanScore, ...]
+    spans_total: Count  # before the cap
+    spans_over_cap: Count
+    spans_counted: Count  # denominator of precision
+    recall_kind: Literal["facts", "presence"]
+    facts_required: Count
+    lax: Grounding
+    strict: Grounding
+    values: dict[ValueLabel, Count]
+    calls: CallScore
+    call_f1: Share | None
+    multi_call_parity_ok: bool | None
+    json_args_valid: bool | None
+    recovered: bool | None
+    gave_up_honestly: bool | None
+    controls_with_integration: Count | None
+    negative_control_ok: bool | None
+    clarify_ok: bool | None
+    locale_probe_ok: bool | None
+    unresolved: bool  # a call of this trial was a miss
+    # A strict key is set (header, tool, item) or occurs in a result; else `strict` says nothing.
+    strict_keys: bool = True
+    privacy_ok: bool
+    privacy: PrivacyScore
+
+
+def implausible(scores: Scores) -> str | None:
+    """What no scorer gives although each number by itself could be: `field: what is wrong`."""
+    calls = scores.calls
+    parts: tuple[tuple[str, int, str, int], ...] = (
+        ("lax.grounded", scores.lax.grounded, "spans_counted", scores.spans_counted),
+        ("strict.grounded", scores.strict.grounded, "spans_counted", scores.spans_counted),
+        ("lax.found", scores.lax.found, "facts_required", scores.facts_required),
+        ("strict.found", scores.strict.found, "facts_required", scores.facts_required),
+        ("spans_over_cap", scores.spans_over_cap, "spans_total", scores.spans_total),
+        ("calls.matched", calls.matched, "calls.expected", calls.expected),
+        ("calls.matched", calls.matched, "calls.observed", calls.observed),
+        ("calls.valid_attempts", calls.valid_attempts, "calls.attempts", calls.attempts),
+        ("calls.hits", calls.hits, "calls.looked_up", calls.looked_up),
+    )
+    for name, part, of, whole in parts:
+        if part > whole:
+            return f"scores.{name}: is {part}, but {of} is {whole}"
+    return None
+
+
+class ByteRange(msgspec.Struct, frozen=True):
+    start: int
+    end: int
+
+
+class Fingerprints(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result depends on. None: not there, or not computable."""
+
+    dataset_sha256: str | None = None
+    tool_registry_sha256: str | None = None
+    fixtures_sha256: str | None = None
+    tokenizer_fingerprint: dict[str, Json] | None = None
+    prompt_wrapper_sha256: str | None = None
+    runner_fingerprint: str | None = None
+    model_fingerprint: str | None = None
+
+
+class Decoding(msgspec.Struct, frozen=True, kw_only=True):
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int | None = 1024
+    seed: int | None = 42
+    max_turns: int | None = 8
+    tool_choice: str | None = "auto"
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scores depend on beside the sample and its trace, so that a line can be scored
+    again by itself."""
+
+    integration_span_cap: int = DEFAULT_SPAN_CAP
+    strict_keys: tuple[str, ...] | None = None
+    url_allowlist: tuple[str, ...] = ()
+    privacy_echo: Literal["allow", "deny"] = "allow"
+    redacted: bool = False  # personal data were replaced after scoring
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Identified by (sample_id, trial). Holds no time. `scores` is None where status is error."""
+
+    index: int
+    sample_id: str
+    trial: int
+    prompt: str | list[dict[str, Json]]
+    metadata: dict[str, Json]
+    said: tuple[UserTurn, ...]
+    model_output: str
+    turns: tuple[ByteRange, ...] | None
+    reasoning: str
+    tool_trace: tuple[TraceEntry, ...]
+    span_extractor: Extractor
+    span_extractor_by: ExtractorBy | None = None
+    scores: Scores | None
+    status: Literal["ok", "error"]
+    stop: Stop
+    error: str | None = None
+    item_sha256: str
+    used_fixtures_sha256: str
+    offered_tools_sha256: str
+    fingerprints: Fingerprints
+    decoding: Decoding
+    scoring: Scoring = Scoring()

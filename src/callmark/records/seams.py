@@ -1,0 +1,139 @@
+"""The seams: what answers a turn (Runner) and what answers a call (ToolSource)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from callmark.records.jsontext import Json
+from callmark.records.trace import TraceEntry
+
+Finish = Literal["stop", "length", "content_filter", "context_exceeded"]
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner sees of one trial at one turn. `tools` are OpenAI-style function specs."""
+
+    sample_id: str
+    trial: int
+    turn: int  # the turn to be answered, from 1
+    messages: Sequence[dict[str, Json]]
+    tools: Sequence[dict[str, Json]]
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """One assistant turn. `calls` None: nothing structured was given, the text may hold calls.
+    Entries of `calls` with status `unanswered` go to the broker, all others are recorded answers.
+    `ends`: no further turn exists (a recording ends here); `ordered` False: it is not known how
+    this text and these calls were interleaved. `then_said` not None: the recording goes on after
+    this turn, with these user messages first. `answers`: recorded answers, in order, to calls that
+    only the text holds. `carried`: fields of the assistant message that a server wants to see
+    again in the next request."""
+
+    text: str
+    calls: tuple[TraceEntry, ...] | None = None
+    reasoning: str = ""
+    finish: Finish = "stop"
+    ends: bool = False
+    ordered: bool = True
+    then_said: tuple[str, ...] | None = None
+    answers: tuple[Json, ...] = ()
+    carried: dict[str, Json] = {}
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Infrastructure failed for this trial: it is not scored."""
+
+    reason: str
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner saw by the end of a run. `provenance` is shown and never a key; `measured`
+    (tokens, requests, seconds) stands below `timing`; `warnings` are for the user."""
+
+    provenance: dict[str, Json] = {}
+    measured: dict[str, Json] = {}
+    warnings: tuple[str, ...] = ()
+
+
+class Runner(Protocol):
+    """Answers one turn for a batch of conversations, in order. `suspends` says whether `answer`
+    ever awaits: one that does not is driven without an event loop, so without any socket, and
+    gets up to `max_batch` conversations at once. One that does gets one conversation at a time,
+    from up to `max_batch` trials side by side."""
+
+    name: str
+    suspends: bool
+    max_batch: int
+
+    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]: ...
+
+    async def ready(self) -> None:
+        """Called once, before the first turn and before anything is written: raises what the user
+        has to mend (no such model, wrong key)."""
+        return
+
+    async def close(self) -> None:
+        """Called once, at the end, where `answer` was called."""
+        return
+
+    def fingerprint_parts(self) -> dict[str, Json]:
+        """What belongs in `runner_fingerprint` beside the settings of the run itself."""
+        return {}
+
+    def model_fingerprint(self) -> str | None:
+        return None
+
+    def tokenizer_fingerprint(self) -> dict[str, Json] | None:
+        return None
+
+    def observed(self) -> Observed:
+        return Observed()
+
+    def without_secrets(self, text: str) -> str:
+        """The text without what the runner was given in confidence. Replies come without it; this
+        is for text that was joined out of one."""
+        return text
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How far a run is, after each trial. `resumed` of the finished ones were done before; a
+    `total` that is not above `finished` is not known."""
+
+    finished: int
+    total: int
+    misses: int = 0
+    errors: int = 0
+    resumed: int = 0
+
+
+Progress = Callable[[Standing], None]
+
+
+class Hit(msgspec.Struct, frozen=True):
+    result: Json
+    served_by: str  # fixture:exact, fixture:pattern, fixture:any
+    fixture_sha256: str  # of the canonical fixture line
+
+
+class Miss(msgspec.Struct, frozen=True):
+    name: str
+    arguments: Json
+    key_normalized: Json
+
+
+class ToolSession(Protocol):
+    """The tools as one trial sees them: sequences count within it."""
+
+    def answer(self, name: str, arguments: Json) -> Hit | Miss: ...
+
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        """Whether a call has an answer here, without making it. `arguments` None: any call of
+        this tool. False where that cannot be told."""
+        ...
+
+
+class ToolSource(Protocol):
+    def session(self, sample_id: str | None = None) -> ToolSession: ...

@@ -1,0 +1,191 @@
+"""What happened in one trial: turns, call attempts with their answers, and why it stopped."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import msgspec
+
+from callmark.records.jsontext import Json, NotJson, parse_json
+
+EntryStatus = Literal[
+    "ok",  # served, and the result is no error
+    "error",  # served, and the result reports an error
+    "miss",  # well formed, but there is no fixture for it
+    "wrong_call",  # the same, and it is none of the expected calls, which all have fixtures
+    "malformed",  # could not be parsed strictly; `reason` says why
+    "tool_not_offered",
+    "tool_not_allowed",
+    "invalid_arguments",  # against the tool's schema, and no fixture for it either
+    "unanswered",  # the trial ended before anything answered it
+]
+STATUSES = frozenset(get_args(EntryStatus))
+SERVED = frozenset({"ok", "error"})
+# The answer, also that there was none, came with the call: it says nothing about the fixtures.
+RECORDED = "recorded"
+
+Stop = Literal["answer", "max_turns", "truncated", "filtered", "context_exceeded", "error"]
+
+
+class RepairedCall(msgspec.Struct, frozen=True):
+    """What a lenient parser made of a malformed attempt. Shown, never scored."""
+
+    name: str
+    arguments: dict[str, Json]
+
+
+class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call attempt: what the model wrote, what we made of it, and what it was answered.
+
+    `turn` counts assistant turns from 1 (None: not recorded). `raw` is the attempt as written.
+    `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded` (a miss can be
+    recorded too), `live`, or None where nothing was served. `schema_errors` None: not checked."""
+
+    name: str | None
+    arguments: Json
+    result: Json
+    turn: int | None
+    raw: str | None
+    status: EntryStatus
+    served_by: str | None
+    format: str = "native"
+    reason: str | None = None
+    repaired: RepairedCall | None = None
+    schema_errors: tuple[str, ...] | None = None
+    key_normalized: Json = None
+    call_id: str | None = None
+
+    @property
+    def served(self) -> bool:
+        return self.status in SERVED
+
+
+class UserTurn(msgspec.Struct, frozen=True):
+    """A user message after the prompt, and the number of assistant turns before it."""
+
+    turn: int
+    text: str
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """`turns` holds the UTF-8 byte range of every assistant turn in `model_output`, so that
+    `turns[k]` is turn k + 1 (an empty turn has start = end). None: the order of text and calls
+    is not known, or there was only one shot; then every served result counts for every span."""
+
+    model_output: str
+    tool_trace: tuple[TraceEntry, ...] = ()
+    turns: tuple[tuple[int, int], ...] | None = None
+    said: tuple[UserTurn, ...] = ()
+    reasoning: str = ""
+    stop: Stop = "answer"
+
+
+def is_error_result(result: Json) -> bool:
+    """A tool's own word that it failed: `ok: false`, a non-empty `error`, or `isError`."""
+    if isinstance(result, str):
+        result = json_inside(result)
+    if not isinstance(result, dict):
+        return False
+    return (
+        result.get("ok") is False
+        or bool(result.get("error"))
+        or result.get("isError") is True
+        or result.get("is_error") is True
+    )
+
+
+def is_miss_result(result: Json) -> bool:
+    return (
+        isinstance(result, dict)
+        and result.get("ok") is False
+        and result.get("error") == "fixture_miss"
+    )
+
+
+def json_inside(text: str) -> Json:
+    """The object or array that a string spells out as JSON, else the string itself."""
+    stripped = text.strip()
+    if stripped[:1] not in ("{", "["):
+        return text
+    try:
+        return parse_json(stripped)
+    except NotJson:
+        return text
+
+
+def entry_of(raw: Json) -> TraceEntry:
+    """One element of anybody's `tool_trace`: only `name` and `arguments` need to be there."""
+    if not isinstance(raw, dict):
+        return _malformed(None, None, repr(raw)[:200], "the trace entry is not an object")
+    name, arguments = raw.get("name"), raw.get("arguments")
+    status: Json = raw.get("status")
+    result, served_by = raw.get("result"), raw.get("served_by")
+    if isinstance(arguments, str):
+        arguments = json_inside(arguments)
+    if not isinstance(status, str) or status not in STATUSES:
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            what = "no tool name" if not isinstance(name, str) else "arguments are not an object"
+            entry = _malformed(name if isinstance(name, str) else None, arguments, None, what)
+            return msgspec.structs.replace(entry, result=result, turn=_turn(raw))
+        status = _status_of("result" in raw, result)
+        if status == "miss":
+            served_by = RECORDED
+    schema_errors = raw.get("schema_errors")
+    return TraceEntry(
+        name=name if isinstance(name, str) else None,
+        arguments=arguments,
+        result=result,
+        turn=_turn(raw),
+        raw=raw.get("raw"),
+        status=status,
+        served_by=served_by or (RECORDED if status in SERVED else None),
+        format=raw.get("format") or "native",
+        reason=raw.get("reason"),
+        repaired=_repaired(raw.get("repaired")),
+        schema_errors=None if schema_errors is None else tuple(schema_errors),
+        key_normalized=raw.get("key_normalized"),
+        call_id=raw.get("call_id"),
+    )
+
+
+def answered(entry: TraceEntry, result: Json, served_by: str = RECORDED) -> TraceEntry:
+    """The entry with the answer it got. A malformed or refused call stays what it is."""
+    if entry.status != "unanswered":
+        return msgspec.structs.replace(entry, result=result)
+    status = _status_of(True, json_inside(result) if isinstance(result, str) else result)
+    served = served_by if status in SERVED or served_by == RECORDED else None
+    return msgspec.structs.replace(entry, result=result, status=status, served_by=served)
+
+
+def _status_of(has_result: bool, result: Json) -> EntryStatus:
+    if not has_result:
+        return "unanswered"
+    if is_miss_result(result):
+        return "miss"
+    return "error" if is_error_result(result) else "ok"
+
+
+def _repaired(raw: Json) -> RepairedCall | None:
+    match raw:
+        case {"name": str(name), "arguments": dict(arguments)}:
+            return RepairedCall(name, arguments)
+        case _:
+            return None
+
+
+def _turn(raw: dict[str, Json]) -> int | None:
+    turn = raw.get("turn")
+    return turn if isinstance(turn, int) and not isinstance(turn, bool) else None
+
+
+def _malformed(name: str | None, arguments: Json, raw: str | None, reason: str) -> TraceEntry:
+    return TraceEntry(
+        name=name,
+        arguments=arguments,
+        result=None,
+        turn=None,
+        raw=raw,
+        status="malformed",
+        served_by=None,
+        reason=reason,
+    )

@@ -1,0 +1,275 @@
+"""A comparison as a person reads it: the decision, the primary metrics, then where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from callmark.compare.records import Compared, Comparison, Decision, Flips, Listed, PointCheck
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
+from callmark.reports.markdown import as_code, as_text, fitted, folded, table
+from callmark.reports.neutral import one_line
+from callmark.reports.terminal import rounded
+
+DECISION_STYLE: dict[Decision, Style] = {
+    "regression": "bad",
+    "inconclusive": "warn",
+    "non_inferior": "good",
+}
+CHECK_WORD: dict[bool | None, tuple[str, Style]] = {
+    True: ("POINT CHECK OK", "good"),
+    False: ("POINT CHECK EXCEEDED", "bad"),
+    None: ("POINT CHECK NOT COMPUTABLE", "warn"),
+}
+SHOWN_IDS = 6
+LONGEST_ID = 60
+GROUPS = {"tool": "by_tool", "slice": "by_slice", "locale": "by_locale"}
+
+
+def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
+    yield decision_line(comparison)
+    yield from (line(text, indent=2) for text in facts(comparison))
+    yield from (line(f"warning: {text}", "warn", indent=2) for text in comparison.warnings)
+    yield from _primary(comparison)
+    yield from _flips(comparison.flips)
+    yield from _exploratory(comparison)
+    for title, field in GROUPS.items():
+        yield from _groups(title, getattr(comparison, field))
+    yield from _edits(comparison)
+
+
+def decision_line(comparison: Comparison) -> TextLine:
+    check = comparison.point_check
+    if check is not None and check_leads(comparison):
+        word, style = CHECK_WORD[check.ok]
+        return TextLine((Cell(word, style), Cell(f"  {check_text(check)}")))
+    decision = Cell(comparison.decision.upper(), DECISION_STYLE[comparison.decision])
+    return TextLine((decision, Cell(f"  {comparison.decision_reason}")))
+
+
+def check_leads(comparison: Comparison) -> bool:
+    """Whoever asks for a point check reads its answer first, unless the tests found worse."""
+    return comparison.point_check is not None and comparison.decision != "regression"
+
+
+def check_text(check: PointCheck) -> str:
+    return (
+        f"{check.metric} differs by {rounded(check.delta, check.limit)},"
+        f" {check.limit:g} is allowed (a plain limit, no test)"
+    )
+
+
+def facts(comparison: Comparison) -> Iterator[str]:
+    """Who was compared, how, and of the point check and the decision the one that does not lead."""
+    yield f"A {comparison.a.path}"
+    yield f"B {comparison.b.path}"
+    pairs = comparison.pairs
+    if comparison.paired:
+        scored = "as they were scored" if comparison.as_stored else "both scored again"
+        yield f"{pairs.paired} pairs, {pairs.dropped.count} dropped with an error; {scored}"
+    else:
+        yield "not paired: these are differences of two reports, nothing is tested"
+    check = comparison.point_check
+    if check is None:
+        return
+    if not check_leads(comparison):
+        yield f"{CHECK_WORD[check.ok][0].lower()}: {check_text(check)}"
+    elif comparison.paired:
+        yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
+
+
+def signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def interval(compared: Compared) -> str:
+    if compared.ci_95 is None:
+        return ""
+    low, high = compared.ci_95
+    return f"{low:+.3f} to {high:+.3f}"
+
+
+def p_text(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def counted(compared: Compared) -> str:
+    """Samples that are worse and better."""
+    return "" if compared.worse is None else f"{compared.worse} / {compared.better}"
+
+
+def ids(listed: Listed) -> str:
+    shown = [one_line(name, LONGEST_ID) for name in listed.sample_ids[:SHOWN_IDS]]
+    more = f" and {listed.count - len(shown)} more" if listed.count > len(shown) else ""
+    return ", ".join(shown) + more
+
+
+def _primary(comparison: Comparison) -> Iterator[Block]:
+    if not comparison.primary:
+        return
+    yield line()
+    yield Table(
+        ("primary", "A", "B", "B - A", "95 % interval", "n", "worse / better", "p (Holm)", ""),
+        tuple(_primary_row(one) for one in comparison.primary),
+        frozenset({1, 2, 3, 5, 6, 7}),
+    )
+    for one in comparison.primary:
+        if one.reason is not None:
+            style = DECISION_STYLE[one.decision] if one.decision else "quiet"
+            yield line(f"{one.metric}: {one.reason}", style, indent=2)
+
+
+def _primary_row(one: Compared) -> tuple[Cell, ...]:
+    decision = Cell("")
+    if one.decision is not None:
+        word = one.decision if one.decision == "non_inferior" else one.decision.upper()
+        decision = Cell(word, DECISION_STYLE[one.decision])
+    return (*_numbers(one), Cell(counted(one)), Cell(p_text(one.p_adjusted)), decision)
+
+
+def _numbers(one: Compared) -> tuple[Cell, ...]:
+    return (
+        Cell(one.metric),
+        Cell(rounded(one.a)),
+        Cell(rounded(one.b)),
+        Cell(signed(one.difference)),
+        Cell(interval(one), "quiet"),
+        Cell(str(one.n)),
+    )
+
+
+def _exploratory(comparison: Comparison) -> Iterator[Block]:
+    known = [one for one in comparison.exploratory if one.difference is not None]
+    if not known:
+        return
+    yield line()
+    yield Table(
+        ("exploratory (not tested)", "A", "B", "B - A", "95 % interval", "n", "worse / better"),
+        tuple((*_numbers(one), Cell(counted(one))) for one in known),
+        frozenset({1, 2, 3, 5, 6}),
+    )
+
+
+def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Block]:
+    rows = tuple(
+        (Cell(name), *_numbers(one), Cell(counted(one)))
+        for name, metrics in groups.items()
+        for one in metrics
+        if one.difference or one.worse or one.better  # what stayed the same is in the JSON
+    )
+    if rows:
+        columns = (title, "metric", "A", "B", "B - A", "95 % interval", "n", "worse / better")
+        yield line()
+        yield Table(columns, rows, frozenset({2, 3, 4, 6, 7}))
+
+
+def _flips(flips: Mapping[str, Flips]) -> Iterator[Block]:
+    found = {name: both for name, both in flips.items() if both.lost.count + both.gained.count}
+    if not found:
+        return
+    yield line()
+    yield line("samples that flipped", "strong")
+    for name, both in found.items():
+        if both.lost.count:
+            yield line(f"{name}, lost ({both.lost.count}): {ids(both.lost)}", "bad", indent=2)
+        if both.gained.count:
+            text = f"{name}, gained ({both.gained.count}): {ids(both.gained)}"
+            yield line(text, "good", indent=2)
+
+
+def _edits(comparison: Comparison) -> Iterator[Block]:
+    if not comparison.common:
+        return
+    pairs = comparison.pairs
+    yield line()
+    yield line(
+        f"left out: {pairs.added.count} added, {pairs.removed.count} removed,"
+        f" {pairs.changed.count} changed samples",
+        "strong",
+    )
+    for word in ("added", "removed", "changed"):
+        listed = getattr(pairs, word)
+        if listed.count:
+            where = ", ".join(f"{name} {n}" for name, n in pairs.changed_in.items())
+            what = f" ({where})" if word == "changed" else ""
+            yield line(f"{word}{what}: {ids(listed)}", indent=2)
+
+
+MARKDOWN_IDS = 50
+_WORDS = {
+    "regression": "❌ Regression",
+    "inconclusive": "⚠️ Inconclusive",
+    "non_inferior": "✅ Not worse",
+}
+_CHECK_SIGN = {True: "✅", False: "❌", None: "⚠️"}
+_NUMBERS = ("A", "B", "B − A", "95 % interval", "n", "worse / better")
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    return fitted(comparison_sections(comparison))
+
+
+def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
+    yield [f"### {_headline(comparison)}", ""]
+    warnings = (f"- **warning:** {as_text(warning)}" for warning in comparison.warnings)
+    yield [*(f"- {as_text(fact)}" for fact in facts(comparison)), *warnings, ""]
+    yield table(
+        ("primary metric", *_NUMBERS, "p (Holm)", "decision"),
+        [
+            (*_row(one), p_text(one.p_adjusted), as_text((one.decision or "-").replace("_", " ")))
+            for one in comparison.primary
+        ],
+    )
+    for name, both in comparison.flips.items():
+        for word, listed in (("lost", both.lost), ("gained", both.gained)):
+            yield _samples(f"{name}: {listed.count} {word}", listed)
+    if comparison.common:
+        for word in ("added", "removed", "changed"):
+            listed = getattr(comparison.pairs, word)
+            yield _samples(f"{listed.count} samples {word}, left out", listed)
+    explored = [one for one in comparison.exploratory if one.difference is not None]
+    yield folded(
+        "Exploratory metrics (not tested)",
+        table(("metric", *_NUMBERS), [_row(one) for one in explored]),
+    )
+    for title, field in GROUPS.items():
+        yield folded(f"By {title}", _group(title, getattr(comparison, field)))
+
+
+def _headline(comparison: Comparison) -> str:
+    check = comparison.point_check
+    if check is not None and check_leads(comparison):
+        word = CHECK_WORD[check.ok][0].capitalize()
+        return f"{_CHECK_SIGN[check.ok]} {word}: {as_text(check_text(check))}"
+    word, reason = _WORDS[comparison.decision], comparison.decision_reason
+    return f"{word}: {as_text(reason.removeprefix('not worse: '))}"
+
+
+def _row(one: Compared) -> tuple[str, ...]:
+    return (
+        as_code(one.metric),
+        rounded(one.a),
+        rounded(one.b),
+        signed(one.difference),
+        interval(one),
+        str(one.n),
+        counted(one),
+    )
+
+
+def _group(title: str, groups: Mapping[str, Sequence[Compared]]) -> list[str]:
+    rows = [
+        (as_code(name, LONGEST_ID), *_row(one))
+        for name, metrics in groups.items()
+        for one in metrics
+        if one.difference is not None
+    ]
+    return table((title, "metric", *_NUMBERS), rows)
+
+
+def _samples(title: str, listed: Listed) -> list[str]:
+    shown = [f"- {as_code(name, LONGEST_ID)}" for name in listed.sample_ids[:MARKDOWN_IDS]]
+    if listed.count > len(shown):
+        shown.append(f"- and {listed.count - len(shown)} more")
+    return folded(title, shown)

@@ -1,0 +1,334 @@
+"""The page of a comparison, and of a probe: both sides, and what flipped between them."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, BinaryIO
+
+import msgspec
+
+from callmark.compare.records import Compared, Comparison
+from callmark.records.results import Result
+from callmark.reports.compare import (
+    DECISION_STYLE,
+    GROUPS,
+    counted,
+    facts,
+    interval,
+    p_text,
+    signed,
+)
+from callmark.reports.html.file import PageFile, page_json
+from callmark.reports.html.index import (
+    NOT_IN_THE_FILE,
+    Candidates,
+    IndexBuilder,
+    Row,
+    TrialChoice,
+    excerpt_of,
+    facets_of,
+)
+from callmark.reports.html.overview import (
+    MADE_BY,
+    Bar,
+    PageCell,
+    PageHead,
+    PageTable,
+    Pick,
+    Plot,
+    left_out,
+)
+from callmark.reports.html.page import page_result
+from callmark.reports.neutral import one_line
+from callmark.reports.terminal import rounded
+
+LABELS: dict[str, str] = {
+    "fails": "lost",
+    "gained": "gained",
+    "status": "answer",
+    "kind": "kind",
+    "tool": "tool",
+    "locale": "locale",
+    "slice": "slice",
+}
+NUMBERS = ("F1 A", "F1 B")
+SEED = 42
+Key = tuple[str, int]
+
+
+class Flipped(msgspec.Struct, frozen=True):
+    """The metrics that each sample lost and gained, as far as the comparison lists them."""
+
+    lost: Mapping[str, tuple[str, ...]]
+    gained: Mapping[str, tuple[str, ...]]
+
+
+def flipped(comparison: Comparison) -> Flipped:
+    lost: dict[str, tuple[str, ...]] = {}
+    gained: dict[str, tuple[str, ...]] = {}
+    for metric, both in comparison.flips.items():
+        for listed, found in ((both.lost, lost), (both.gained, gained)):
+            for sample_id in listed.sample_ids:
+                found[sample_id] = (*found.get(sample_id, ()), metric)
+    return Flipped(lost, gained)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    start: int
+    size: int
+    lax: float | None
+    answer: bytes
+
+
+@contextmanager
+def pairs_of(
+    comparison: Comparison, a: Iterable[Result], b: Iterable[Result]
+) -> Iterator[PagePairs]:
+    """`a` and `b`: the results of both sides, as they were compared; each is read once."""
+    with tempfile.TemporaryFile() as of_a, tempfile.TemporaryFile() as of_b:
+        pairs = PagePairs(flipped(comparison), (of_a, of_b))
+        pairs.read(a, b)
+        yield pairs
+
+
+class PagePairs:
+    """Both sides are read once; what of them is shown waits in temporary files until it is known
+    what fits."""
+
+    def __init__(self, flips: Flipped, spools: tuple[IO[bytes], IO[bytes]]) -> None:
+        self._flips = flips
+        self._spools = spools
+        self._of_a: dict[Key, _Kept] = {}
+        self._pairs: list[tuple[_Kept, _Kept]] = []
+        self._rows: list[Row] = []
+        self._candidates = Candidates(SEED)
+
+    def read(self, a: Iterable[Result], b: Iterable[Result]) -> None:
+        for result in a:
+            self._of_a[result.sample_id, result.trial] = self._kept(0, result)
+        for result in b:
+            before = self._of_a.pop((result.sample_id, result.trial), None)
+            if before is None:
+                continue
+            after = self._kept(1, result)
+            row = self._row(result, before, after)
+            self._candidates.offer(
+                result.sample_id, result.trial, row=row.cost, size=before.size + after.size + 60
+            )
+            self._pairs.append((before, after))
+            self._rows.append(row)
+
+    def write(self, page: PageFile, labels: tuple[str, str]) -> None:
+        """The chosen samples, and the index. The head must have been written."""
+        choice = self._choice()
+        index = IndexBuilder(LABELS, NUMBERS)
+        for at, row in enumerate(self._rows):
+            place = NOT_IN_THE_FILE
+            if choice.full[at]:
+                place = page.sample(self._encoded(self._pairs[at], labels))
+            if choice.rows[at]:
+                index.add(row, place)
+        page.index(index.built())
+
+    def counts(self) -> tuple[int, int, int]:
+        return self._choice().counts()
+
+    def _choice(self) -> TrialChoice:
+        tiers = bytearray(map(self._tier, self._rows))
+        return self._candidates.chosen(tiers)
+
+    def _tier(self, row: Row) -> int:
+        if row.facets["fails"]:
+            return 0
+        return 1 if row.facets["gained"] else 2 + ("same answer" in row.facets["status"])
+
+    def _kept(self, side: int, result: Result) -> _Kept:
+        spool = self._spools[side]
+        data = page_json(page_result(result))
+        start = spool.tell()
+        spool.write(data)
+        scores = result.scores
+        eligible = scores is not None and scores.kind == "eligible"
+        lax = scores.lax.f1 if scores is not None and eligible else None
+        answer = hashlib.sha256(result.model_output.encode("utf-8", "surrogatepass")).digest()
+        return _Kept(start, len(data), lax, answer)
+
+    def _row(self, result: Result, before: _Kept, after: _Kept) -> Row:
+        same = before.answer == after.answer
+        facets = facets_of(result, self._flips.lost.get(result.sample_id, ()))
+        gained = self._flips.gained.get(result.sample_id, ())
+        status = "same answer" if same else "another answer"
+        return Row(
+            sample_id=result.sample_id,
+            trial=result.trial,
+            text=excerpt_of(result),
+            facets={**facets, "gained": gained, "status": (status,)},
+            numbers=(before.lax, after.lax),
+        )
+
+    def _encoded(self, pair: tuple[_Kept, _Kept], labels: tuple[str, str]) -> bytes:
+        sides = [
+            b'{"label":%s,"result":%s}' % (page_json(label), _read(spool, kept))
+            for spool, kept, label in zip(self._spools, pair, labels, strict=True)
+        ]
+        return b'{"sides":[%s]}' % b",".join(sides)
+
+
+def _read(spool: IO[bytes], kept: _Kept) -> bytes:
+    spool.seek(kept.start)
+    return spool.read(kept.size)
+
+
+F1 = "integration_f1_macro_lax"
+_NUMBERS = ("A", "B", "B − A", "95 % interval", "n", "worse / better")
+_RIGHT = (1, 2, 3, 5, 6)
+
+
+def write_compare_page(
+    stream: BinaryIO, comparison: Comparison, a: Iterable[Result], b: Iterable[Result]
+) -> None:
+    """`a` and `b`: the results of both sides, as they were compared; each is read once."""
+    labels = (f"A  {comparison.a.path}", f"B  {comparison.b.path}")
+    name = one_line(f"{comparison.a.path} → {comparison.b.path}", 200)
+    head = comparison_head(comparison, name)
+    with pairs_of(comparison, a, b) as pairs, PageFile(stream, name) as page:
+        page.head(msgspec.structs.replace(head, left_out=left_out(*pairs.counts())))
+        pairs.write(page, labels)
+
+
+def comparison_head(comparison: Comparison, name: str) -> PageHead:
+    return PageHead(
+        kind="compare",
+        title=name,
+        made_by=MADE_BY,
+        word=comparison.decision.replace("_", " "),
+        style=DECISION_STYLE[comparison.decision],
+        reason=one_line(comparison.decision_reason, 2000),
+        facts=tuple(one_line(fact, 1000) for fact in facts(comparison)),
+        warnings=tuple(one_line(warning, 2000) for warning in comparison.warnings),
+        tables=tuple(comparison_tables(comparison)),
+        plots=tuple(plot for plot in comparison_plots(comparison) if plot.bars),
+        pins=tuple(_pins(comparison)),
+    )
+
+
+def comparison_tables(comparison: Comparison) -> Iterator[PageTable]:
+    if comparison.primary:
+        yield PageTable(
+            id="primary",
+            title="Primary metrics",
+            columns=("decision", "metric", *_NUMBERS, "p (Holm)", "why"),
+            rows=tuple(_primary_row(one) for one in comparison.primary),
+            right=(2, 3, 4, 6, 7, 8),
+        )
+    flips = tuple(
+        (
+            PageCell(name, "strong"),
+            PageCell(str(both.lost.count), "plain", Pick("fails", name)),
+            PageCell(str(both.gained.count), "plain", Pick("gained", name)),
+        )
+        for name, both in comparison.flips.items()
+        if both.lost.count + both.gained.count
+    )
+    if flips:
+        yield PageTable(
+            id="flips",
+            title="Samples that flipped",
+            columns=("metric", "lost", "gained"),
+            rows=flips,
+            right=(1, 2),
+            note="Lost: right in A, not in B. Gained: the other way round.",
+        )
+    yield _table("exploratory", "Exploratory metrics (not tested)", "metric", [
+        (PageCell(one.metric), *_cells(one)) for one in comparison.exploratory
+        if one.difference is not None
+    ])  # fmt: skip
+    for title, field in GROUPS.items():
+        groups: Mapping[str, Sequence[Compared]] = getattr(comparison, field)
+        rows = [
+            (PageCell(one_line(f"{group}: {one.metric}", 200)), *_cells(one))
+            for group, metrics in groups.items()
+            for one in metrics
+            if one.difference is not None
+        ]
+        yield _table(f"by-{title}", f"By {title}", title, rows)
+
+
+def _table(name: str, title: str, first: str, rows: Sequence[tuple[PageCell, ...]]) -> PageTable:
+    return PageTable(
+        id=name,
+        title=title,
+        columns=(first, *_NUMBERS),
+        rows=tuple(rows),
+        right=_RIGHT,
+        folded=True,
+    )
+
+
+def _primary_row(one: Compared) -> tuple[PageCell, ...]:
+    decision = PageCell("–", "quiet")
+    if one.decision is not None:
+        decision = PageCell(one.decision.replace("_", " "), DECISION_STYLE[one.decision])
+    return (
+        decision,
+        PageCell(one.metric, "strong"),
+        *_cells(one),
+        PageCell(p_text(one.p_adjusted)),
+        PageCell(one_line(one.reason or "", 500)),
+    )
+
+
+def _cells(one: Compared) -> tuple[PageCell, ...]:
+    return (
+        PageCell(rounded(one.a)),
+        PageCell(rounded(one.b)),
+        PageCell(signed(one.difference)),
+        PageCell(interval(one), "quiet"),
+        PageCell(str(one.n)),
+        PageCell(counted(one)),
+    )
+
+
+def comparison_plots(comparison: Comparison) -> Iterator[Plot]:
+    yield Plot(
+        id="primary",
+        title="Primary metrics, A and B",
+        note="Over the samples that both answered.",
+        label="metric",
+        series=("A", "B"),
+        bars=tuple(
+            Bar(one.metric, (one.a, one.b)) for one in comparison.primary if one.a is not None
+        ),
+        top=1.0,
+    )
+    for title, field in GROUPS.items():
+        groups: Mapping[str, Sequence[Compared]] = getattr(comparison, field)
+        yield Plot(
+            id=f"by-{title}",
+            title=f"F1 by {title}, A and B",
+            note="Mean lax F1 of the eligible samples.",
+            label=title,
+            series=("A", "B"),
+            bars=tuple(
+                Bar(one_line(group, 60), (one.a, one.b), Pick(title, group))
+                for group, metrics in groups.items()
+                for one in metrics
+                if one.metric == F1 and one.a is not None
+            ),
+            top=1.0,
+        )
+
+
+def _pins(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    for side, facts_ in (("A", comparison.a), ("B", comparison.b)):
+        for name, value in msgspec.structs.asdict(facts_).items():
+            if value is not None:
+                yield f"{side} {name}", one_line(str(value), 300)
+    for name, check in comparison.comparable.items():
+        yield name, check
+    yield "margin", f"{comparison.margin:g}"
+    if comparison.scorer_version is not None:
+        yield "scorer_version", comparison.scorer_version

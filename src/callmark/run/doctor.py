@@ -1,0 +1,481 @@
+"""Does a runner do what a run needs of it? Asked through the same seam as a run asks it, so that
+any runner can be examined; what is special to one comes out of its own fingerprint parts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from callmark.broker.broker import ToolBroker
+from callmark.broker.check import check_fixtures
+from callmark.calls.formats import FORMATS
+from callmark.config import RunConfig, load_config, placed
+from callmark.datasets.reader import open_dataset
+from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError
+from callmark.grounding.ground import ground
+from callmark.plugins import find_runner, with_formats
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.results import Fingerprints
+from callmark.records.samples import Sample, expectation_of
+from callmark.records.seams import Hit, Observed, Runner
+from callmark.records.trace import TraceEntry
+from callmark.resources import (
+    allowlist,
+    default_config,
+    demo_paths,
+    schema,
+)
+from callmark.run.fingerprints import compare_pinned, refuse_other_pins
+from callmark.run.loop import Drive, driver
+from callmark.run.offers import Offers, open_offers, open_registry
+from callmark.run.play import Played, PlaySettings, TrialInput, play, play_in_step
+from callmark.run.prepare import decoding_of
+from callmark.run.prompts import Prompts, open_prompts
+from callmark.run.wiring import runner_options
+
+Verdict = Literal["ok", "note", "wrong", "unchecked"]
+
+REPEATS = 5
+PLAIN_ID, TOOL_ID = "doctor-plain", "doctor-tool"
+PLAIN_PROMPT = "Say hello in one short sentence."
+PREFERRED_TOOL = "web.search"
+PREFERRED_PROMPT = 'Search the web for "open issues" and tell me what you find.'
+OTHER_PROMPT = "Call the tool {name} once, with arguments that fit it, and tell me what it returns."
+FACT = "there are 4217 open issues"
+RESULT: dict[str, Json] = {"ok": True, "summary": FACT}
+SHOWN = 80
+# Where a runner says in its fingerprint parts how the prompt holds the tools.
+TOOLS_BLOCK = "tools_block"
+
+_NO_CALL = (
+    "samples that expect a call would all fail",
+    "is the model trained to call tools? Does its server pass `tools` on and read calls"
+    " (vLLM: --enable-auto-tool-choice --tool-call-parser)? A prompt wrapper that lists the tools"
+    " may help",
+)
+_BAD_CALL = (
+    "such calls count as invalid",
+    "look at what it wrote; docs/runners.md says which forms of calls are read",
+)
+_UNEQUAL = (
+    "two runs of this model differ by chance alone",
+    "compare runs with --repeat, or serve it without batching and with a fixed seed",
+)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`note`: works, but worth knowing. `unchecked`: could not be looked at, never a pass."""
+
+    verdict: Verdict
+    found: str
+    means: str = ""
+    next: str = ""
+
+
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
+    """`exit_code`: 0 all is well, 1 something is wrong, else that of the error that ended it."""
+
+    runner: str
+    model: str | None
+    exit_code: int
+    findings: dict[str, Finding]
+    provenance: dict[str, Json]
+    measured: dict[str, Json]
+
+
+def examine_runner(config: RunConfig) -> Examination:
+    """Opens the runner as a run would and asks it, check by check, until one cannot go on."""
+    findings: dict[str, Finding] = {}
+    observed = Observed()
+    code = 0
+    try:
+        with _opened(config) as session:
+            for name, look in CHECKS.items():
+                findings[name] = look(session)
+            observed = session.runner.observed()
+    except CallmarkError as error:
+        told = placed(config, error) if isinstance(error, UsageError) else error
+        ended = next((name for name in CHECKS if name not in findings), "closing")
+        findings[ended] = Finding("wrong", str(told))
+        code = error.exit_code
+    unseen = Finding("unchecked", "was not looked at")
+    findings |= {name: unseen for name in CHECKS if name not in findings}
+    if observed.warnings:
+        findings["warnings"] = Finding("note", "; ".join(observed.warnings))
+    is_wrong = any(finding.verdict == "wrong" for finding in findings.values())
+    return Examination(
+        runner=config.runner,
+        model=config.model,
+        exit_code=code or int(is_wrong),
+        findings=findings,
+        provenance=observed.provenance,
+        measured=observed.measured,
+    )
+
+
+@contextmanager
+def _opened(config: RunConfig) -> Iterator[_Session]:
+    offers = open_offers(config.registry, config.allowlist)
+    prompts = open_prompts(config.prompt_wrapper, config.system)
+    decoding = decoding_of(config)
+    if decoding.temperature is not None:
+        decoding = msgspec.structs.replace(decoding, temperature=0.0)
+    options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
+    with find_runner(config.runner)(options) as runner, driver(runner) as drive:
+        yield _Session(config, offers, prompts, runner, drive)
+
+
+class _FixedResult:
+    """The only tool: whatever is asked, it answers the same."""
+
+    def session(self, sample_id: str | None = None) -> _FixedResult:
+        return self
+
+    def answer(self, name: str, arguments: Json) -> Hit:
+        return Hit(RESULT, "doctor", "")
+
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        return True
+
+
+class _Session:
+    """An opened runner, and what it was asked already."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        offers: Offers,
+        prompts: Prompts,
+        runner: Runner,
+        drive: Drive[Any],
+    ) -> None:
+        self.config = config
+        self.runner = runner
+        self.drive = drive
+        self._prompts = prompts
+        self._settings = PlaySettings(
+            registry=offers.registry,
+            allowed=offers.allowed,
+            max_turns=1 if config.max_turns == 1 else 3,
+            parse_text=config.parse_text,
+            formats=with_formats(FORMATS),
+        )
+        self.tool = _tool_of(offers)
+        self.tools = offers.registry.openai_tools([self.tool])
+        self._with_tool: Played | None = None
+
+    def plain(self) -> Played:
+        return self._asked(PLAIN_ID, PLAIN_PROMPT, frozenset(), [], times=1)[0]
+
+    def with_tool(self) -> Played:
+        if self._with_tool is None:
+            self._with_tool = self.repeated(1)[0]
+        return self._with_tool
+
+    def repeated(self, times: int) -> list[Played]:
+        is_known = self.tool == PREFERRED_TOOL
+        prompt = PREFERRED_PROMPT if is_known else OTHER_PROMPT.format(name=self.tool)
+        return self._asked(TOOL_ID, prompt, frozenset({self.tool}), self.tools, times=times)
+
+    def _asked(
+        self,
+        sample_id: str,
+        prompt: str,
+        offered: frozenset[str],
+        tools: Sequence[dict[str, Json]],
+        *,
+        times: int,
+    ) -> list[Played]:
+        """The same trial so many times, as many at once as a run would have."""
+        sample = Sample(
+            index=0,
+            sample_id=sample_id,
+            prompt=prompt,
+            metadata={},
+            expectation=expectation_of({}),
+        )
+        trial = TrialInput(sample, 0, offered, tools, self._prompts.opening(sample, tools))
+        return self._play([trial] * times)
+
+    def _play(self, trials: Sequence[TrialInput]) -> list[Played]:
+        runner, source, settings = self.runner, _FixedResult(), self._settings
+        if not runner.suspends:
+
+            def answer(batch: Any) -> Any:
+                return self.drive(runner.answer(batch))
+
+            return list(play_in_step(iter(trials), answer, runner.max_batch, source, settings))
+        return [one for chunk in _chunks(trials, runner.max_batch) for one in self._at_once(chunk)]
+
+    def _at_once(self, trials: Sequence[TrialInput]) -> list[Played]:
+        import asyncio  # opens a socket pair, so only where it is needed
+
+        async def work() -> list[list[Played]]:
+            return await asyncio.gather(
+                *(play([trial], self.runner, _FixedResult(), self._settings) for trial in trials)
+            )
+
+        return [one for played in self.drive(work()) for one in played]
+
+
+def _chunks(trials: Sequence[TrialInput], size: int) -> Iterator[Sequence[TrialInput]]:
+    for start in range(0, len(trials), size):
+        yield trials[start : start + size]
+
+
+def _tool_of(offers: Offers) -> str:
+    if not offers.allowed:
+        raise UsageError("--allowlist: allows no tool of the registry, so none can be tried")
+    return PREFERRED_TOOL if PREFERRED_TOOL in offers.allowed else min(offers.allowed)
+
+
+def _reachable(session: _Session) -> Finding:
+    session.drive(session.runner.ready())
+    model = f" with the model {session.config.model}" if session.config.model else ""
+    return Finding("ok", f"{session.runner.name} is ready{model}")
+
+
+def _answers(session: _Session) -> Finding:
+    trace = _finished(session.plain()).trace
+    if trace.tool_trace:
+        called = ", ".join(str(entry.name) for entry in trace.tool_trace)
+        return Finding("note", f"called {called}, though no tool was offered")
+    if not trace.model_output:
+        return Finding(
+            "wrong",
+            f"an empty text (stopped by {trace.stop})",
+            "nothing can be scored",
+            "look at the chat template, and give a thinking model more --max-tokens",
+        )
+    if trace.stop == "truncated":
+        return Finding("note", f"cut off: {_quoted(trace.model_output)}", next="raise --max-tokens")
+    return Finding("ok", _quoted(trace.model_output))
+
+
+def _calls_tools(session: _Session) -> Finding:
+    played = session.with_tool()
+    trace = played.trace
+    calls = [entry for entry in trace.tool_trace if entry.turn in (1, None)]
+    if not calls:
+        _finished(played)
+        came = "cut off before a call came" if trace.stop == "truncated" else "no call came"
+        return Finding("wrong", f"{came}, but {_quoted(trace.model_output)}", *_NO_CALL)
+    bad = next((call for call in calls if _what_is_wrong(call)), None)
+    if bad is not None:
+        return Finding("wrong", f"{_what_is_wrong(bad)}: {_quoted(bad.raw or '')}", *_BAD_CALL)
+    first = calls[0]
+    shown = f"{first.name} {canonical_json(first.arguments)}"
+    if first.format == "native":
+        return Finding("ok", f"{shown}, as a structured call")
+    return Finding("ok", f"{shown}, written in the text ({first.format})", "callmark reads it")
+
+
+def _uses_results(session: _Session) -> Finding:
+    trace = _finished(session.with_tool(), "with the result of a tool: ").trace
+    if not any(entry.served for entry in trace.tool_trace):
+        return Finding("unchecked", "no call that could be answered came")
+    if trace.turns is None or len(trace.turns) < 2:
+        return Finding("unchecked", "it had only one turn, so it never saw a result")
+    start, end = trace.turns[-1]
+    last = trace.model_output.encode()[start:end].decode()
+    if ground(last, [RESULT])["lax"]:
+        return Finding("ok", _quoted(last))
+    said = _quoted(last) if last else "an empty text"
+    return Finding(
+        "note",
+        f"was told that {FACT}, and answered {said}",
+        "it may not see what tools return, or not make use of it",
+        "try `callmark run` on a few samples, and look at one with `callmark show`",
+    )
+
+
+def _keeps_tools(session: _Session) -> Finding:
+    match session.runner.fingerprint_parts().get(TOOLS_BLOCK):
+        case "native":
+            return Finding("ok", "the chat template itself puts the tools into the prompt")
+        case "fallback":
+            return Finding(
+                "note",
+                "the chat template drops the tools: a block of callmark's own carries them",
+                "the model may know another form of tools from its training",
+                "if it was trained with another form, write that form into a prompt wrapper",
+            )
+        case "raw":
+            return Finding(
+                "note",
+                "the prompt is the text of the wrapper: only $tools brings tools into it",
+            )
+    return Finding("unchecked", "this runner does not show the prompt that the model gets")
+
+
+def _is_equal(session: _Session) -> Finding:
+    first = _said(session.with_tool())
+    asked = session.config.repeat if session.config.repeat > 1 else REPEATS
+    flips = sum(_said(_finished(other)) != first for other in session.repeated(asked))
+    found = f"{flips} of {asked} repeats differ ({flips / asked:.0%})"
+    if not flips:
+        return Finding("ok", found)
+    return Finding("wrong" if session.config.determinism_mode else "note", found, *_UNEQUAL)
+
+
+CHECKS: dict[str, Callable[[_Session], Finding]] = {
+    "reachable": _reachable,
+    "answers": _answers,
+    "calls_tools": _calls_tools,
+    "uses_results": _uses_results,
+    "template_keeps_tools": _keeps_tools,
+    "equal_on_repeat": _is_equal,
+}
+
+
+def _finished(played: Played, when: str = "") -> Played:
+    if played.error is not None:
+        raise Incomplete(when + played.error)
+    return played
+
+
+def _what_is_wrong(call: TraceEntry) -> str | None:
+    if call.status == "malformed":
+        return f"a call that cannot be read ({call.reason})"
+    if not call.served:
+        return f"a call of {call.name}, which was not offered"
+    if call.schema_errors:
+        return f"arguments that the tool does not take ({'; '.join(call.schema_errors)})"
+    return None
+
+
+def _said(played: Played) -> tuple[str, list[Json]]:
+    """What is compared: text and calls, without the numbers that servers give to calls."""
+    trace = played.trace
+    calls = [[entry.name, entry.arguments, entry.raw] for entry in trace.tool_trace]
+    return trace.model_output, calls
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return f'"{line[:SHOWN]}…"' if len(line) > SHOWN else f'"{line}"'
+
+
+OLDEST_PYTHON = (3, 11)
+DEPENDENCIES = (
+    "msgspec",
+    "PyYAML",
+    "jsonschema-rs",
+    "json-repair",
+    "Babel",
+    "phonenumbers",
+    "python-stdnum",
+    "numpy",
+    "rich",
+    "aiohttp",
+    "Jinja2",
+    "google-re2",
+)
+
+
+class Check(msgspec.Struct, frozen=True):
+    subject: str
+    ok: bool
+    detail: str
+
+
+class Files(msgspec.Struct, frozen=True):
+    """What belongs together: a dataset, and the tools and fixtures that it was made for."""
+
+    dataset: str | None
+    fixtures: str | None
+    registry: str | None
+
+
+def examine(config: Path | None, flags: dict[str, Json]) -> Iterator[Check]:
+    """This machine and the shipped files; then the user's own, if flags or settings name some."""
+    yield _python()
+    yield from map(_dependency, DEPENDENCIES)
+    yield from _shipped()
+    try:
+        settings = load_config(config, flags)
+    except CallmarkError as error:
+        yield Check("settings", False, str(error))
+        return
+    own = Files(settings.dataset, settings.fixtures, settings.registry)
+    if own != Files(None, None, None):
+        yield from _examine_files("", own)
+
+
+def _python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    return Check("Python", sys.version_info >= OLDEST_PYTHON, f"{found}; {wanted} is the oldest")
+
+
+def _dependency(name: str) -> Check:
+    try:
+        return Check(name, True, version(name))
+    except PackageNotFoundError:
+        return Check(name, False, f"is not installed: pip install {name}")
+
+
+def _shipped() -> Iterator[Check]:
+    yield _tried("default settings", lambda: f"{len(default_config()['gates'])} gates")
+    yield _tried("result schema", lambda: str(schema("eval_result")["$id"]))
+    yield _tried("allowlist", lambda: f"{len(allowlist())} tools")
+    demo = demo_paths()
+    yield from _examine_files("bundled ", Files(str(demo.dataset), str(demo.fixtures), None))
+
+
+def _examine_files(whose: str, files: Files) -> Iterator[Check]:
+    yield _tried(f"{whose}tools", lambda: f"{len(open_registry(files.registry).names)} tools")
+    if files.fixtures is not None:
+        yield _tried(f"{whose}fixtures", lambda: _fixtures(files))
+    if files.dataset is not None:
+        yield _tried(f"{whose}dataset", lambda: _dataset(files))
+
+
+def _tried(subject: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(subject, True, look())
+    except CallmarkError as error:
+        return Check(subject, False, str(error))
+    except OSError as error:
+        return Check(subject, False, f"{error.filename}: {error.strerror}")
+
+
+def _broker(files: Files) -> ToolBroker | None:
+    if files.fixtures is None:
+        return None
+    return ToolBroker(files.fixtures, open_registry(files.registry))
+
+
+def _fixtures(files: Files) -> str:
+    broker = _broker(files)
+    if broker is None:
+        raise BadInput("no folder was named")
+    check = check_fixtures(broker)
+    rate = f"{check.total.hits} of {check.total.calls} calls answered"
+    text = f"{files.fixtures}: {check.fixtures} fixtures, {rate}"
+    if not check.ok:
+        raise BadInput(f"{text}; see: callmark fixtures check {files.fixtures}")
+    return text
+
+
+def _dataset(files: Files) -> str:
+    """Readable, and what its header pins is what is there."""
+    with open_dataset(Path(files.dataset or "")) as dataset:
+        broker = _broker(files)
+        computed = Fingerprints(
+            dataset_sha256=dataset.sha256,
+            tool_registry_sha256=open_registry(files.registry).sha256,
+            fixtures_sha256=None if broker is None else broker.fixtures_sha256,
+        )
+        pinned = compare_pinned(dataset.header, computed)
+        warnings = refuse_other_pins(
+            dataset.name, dataset.header, computed, pinned, may_differ=False
+        )
+        notes = "".join(f"; {warning}" for warning in (*dataset.warnings, *warnings))
+        return f"{dataset.name}: {dataset.facts.samples} samples{notes}"

@@ -1,0 +1,530 @@
+"""The trials of one run: those of an earlier run from the journal, the others from the runner."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import msgspec
+
+from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError, fault_of_ours
+from callmark.records.results import Result
+from callmark.records.samples import Expectation
+from callmark.records.seams import Failure, Observed, Progress, Runner, Standing
+from callmark.run.evaluate import Evaluator, Origin
+from callmark.run.fingerprints import MAY_GROW, provenance
+from callmark.run.offers import store_specs
+from callmark.run.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
+from callmark.run.resume import (
+    RUNS,
+    FinishedOutput,
+    TrialsAsked,
+    finished_output,
+    joined_origin,
+    origin_of,
+)
+from callmark.store.journal import DoneTrials, Journal, Mode, WrongTrials, open_journal
+from callmark.store.lines import encode_result, read_results
+from callmark.summary.summary import Summariser
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from callmark.run.prepare import Setup
+
+Value = TypeVar("Value")
+Drive = Callable[[Coroutine[Any, Any, Value]], Value]
+
+
+def drive_at_once(coroutine: Coroutine[Any, Any, Value]) -> Value:
+    """Run a coroutine that never waits. No event loop, so no socket either."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        value: Value = finished.value
+        return value
+    coroutine.close()
+    raise RuntimeError("the runner says that it never waits (suspends = False), but it did")
+
+
+@contextmanager
+def driver(runner: Runner) -> Iterator[Drive[Any]]:
+    """What runs the loop for this runner; one event loop for the whole run if it needs one."""
+    if not runner.suspends:
+        with _closing(runner, drive_at_once):
+            yield drive_at_once
+        return
+    import asyncio  # opens a socket pair, so only where it is needed
+
+    with asyncio.Runner() as loop:
+        drive = _interruptible(loop)
+        with _closing(runner, drive):
+            yield drive
+
+
+@contextmanager
+def _closing(runner: Runner, drive: Drive[Any]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        drive(runner.close())
+
+
+def _interruptible(loop: asyncio.Runner) -> Drive[Any]:
+    """Ctrl-C breaks out of the event loop and leaves its tasks as they are: they are ended before
+    anything that they use is closed."""
+
+    def drive(coroutine: Coroutine[Any, Any, Value]) -> Value:
+        try:
+            return loop.run(coroutine)
+        except KeyboardInterrupt:
+            _end_tasks(loop.get_loop())
+            raise
+
+    return drive
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        with suppress(KeyboardInterrupt):  # that of the task which was interrupted
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+
+
+async def side_by_side(step: Callable[[], Awaitable[bool]], width: Callable[[], int]) -> None:
+    """`step` again and again, so many at once as `width` says at that moment, until one returns
+    False and all others have ended; the first failure ends them all."""
+    import asyncio
+
+    workers = 0
+    is_over = False
+
+    async def work() -> None:
+        nonlocal workers, is_over
+        while not is_over and workers <= (wanted := width()):
+            if workers < wanted:
+                fill()
+            is_over = not await step() or is_over
+        workers -= 1
+
+    def fill() -> None:
+        nonlocal workers
+        while workers < width() and not is_over:
+            workers += 1
+            group.create_task(work())
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            fill()
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = failures.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class Interrupts:
+    """Ctrl-C ends a run between two steps, never inside one that must be whole: a trial is
+    scored, written and counted, or it is none of these."""
+
+    def __init__(self) -> None:
+        self.is_deferred = False
+        self.is_due = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        # Only the main thread can have signal handlers, and only there Ctrl-C is heard.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def deferred(self) -> _Deferred:
+        return _Deferred(self)
+
+    def silence(self) -> None:
+        """From here on nothing may be left half done: Ctrl-C is heard no more."""
+        self.is_deferred = True
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        self.is_due = True
+        if not self.is_deferred:
+            raise KeyboardInterrupt
+
+
+class _Deferred:
+    """Entered once a trial, so no generator."""
+
+    __slots__ = ("_interrupts",)
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
+
+    def __enter__(self) -> None:
+        self._interrupts.is_deferred = True
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._interrupts.is_deferred = False
+        if kind is None and self._interrupts.is_due:
+            raise KeyboardInterrupt
+
+
+# A server that is gone is noticed, and not asked ten thousand times more.
+LOST_IN_A_ROW = 20
+SHOWN_IDS = 20
+
+
+class FinishedTrials(Protocol):
+    """Where finished trials are kept, and which ones already were."""
+
+    def done(self) -> DoneTrials: ...
+
+    def append(self, lines: bytes, count: int = 1) -> object: ...
+
+    def note_origin(self, seen: Observed) -> None: ...
+
+    def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
+
+
+class TrialLoop:
+    """The trials of one run, from the journal or from the runner, each counted once."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        evaluator: Evaluator,
+        summariser: Summariser,
+        interrupts: Interrupts,
+        drive: Drive[Any],
+        progress: Progress | None,
+    ) -> None:
+        self._setup = setup
+        self._drive = drive
+        self._evaluator = evaluator
+        self._summariser = summariser
+        self._interrupts = interrupts
+        self._progress = progress
+        self._finished = 0
+        self._resumed = 0
+        self._errors = 0
+        self._lost_in_a_row = 0
+        self._misses = 0
+        self.has_begun = False  # from here on there is something to report
+        self.has_asked = False
+        self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
+        self.results_sha256: str | None = None  # of --out, once it is written
+        self._common = provenance(setup.pinned)
+        if setup.config.model_revision is not None:
+            self._common["model_revision"] = setup.config.model_revision
+        self._before: list[Observed] = []  # who answered the trials of earlier runs
+        self._now: Observed | None = None  # who answers those of this one
+        self._told: Observed | None = None  # the same, by the report of a run that is over
+        self._damage: tuple[str, ...] = ()
+
+    def to_the_end(self, journal: Journal | None) -> None:
+        """Finish every trial; then, unless too many failed, put the results in their place.
+        `journal` is that of --out, if there is an --out."""
+        setup = self._setup
+        if journal is None:
+            self._get_ready()
+            self.run_trials(None)
+            return
+        out = Path(str(setup.config.out))
+        ended = finished_output(setup, self._evaluator, out, journal)
+        if ended is not None:
+            self._judge_again(out, ended, journal)
+            return
+        self._count_finished(journal)
+        if self._finished < setup.trials:
+            self._go_on(journal)
+        else:
+            self.has_begun = True
+            if self._resumed:
+                self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
+        if self._errors <= setup.config.errors_allowed(setup.trials):
+            self._interrupts.silence()
+            # Before the results: none of them ever stands there without its tools.
+            store_specs(out, setup.offers.registry)
+            try:
+                self.results_sha256 = journal.finish(out, trials=setup.trials)
+            except WrongTrials as error:
+                raise journal.not_ours(str(error)) from None
+
+    @property
+    def is_timed_whole(self) -> bool:
+        """Whether every trial was scored in this run. If not, its seconds say nothing about all."""
+        return not self._resumed
+
+    def origin(self) -> Observed:
+        """Who answered, in this run and in those that it goes on with."""
+        told = self._told
+        if told is None:
+            origins = self._before if self._now is None else [*self._before, self._now]
+            origins = origins or [origin_of(Observed(), self._common)]
+            alone = len(origins) == 1
+            told = origins[0] if alone else joined_origin(origins, RUNS, deterministic=False)
+        return msgspec.structs.replace(told, warnings=(*told.warnings, *self._damage))
+
+    def _judge_again(self, out: Path, ended: FinishedOutput, journal: Journal) -> None:
+        self.has_begun = True
+        self._told = ended.told
+        self._know_before(journal)
+        for result in read_results(out):
+            self._resumed += 1
+            self._count(result)
+        self.results_sha256 = ended.sha256
+        self.notes += (f"{out}: is complete: it was judged again, and nothing was asked",)
+
+    def _count_finished(self, journal: Journal) -> None:
+        """What earlier runs wrote, each line compared with the sample that it is about."""
+        setup, bad = self._setup, dict[int, str]()
+        asked = TrialsAsked(setup, self._evaluator)
+        done = journal.done()
+        for line, result in journal.results():
+            problem = asked.problem_of(result)
+            if problem is None and isinstance(result, Result):
+                found = done.find(result.sample_id, result.trial)
+                if found is not None and found.line == line:
+                    with self._interrupts.deferred():
+                        problem = self._resume(result)
+            if problem is not None and not setup.config.salvage:
+                raise journal.not_ours(problem, line)
+            if problem is not None:
+                bad[line] = problem
+        if bad:
+            journal.leave_out(bad)
+        self._know_before(journal)
+        if setup.config.salvage and journal.left_out:
+            self.notes += (self._salvaged(journal, bad),)
+
+    def _know_before(self, journal: Journal) -> None:
+        self._before = journal.answered()
+        if journal.left_out:
+            lines = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+            self._damage = (
+                f"the journal of this run was damaged: {len(journal.left_out)} of its lines were"
+                f" left out (line {lines}), and what they held was run again",
+            )
+
+    def _resume(self, result: Result) -> str | None:
+        self._resumed += 1
+        try:
+            self._count(result)
+        except BadInput as error:
+            self._resumed -= 1
+            return str(error)
+        return None
+
+    def _salvaged(self, journal: Journal, bad: dict[int, str]) -> str:
+        numbers = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+        done = journal.done()
+        ids = [
+            sample.sample_id + (f" (trial {trial})" if trial else "")
+            for sample in self._setup.selection.chosen(self._setup.dataset)
+            for trial in range(self._setup.config.repeat)
+            if (sample.sample_id, trial) not in done
+        ]
+        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+        why = "".join(f"; line {line}: {problem}" for line, problem in [*bad.items()][:SHOWN_IDS])
+        return (
+            f"{journal.path}: {len(done)} finished trials are kept, {len(journal.left_out)} lines"
+            f" left out (line {numbers}{why}); {len(ids)} trials are run: "
+            f"{', '.join(ids[:SHOWN_IDS])}{more}"
+        )
+
+    def _go_on(self, journal: Journal) -> None:
+        try:
+            self._note_origin(journal)
+            self._get_ready()
+            self._run_journalled(journal)
+        except (UsageError, Incomplete):
+            journal.remove_if_empty()
+            raise
+        except KeyboardInterrupt:
+            if not self.has_begun:
+                journal.remove_if_empty()
+            raise
+
+    def _get_ready(self) -> None:
+        self._drive(self._setup.runner.ready())
+        self.has_begun = self.has_asked = True
+
+    def _run_journalled(self, journal: Journal) -> None:
+        self.run_trials(journal)
+        self._note_origin(journal)
+
+    def _note_origin(self, kept: FinishedTrials) -> None:
+        """Before the trials that it is about: a trial whose origin is not known is none."""
+        self._take_origin(origin_of(self._setup.runner.observed(), self._common), kept)
+
+    def _take_origin(self, seen: Observed, kept: FinishedTrials) -> None:
+        if seen == self._now:
+            return
+        if self._before and self._setup.config.determinism_mode:
+            joined_origin([*self._before, seen], RUNS, deterministic=True)
+        self._now = seen
+        kept.note_origin(seen)
+
+    def run_trials(self, kept: FinishedTrials | None) -> None:
+        """Those that are not done yet."""
+        setup = self._setup
+        offers, runner = setup.offers, setup.runner
+        settings = PlaySettings(
+            registry=offers.registry,
+            allowed=offers.allowed,
+            max_turns=setup.decoding.max_turns,
+            parse_text=setup.config.parse_text,
+            formats=setup.formats,
+            miss_reply=setup.config.miss_reply,
+        )
+        waiting = self._waiting(kept)
+        if runner.suspends:
+            self._drive(self._at_once(waiting, settings, kept))
+        else:
+            drive = self._drive
+            played = play_in_step(
+                waiting,
+                lambda batch: drive(runner.answer(batch)),
+                runner.max_batch,
+                setup.source,
+                settings,
+            )
+            for one in played:
+                self._finish(one, kept)
+
+    async def _at_once(
+        self, waiting: Iterator[TrialInput], settings: PlaySettings, kept: FinishedTrials | None
+    ) -> None:
+        """Trials side by side, each as fast as its answers come."""
+        import asyncio
+
+        runner, trials = self._setup.runner, max(1, self._setup.trials)
+        ended: deque[Played] = deque()
+
+        async def step() -> bool:
+            trial = next(waiting, None)
+            if trial is None:
+                return False
+            ended.append(await self._one(trial, settings))
+            # Answers come in bursts. Scored one after the other, and not between requests, the
+            # trials of a burst take a third less: the processor has the scorer at hand.
+            await asyncio.sleep(0)
+            while ended:
+                played = ended.popleft()
+                self._finish(played, kept)
+                self._end_if_server_is_gone(played)
+            return True
+
+        # The runner may change its mind on how many it bears while it works.
+        await side_by_side(step, lambda: min(runner.max_batch, trials))
+
+    async def _one(self, trial: TrialInput, settings: PlaySettings) -> Played:
+        setup = self._setup
+        limit = setup.config.sample_timeout
+        playing = play_alone(trial, setup.runner, setup.source, settings)
+        if limit is None:
+            return await playing
+        import asyncio
+
+        try:
+            async with asyncio.timeout(limit):
+                return await playing
+        except TimeoutError:
+            return failed(trial, Failure(f"not finished within {limit:g} s (sample_timeout)"))
+
+    def _end_if_server_is_gone(self, played: Played) -> None:
+        self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
+        if self._lost_in_a_row >= LOST_IN_A_ROW:
+            raise Incomplete(
+                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error};"
+                " what is finished is kept: run the same command with --resume when that is mended"
+            )
+
+    def _finish(self, played: Played, kept: FinishedTrials | None) -> None:
+        with self._interrupts.deferred():
+            result = self._scored(played)
+            if kept is not None:
+                self._note_origin(kept)
+                kept.append(encode_result(result))
+            # Redacted metadata may say something else.
+            is_as_read = result.metadata is played.sample.metadata
+            self._count(result, played.sample.expectation if is_as_read else None)
+
+    def _scored(self, played: Played) -> Result:
+        """Scored, or lost: no answer, whatever is in it, costs more than its trial."""
+        setup, score = self._setup, self._evaluator.result
+        offer = setup.offers.to(played.sample)
+        origin = Origin(setup.fingerprints, setup.decoding)
+        try:
+            return score(played, offer, origin)
+        except CallmarkError:
+            raise
+        except Exception as error:
+            why = fault_of_ours("the answer could not be scored", error)
+            trial = TrialInput(played.sample, played.trial, offer.names, offer.tools)
+            return score(failed(trial, Failure(why)), offer, origin)
+
+    def _waiting(self, kept: FinishedTrials | None) -> Iterator[TrialInput]:
+        setup = self._setup
+        done = None if kept is None else kept.done()
+        for sample in setup.selection.chosen(setup.dataset):
+            offer = setup.offers.to(sample)
+            for trial in range(setup.config.repeat):
+                found = done.find(sample.sample_id, trial) if done else None
+                if found is None or kept is None:
+                    asking = TrialInput(sample, trial, offer.names, offer.tools)
+                    try:
+                        opening = setup.prompts.opening(sample, offer.tools)
+                    except UsageError as error:  # named before the run began: the others go on
+                        self._finish(failed(asking, Failure(f"prompt: {error}")), kept)
+                    else:
+                        yield msgspec.structs.replace(asking, opening=opening)
+                    continue
+                if found.index != sample.index:
+                    what = f"index: is {found.index}, but the sample stands at {sample.index}"
+                    raise kept.not_ours(what, found.line)
+
+    def _count(self, result: Result, expectation: Expectation | None = None) -> None:
+        self._summariser.add(result, expectation)
+        self._finished += 1
+        self._errors += result.status == "error"
+        self._misses += 0 if result.scores is None else result.scores.calls.misses
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self._standing())
+
+    def _standing(self) -> Standing:
+        return Standing(
+            self._finished, self._setup.trials, self._misses, self._errors, self._resumed
+        )
+
+
+def journal_of(setup: Setup) -> Journal | None:
+    """None: nothing is written, so nothing is journalled."""
+    config = setup.config
+    if config.out is None:
+        return None
+    mode: Mode = "resume" if config.resume else "restart" if config.restart else "new"
+    return open_journal(
+        Path(config.out),
+        setup.resume_key,
+        mode=mode,
+        may_grow=MAY_GROW,
+        salvage=config.salvage,
+    )

@@ -1,0 +1,407 @@
+"""The only loop: model turn, call attempts, answers, next turn."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Literal, assert_never
+
+import msgspec
+
+from callmark.calls.attempts import entry_for
+from callmark.calls.formats import FORMATS, Format
+from callmark.calls.ledger import read_turn
+from callmark.calls.matching import expected_call, is_same_call, observed_call
+from callmark.calls.registry import Registry
+from callmark.errors import CallmarkError, fault_of_ours
+from callmark.records.jsontext import Json, digest, sha256_hex, well_formed
+from callmark.records.mcp_result import is_mcp_result, text_of
+from callmark.records.samples import CALL_FREE, Sample
+from callmark.records.seams import (
+    Conversation,
+    Failure,
+    Finish,
+    Hit,
+    Miss,
+    Reply,
+    Runner,
+    ToolSource,
+)
+from callmark.records.trace import EntryStatus, Stop, Trace, TraceEntry, UserTurn, answered
+
+ParseText = Literal["auto", "on", "off"]
+
+# Finishes that end a trial whatever the turn held.
+STOP_OF: dict[Finish, Stop] = {
+    "length": "truncated",
+    "content_filter": "filtered",
+    "context_exceeded": "context_exceeded",
+}
+NAMELESS_CALL = "malformed_call"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class PlaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`allowed` None: every tool of the registry may be offered. `max_turns` None: as many as the
+    runner answers (a recording ends by itself); 1 is the single shot."""
+
+    registry: Registry
+    allowed: frozenset[str] | None = None
+    max_turns: int | None = 8
+    parse_text: ParseText = "auto"
+    formats: tuple[Format, ...] = FORMATS
+    miss_reply: str = '{"ok": false, "error": "no result available"}'
+
+
+class TrialInput(msgspec.Struct, frozen=True):
+    """One sample to be run once. `tools` are the specs of the `offered` names; `opening` is what
+    the model is sent first (None: the sample's prompt as it stands)."""
+
+    sample: Sample
+    trial: int
+    offered: frozenset[str] | None  # None: nothing says what was offered
+    tools: Sequence[dict[str, Json]]
+    opening: Sequence[dict[str, Json]] | None = None
+
+
+class Played(msgspec.Struct, frozen=True):
+    """`error` not None: infrastructure failed, the trace is what was there until then."""
+
+    sample: Sample
+    trial: int
+    trace: Trace
+    used_fixtures_sha256: str
+    error: str | None = None
+
+
+Answer = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
+
+
+async def play(
+    trials: Sequence[TrialInput],
+    runner: Runner,
+    source: ToolSource | None,
+    settings: PlaySettings,
+) -> list[Played]:
+    """Play every trial to its end. Without a source nothing answers what is not recorded."""
+    playing = [_Play(trial, source, settings, runner.without_secrets) for trial in trials]
+    live = playing
+    while live:
+        replies = await runner.answer([one.conversation() for one in live])
+        for one, reply in zip(live, replies, strict=True):
+            one.take(reply)
+        live = [one for one in live if one.stop is None]
+    return [one.played() for one in playing]
+
+
+async def play_alone(
+    trial: TrialInput, runner: Runner, source: ToolSource | None, settings: PlaySettings
+) -> Played:
+    """Play one trial, whatever others are played beside it."""
+    one = _Play(trial, source, settings, runner.without_secrets)
+    while one.stop is None:
+        [reply] = await runner.answer((one.conversation(),))
+        one.take(reply)
+    return one.played()
+
+
+def play_in_step(
+    trials: Iterator[TrialInput],
+    answer: Answer,
+    size: int,
+    source: ToolSource | None,
+    settings: PlaySettings,
+) -> Iterator[Played]:
+    """Play `size` trials at once, one turn of all of them after the other. A trial that ends makes
+    room for the next one, so that batches stay full."""
+    live: list[_Play] = []
+    while True:
+        fresh = islice(trials, size - len(live))
+        live += [_Play(trial, source, settings) for trial in fresh]
+        if not live:
+            return
+        replies = answer([one.conversation() for one in live])
+        for one, reply in zip(live, replies, strict=True):
+            one.take(reply)
+        ended = [one for one in live if one.stop is not None]
+        live = [one for one in live if one.stop is None]
+        for one in ended:
+            yield one.played()
+
+
+def failed(trial: TrialInput, failure: Failure) -> Played:
+    """A trial that infrastructure lost as a whole."""
+    lost = Trace(model_output="", turns=(), stop="error")
+    return Played(trial.sample, trial.trial, lost, digest([]), failure.reason)
+
+
+def opening_messages(sample: Sample) -> list[dict[str, Json]]:
+    """What the model is sent first."""
+    if isinstance(sample.prompt, str):
+        return [{"role": "user", "content": sample.prompt}]
+    return list(sample.prompt)
+
+
+def join_turns(texts: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The non-empty turns joined by one newline, and the UTF-8 byte range of every turn. An empty
+    turn is an empty range at the end of what stands before it."""
+    ranges: list[tuple[int, int]] = []
+    end = 0
+    for text in texts:
+        start = end + 1 if text and end else end
+        end = start + len(text.encode("utf-8"))
+        ranges.append((start, end))
+    return "\n".join(filter(None, texts)), tuple(ranges)
+
+
+@lru_cache(1024)
+def _spellings(registry: Registry, offered: frozenset[str]) -> frozenset[str]:
+    return registry.spellings(offered)
+
+
+class _Play:
+    """One trial while it is played."""
+
+    def __init__(
+        self,
+        trial: TrialInput,
+        source: ToolSource | None,
+        settings: PlaySettings,
+        conceal: Callable[[str], str] | None = None,
+    ) -> None:
+        self.input = trial
+        self._conceal = conceal
+        self.settings = settings
+        self.session = None if source is None else source.session(trial.sample.sample_id)
+        self.messages = list(
+            opening_messages(trial.sample) if trial.opening is None else trial.opening
+        )
+        self.texts: list[str] = []
+        self.reasoning: list[str] = []
+        self.entries: list[TraceEntry] = []
+        self.said: list[UserTurn] = []
+        self.fixtures: list[str] = []
+        self.scripted = list(trial.sample.user_turns)
+        self.ordered = settings.max_turns != 1
+        # An alias of an offered tool names it too.
+        offered = trial.offered
+        self._spellings = None if offered is None else _spellings(settings.registry, offered)
+        self.stop: Stop | None = None
+        self.error: str | None = None
+
+    def conversation(self) -> Conversation:
+        return Conversation(
+            sample_id=self.input.sample.sample_id,
+            trial=self.input.trial,
+            turn=len(self.texts) + 1,
+            messages=self.messages,
+            tools=self.input.tools,
+        )
+
+    def take(self, reply: Reply | Failure) -> None:
+        """One turn: what it says, what it calls, what answers, and whether another one follows.
+        No answer, whatever is in it, costs more than this trial."""
+        try:
+            if not isinstance(reply, Failure):
+                self._take(reply)
+                return
+            lost = reply.reason
+        except CallmarkError:
+            raise
+        except Exception as error:
+            lost = fault_of_ours("the answer could not be read", error)
+        self.error, self.stop = lost, "error"
+
+    def _take(self, reply: Reply) -> None:
+        turn = len(self.texts) + 1
+        text, reasoning, calls = self._read(reply)
+        self.texts.append(self._normal(text))
+        self.reasoning += filter(None, (well_formed(reply.reasoning), reasoning))
+        entries = [self._settle(call, turn if reply.ordered else None) for call in calls]
+        self.entries += entries
+        self.ordered = self.ordered and reply.ordered
+        self.stop = self._stop_after(reply, turn, called=bool(entries))
+        if self.stop is None:
+            self._continue(reply, entries)
+        elif not reply.ordered:
+            # The recording is the whole trial: all that the user was to say has been said.
+            self._say(self.scripted if reply.then_said is None else reply.then_said)
+
+    def played(self) -> Played:
+        output, ranges = join_turns(self.texts)
+        trace = Trace(
+            model_output=output,
+            tool_trace=tuple(self.entries),
+            turns=ranges if self.ordered else None,
+            said=tuple(self.said),
+            reasoning="\n".join(self.reasoning),
+            stop=self.stop or "answer",
+        )
+        used = sha256_hex(_encode(sorted(set(self.fixtures))))  # plain hex: this is canonical
+        return Played(self.input.sample, self.input.trial, trace, used, self.error)
+
+    def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:
+        """Clean text, thinking and calls. Structured calls win over the same calls in the text."""
+        settings = self.settings
+        if not reply.text:
+            return "", "", list(reply.calls or ())
+        found = read_turn(
+            reply.text,
+            offered=self._spellings,
+            formats=() if settings.parse_text == "off" else settings.formats,
+            schema_of=settings.registry.parameters,
+        )
+        calls = list(reply.calls or ())
+        if settings.parse_text == "on" or not reply.calls:
+            written = [entry_for(attempt, None) for attempt in found.attempts]
+            for position, result in enumerate(reply.answers[: len(written)]):
+                written[position] = answered(written[position], result)
+            calls += written
+        if self._conceal is not None:
+            # What was cut out of a text may have parted a secret.
+            return self._conceal(found.text), self._conceal(found.reasoning), calls
+        return found.text, found.reasoning, calls
+
+    def _normal(self, text: str) -> str:
+        text = well_formed(text).strip()
+        if self.input.sample.expectation.normalise_text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+            text = unicodedata.normalize("NFC", text)
+        return text
+
+    def _settle(self, call: TraceEntry, turn: int | None) -> TraceEntry:
+        """The call with the tool's own name, the schema's verdict and an answer."""
+        registry = self.settings.registry
+        name = None if call.name is None else registry.resolve(call.name)
+        errors = call.schema_errors
+        if errors is None and name is not None and isinstance(call.arguments, dict):
+            errors = registry.validate(name, call.arguments)
+        # Servers invent a new id for every call: kept, no two runs would be equal.
+        entry = msgspec.structs.replace(
+            call, name=name or call.name, turn=turn, schema_errors=errors, call_id=None
+        )
+        if entry.status == "malformed" and entry.result is None:
+            return _refused(entry, "malformed", f"the call could not be read: {entry.reason}")
+        return self._answer(entry) if entry.status == "unanswered" else entry
+
+    def _answer(self, entry: TraceEntry) -> TraceEntry:
+        name, offered, allowed = entry.name, self.input.offered, self.settings.allowed
+        if offered is not None and name not in offered:
+            known = name is not None and self.settings.registry.spec(name) is not None
+            if known and allowed is not None and name not in allowed:
+                return _refused(entry, "tool_not_allowed", f"the tool {name} is not allowed")
+            return _refused(entry, "tool_not_offered", f"there is no tool {name}")
+        if self.session is None or name is None:
+            return entry
+        match self.session.answer(name, entry.arguments):
+            case Hit(result=result, served_by=served_by, fixture_sha256=fixture):
+                self.fixtures.append(fixture)
+                return answered(entry, result, served_by)
+            case Miss() if entry.schema_errors:
+                what = "invalid arguments: " + "; ".join(entry.schema_errors)
+                return _refused(entry, "invalid_arguments", what)
+            case Miss() as miss:
+                return msgspec.structs.replace(
+                    entry,
+                    status="wrong_call" if self._is_wrong(entry) else "miss",
+                    result=_miss_record(miss),
+                    key_normalized=miss.key_normalized,
+                )
+            case other:
+                assert_never(other)
+
+    def _is_wrong(self, entry: TraceEntry) -> bool:
+        """Whether a call without a fixture is the model's mistake: the fixtures hold an answer to
+        every call that is expected, and this is none of those."""
+        session, expectation = self.session, self.input.sample.expectation
+        calls = () if expectation.kind in CALL_FREE else expectation.calls
+        if not calls or session is None:
+            return False
+        registry, offered = self.settings.registry, self.input.offered
+        wanted = [expected_call(call, registry) for call in calls]
+        known = frozenset(call.name for call in wanted) | (offered or frozenset())
+        seen = observed_call(entry, registry, known)
+        return not any(is_same_call(want, seen) for want in wanted) and all(
+            session.has_answer(call.name, call.arguments) for call in calls
+        )
+
+    def _stop_after(self, reply: Reply, turn: int, *, called: bool) -> Stop | None:
+        if reply.finish in STOP_OF:
+            return STOP_OF[reply.finish]
+        if self.settings.max_turns == 1 or not reply.ordered:
+            return "answer"
+        goes_on = called or reply.then_said is not None or bool(self.scripted)
+        if reply.ends:
+            return "max_turns" if called else "answer"
+        if turn == self.settings.max_turns:
+            return "max_turns" if goes_on else "answer"
+        return None if goes_on else "answer"
+
+    def _continue(self, reply: Reply, entries: Sequence[TraceEntry]) -> None:
+        """Extend the conversation: this turn, the answers to its calls, the user's next word."""
+        first = len(self.entries) - len(entries) + 1
+        ids = [f"call_{first + position}" for position in range(len(entries))]
+        message: dict[str, Json] = {"role": "assistant", "content": self.texts[-1]}
+        message |= reply.carried
+        if entries:
+            message["tool_calls"] = [
+                _tool_call(call_id, entry) for call_id, entry in zip(ids, entries, strict=True)
+            ]
+        self.messages.append(message)
+        for call_id, entry in zip(ids, entries, strict=True):
+            shown = self._shown(entry)
+            self.messages.append({"role": "tool", "tool_call_id": call_id, "content": shown})
+        said = reply.then_said or ()
+        if not entries and self.scripted:
+            # The script goes on with every answer, also where a recording leaves it out.
+            scripted = self.scripted.pop(0)
+            said = said or (scripted,)
+        self._say(said)
+
+    def _shown(self, entry: TraceEntry) -> str:
+        if entry.status in ("miss", "wrong_call", "unanswered"):
+            return self.settings.miss_reply
+        if is_mcp_result(entry.result):
+            return text_of(entry.result)
+        return entry.result if isinstance(entry.result, str) else _json_text(entry.result)
+
+    def _say(self, texts: Sequence[str]) -> None:
+        for text in texts:
+            self.said.append(UserTurn(len(self.texts), text))
+            self.messages.append({"role": "user", "content": text})
+
+
+def _refused(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
+    result = {"ok": False, "error": why}
+    return msgspec.structs.replace(entry, status=status, result=result, reason=entry.reason or why)
+
+
+def _miss_record(miss: Miss) -> dict[str, Json]:
+    return {
+        "ok": False,
+        "error": "fixture_miss",
+        "name": miss.name,
+        "arguments": miss.arguments,
+        "key_normalized": miss.key_normalized,
+    }
+
+
+def _json_text(value: Json) -> str:
+    try:
+        return _encode(value).decode()
+    except (UnicodeEncodeError, OverflowError):  # lone surrogates, which only Python strings hold
+        return json.dumps(value)
+
+
+def _tool_call(call_id: str, entry: TraceEntry) -> dict[str, Json]:
+    # Chat templates parse the arguments of past calls: broken ones go back inside an object.
+    arguments = entry.arguments if isinstance(entry.arguments, dict) else {"malformed": entry.raw}
+    function = {
+        "name": entry.name or NAMELESS_CALL,
+        "arguments": _json_text(arguments),
+    }
+    return {"id": call_id, "type": "function", "function": function}

@@ -1,0 +1,270 @@
+"""What an earlier run left behind: are its lines those of this run, and is there anything left to
+ask? Every line is compared with the sample that it is about before it counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from callmark.config import RunConfig
+from callmark.datasets.schema import metadata_problems
+from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.records.jsontext import Json, NotJson, canonical_json, plain
+from callmark.records.report import Report
+from callmark.records.results import Decoding, Fingerprints, Result, Scoring, implausible
+from callmark.records.samples import Sample
+from callmark.records.seams import Observed
+from callmark.run.evaluate import Evaluator
+from callmark.store.files import read_report
+from callmark.store.journal import Journal
+from callmark.store.key_index import KeyIndex
+from callmark.store.lines import read_results
+from callmark.store.problems import shown
+from callmark.summary.summary import counted_warnings
+
+if TYPE_CHECKING:
+    from callmark.run.prepare import Setup
+
+NOT_KNOWN = "who answered is not known: the results were there, but no report that says so"
+
+
+class FinishedOutput(msgspec.Struct, frozen=True):
+    """Results that are complete. `told`: what their report or their journal says of who answered;
+    None: the journal still has to be asked."""
+
+    sha256: str
+    told: Observed | None
+
+
+class TrialsAsked:
+    """The trials of a run, to find the lines that are none of them. Memory: 27 bytes a sample."""
+
+    def __init__(self, setup: Setup, evaluator: Evaluator) -> None:
+        self._setup = setup
+        self._line = LineCheck(setup, evaluator)
+        self._known: KeyIndex | None = None  # a run that resumes nothing never reads it
+
+    def problem_of(self, result: Result | NotJson) -> str | None:
+        """`field: what is wrong`; None: this run could have written it."""
+        if isinstance(result, NotJson):
+            return str(result)
+        problem = self._line.problem_of(result)
+        if problem is not None:
+            return problem
+        found = self._samples().find(f"{result.item_sha256}:{result.sample_id}")
+        if found is None:
+            return self._who(result)
+        index = found[1]
+        if index != result.index:
+            return f"index: is {result.index}, but the sample stands at {index}"
+        return None
+
+    def _samples(self) -> KeyIndex:
+        if self._known is None:
+            self._known = KeyIndex()
+            for sample in self._setup.selection.chosen(self._setup.dataset):
+                self._known.add(f"{sample.item_sha256}:{sample.sample_id}", 0, sample.index)
+        return self._known
+
+    def _who(self, result: Result) -> str:
+        for sample in self._setup.selection.chosen(self._setup.dataset):
+            if sample.sample_id == result.sample_id:
+                return (
+                    f"item_sha256: is {shown(result.item_sha256)}, but"
+                    f" {shown(sample.sample_id)} of {self._setup.dataset.name} has"
+                    f" {shown(sample.item_sha256)}"
+                )
+        return f"sample_id: {shown(result.sample_id)} is no sample of this run"
+
+
+class LineCheck:
+    """What all lines of one run share, and what no line can say."""
+
+    def __init__(self, setup: Setup, evaluator: Evaluator) -> None:
+        config = setup.config
+        self._trials = config.repeat
+        scoring = msgspec.structs.replace(evaluator.scoring, redacted=config.redact_pii)
+        # As they are read back: what was a tuple may have become a list.
+        self._shared: dict[str, object] = {
+            "fingerprints": msgspec.convert(plain(setup.fingerprints), Fingerprints),
+            "decoding": msgspec.convert(plain(setup.decoding), Decoding),
+            "scoring": msgspec.convert(plain(scoring), Scoring),
+        }
+
+    def problem_of(self, result: Result) -> str | None:
+        problems = metadata_problems(result.metadata)
+        if problems:
+            return problems[0]
+        if not 0 <= result.trial < self._trials:
+            return f"trial: is {result.trial}, but this run has {self._trials} of each sample"
+        for name, ours in self._shared.items():
+            theirs = getattr(result, name)
+            if theirs != ours:
+                return f"{name}{_difference(theirs, ours)}"
+        if result.status == "error":
+            return None
+        return "scores: is missing" if result.scores is None else implausible(result.scores)
+
+
+def finished_output(
+    setup: Setup, evaluator: Evaluator, out: Path, journal: Journal
+) -> FinishedOutput | None:
+    """The results of this very run, if `--resume` finds them whole: then nobody has to be asked.
+    None: there is something to do, or these are the results of another run."""
+    may_be = journal.is_new or journal.written is not None
+    if not (setup.config.resume and may_be and out.is_file()):
+        return None
+    with out.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    if journal.written is not None:
+        if journal.written != sha256 or not _is_whole(setup, evaluator, out):
+            return None
+        return FinishedOutput(sha256, None)
+    report = _report_of(setup.config)
+    is_ours = report is not None and _is_of_run(report, setup.resume_key)
+    is_its_own = report is not None and report.shard and report.shard.results_sha256 == sha256
+    if (is_its_own and not is_ours) or not _is_whole(setup, evaluator, out):
+        return None
+    if report is None or not is_ours:
+        return FinishedOutput(sha256, Observed(warnings=(NOT_KNOWN,)))
+    if not is_its_own:
+        raise BadInput(
+            f"{out}: is not the file that {setup.config.report} was written with: it was changed,"
+            f" or that report is of another run. `callmark score {out}` judges it as it is;"
+            " --restart runs everything again"
+        )
+    return FinishedOutput(sha256, _told_by(report))
+
+
+def _is_whole(setup: Setup, evaluator: Evaluator, out: Path) -> bool:
+    """Every trial of this run in the order of the dataset, nothing else, and few enough lost."""
+    check, lost = LineCheck(setup, evaluator), 0
+    results = read_results(out)
+    try:
+        for sample in setup.selection.chosen(setup.dataset):
+            for trial in range(setup.config.repeat):
+                result = next(results, None)
+                if result is None or not _is_of(sample, trial, result, setup):
+                    return False
+                if check.problem_of(result) is not None:
+                    return False
+                lost += result.status == "error"
+        is_over = next(results, None) is None
+    except BadInput:
+        return False
+    return is_over and lost <= setup.config.errors_allowed(setup.trials)
+
+
+def _is_of(sample: Sample, trial: int, result: Result, setup: Setup) -> bool:
+    return (
+        (result.index, result.sample_id, result.trial) == (sample.index, sample.sample_id, trial)
+        and result.item_sha256 == sample.item_sha256
+        and result.offered_tools_sha256 == setup.offers.to(sample).sha256
+    )
+
+
+def _report_of(config: RunConfig) -> Report | None:
+    if config.report is None or not Path(config.report).is_file():
+        return None
+    try:
+        return read_report(Path(config.report))
+    except (BadInput, UsageError):
+        return None
+
+
+def _is_of_run(report: Report, key: Mapping[str, Json]) -> bool:
+    if report.shard is None:
+        return False
+    known = {**plain(report.header), **report.shard.settings}
+    return all(name in known and known[name] == value for name, value in key.items())
+
+
+def _told_by(report: Report) -> Observed:
+    """Without the warnings that follow from the numbers: these are made anew."""
+    counted = counted_warnings(report.header.gates.values(), report.counts)
+    given = report.warnings[: len(report.warnings) - len(counted)]
+    return Observed(provenance=report.provenance, warnings=given)
+
+
+def _difference(theirs: object, ours: object) -> str:
+    """Both values of the first field that differs."""
+    left, right = plain(theirs), plain(ours)
+    name = next(name for name in left if left[name] != right.get(name))
+    return f".{name}: is {shown(left[name])}, but this run has {shown(right.get(name))}"
+
+
+SEGMENTS = "segments"  # of a report's provenance: all of them, where they are not alike
+RUNS = "the runs behind this journal"
+SHARDS = "the shards"
+
+
+def origin_of(seen: Observed, common: dict[str, Json]) -> Observed:
+    """What is told of who answers, without what was measured. `common`: of this machine."""
+    return Observed(provenance={**common, **seen.provenance}, warnings=seen.warnings)
+
+
+def joined_origin(origins: Sequence[Observed], who: str, *, deterministic: bool) -> Observed:
+    """All of them told as one, each listed if they differ. `who` has them, for messages."""
+    provenance, differing = agreed(
+        [one.provenance for one in origins], who, deterministic=deterministic
+    )
+    warnings = dict.fromkeys(text for one in origins for text in one.warnings)
+    return Observed(provenance=provenance, warnings=(*warnings, *differing))
+
+
+def agreed(
+    provenances: Sequence[dict[str, Json]], who: str, *, deterministic: bool
+) -> tuple[dict[str, Json], list[str]]:
+    """One provenance from those of all, and warnings of what they do not agree in."""
+    parts = _distinct(provenances)
+    differing: dict[str, list[Json]] = {}
+    joined: dict[str, Json] = _joined(parts, "", differing)
+    warnings = [
+        f"{who} do not agree in {path}: {' and '.join(map(_shown, values))}"
+        for path, values in differing.items()
+    ]
+    if warnings and deterministic:
+        raise FingerprintMismatch(f"{warnings[0]}; in determinism mode they must")
+    return ({**joined, SEGMENTS: parts} if warnings else joined), warnings
+
+
+def _distinct(provenances: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Each once, those that a report lists already too."""
+    found: dict[str, dict[str, Json]] = {}
+    for one in provenances:
+        for part in one.get(SEGMENTS) or [one]:
+            found.setdefault(canonical_json(part), part)
+    return list(found.values())
+
+
+def _joined(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -> Json:
+    first = values[0]
+    if all(value == first for value in values):
+        return first
+    if all(isinstance(value, dict) for value in values):
+        names = dict.fromkeys(name for value in values for name in value)
+        return {
+            name: _joined(
+                [value[name] for value in values if name in value],
+                f"{path}.{name}" if path else name,
+                differing,
+            )
+            for name in names
+        }
+    told = {canonical_json(value): value for value in values if value != []}
+    if len(told) > 1:
+        differing[path] = list(told.values())
+    if all(isinstance(value, list) for value in values):
+        entries = {canonical_json(entry): entry for value in values for entry in value}
+        return [entries[key] for key in sorted(entries)]
+    return first
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return value if isinstance(value, str) else canonical_json(msgspec.to_builtins(value))

@@ -1,0 +1,267 @@
+"""Verifying a dataset: its `teacher_text` is played, scored and judged as a model's answer is."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from callmark.config import RunConfig, load_config, with_header
+from callmark.datasets.reader import Dataset, open_dataset
+from callmark.errors import UsageError
+from callmark.records.jsontext import Json, plain
+from callmark.records.report import (
+    GateOutcome,
+    GateRule,
+    Report,
+    ReportHeader,
+    Status,
+    Timing,
+    Verdict,
+)
+from callmark.records.results import Fingerprints, Result
+from callmark.records.samples import Sample
+from callmark.records.seams import Progress, Reply, Standing
+from callmark.run.composition import Composition, teacher_reply
+from callmark.run.conclude import RunOutcome, write_report
+from callmark.run.evaluate import Evaluator, Origin
+from callmark.run.fingerprints import compare_pinned, provenance, refuse_other_pins
+from callmark.run.loop import drive_at_once
+from callmark.run.offers import (
+    Offer,
+    check_tools,
+    installed_formats,
+    open_offers,
+    open_source,
+    store_specs,
+)
+from callmark.run.play import PlaySettings, TrialInput, play
+from callmark.run.prepare import rules_of
+from callmark.run.rescore import NOT_KNOWN
+from callmark.runners.replay import OneRecording
+from callmark.scorers.redaction import redact_result
+from callmark.scorers.score import SCORER_VERSION
+from callmark.store.files import atomic_writer, check_writable
+from callmark.store.lines import encode_result
+from callmark.summary.gates import JudgeContext, exit_code, gates_ok_of, judge, rules_on_dataset
+from callmark.summary.summary import Scope, Summariser
+
+TEACHER_TEXTS = "dataset_teacher_texts"
+# What judging by the numbers alone gives, where the truth is that something was not checked:
+# items without a text to look at, and spans that no tokenizer was held against.
+_NOT_CHECKED: dict[str, Status] = {TEACHER_TEXTS: "fail", "dataset_spans": "pass"}
+_SETTLED: frozenset[Status] = frozenset({"pass", "n/a"})
+
+
+def with_dataset_gates(
+    report: Report, composition: Composition, rules: Sequence[GateRule]
+) -> Report:
+    """The report on the answers, and what the dataset's own gates add to it."""
+    measures = composition.measures()
+    context = JudgeContext(min_eligible=report.header.min_eligible_for_gates)
+    outcomes = tuple(
+        _explained(outcome, composition) for outcome in judge(rules, measures, context)
+    )
+    verdict, reason = combined_verdict(report.verdict, report.verdict_reason, outcomes)
+    loosened = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
+    gates = {**report.header.gates, **{rule.name: rule for rule in rules}}
+    metrics = {name: measure.metric for name, measure in measures.items()}
+    return msgspec.structs.replace(
+        report,
+        header=msgspec.structs.replace(report.header, gates=gates),
+        verdict=verdict,
+        verdict_reason=reason,
+        gates_ok=gates_ok_of(verdict),
+        metrics={**report.metrics, **metrics},
+        gates=(*report.gates, *outcomes),
+        failing=dict(sorted({**report.failing, **composition.failing()}.items())),
+        warnings=(*report.warnings, *composition.warnings(), *loosened),
+    )
+
+
+def combined_verdict(
+    verdict: Verdict, reason: str, outcomes: Sequence[GateOutcome]
+) -> tuple[Verdict, str]:
+    """A dataset fails if its answers do or one of its own gates does. Items that could not be
+    verified keep it from passing."""
+    binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
+    failed = [outcome.name for outcome in binding if outcome.status == "fail"]
+    passed = [outcome.name for outcome in binding if outcome.status == "pass"]
+    unverified = [
+        outcome.reason or outcome.name
+        for outcome in binding
+        if outcome.name == TEACHER_TEXTS and outcome.status == "inconclusive"
+    ]
+    if verdict in ("incomplete", "empty"):
+        return verdict, reason
+    if failed:
+        before = reason if verdict == "fail" else "failed:"
+        return "fail", f"{before}{',' if verdict == 'fail' else ''} {', '.join(failed)}"
+    if verdict != "pass":
+        return verdict, reason
+    if unverified:
+        return "inconclusive", unverified[0]
+    return "pass", ", ".join([reason, *passed])
+
+
+def _explained(outcome: GateOutcome, composition: Composition) -> GateOutcome:
+    status = outcome.status
+    if _NOT_CHECKED.get(outcome.name) == status:
+        status = "inconclusive"
+    if status in _SETTLED:
+        return outcome
+    why = composition.reasons()[outcome.name]()
+    return msgspec.structs.replace(outcome, status=status, reason=why)
+
+
+RUNNER = "teacher_text"
+# What a caller of the library may set; everything else has no meaning without a model.
+OPTIONS = frozenset(
+    "fixtures registry allowlist out report gates seed span_extractor integration_span_cap"
+    " strict_keys url_allowlist redact_pii min_eligible_for_gates"
+    " fail_on_fingerprint_mismatch".split()
+)
+
+
+def verify_dataset(path: str | Path, **options: Json) -> dict[str, Json]:
+    """The verification report of a dataset. `options` are keys of a callmark.yaml: `fixtures`,
+    `registry`, `gates`, `report`, …; the file itself is not read."""
+    unknown = sorted(options.keys() - OPTIONS)
+    if unknown:
+        raise UsageError(
+            f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(OPTIONS))}"
+        )
+    config = load_config(Path(os.devnull), {**options, "dataset": str(path)})
+    report: dict[str, Json] = plain(verify(config).report)
+    return report
+
+
+def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome:
+    """Score every item's own answer and judge the dataset. PII that is only repeated is a breach
+    here: a dataset is published and trained on."""
+    started = time.perf_counter()
+    for written in (config.out, config.report):
+        if written is not None:
+            check_writable(Path(written))
+    with ExitStack() as stack:
+        dataset = stack.enter_context(open_dataset(_path_of(config)))
+        config = with_header(config, dataset.header, dataset.header_place)
+        config = msgspec.structs.replace(config, privacy_echo="deny")
+        verification = _Verification(config, dataset)
+        out = None
+        if config.out is not None:
+            out = stack.enter_context(atomic_writer(Path(config.out)))
+            store_specs(Path(config.out), verification.offers.registry)
+        for done, result in enumerate(verification.results(), start=1):
+            if out is not None:
+                out.write(encode_result(result))
+            if progress is not None:
+                progress(Standing(done, dataset.facts.samples))
+        report = verification.report(started)
+    if config.report is not None:
+        write_report(Path(config.report), report)
+    code = exit_code(
+        report,
+        fail_on_gate_failure=config.fail_on_gate_failure,
+        fail_on_inconclusive=config.fail_on_inconclusive,
+    )
+    return RunOutcome(report, code)
+
+
+class _Verification:
+    """One dataset with its tools, compared with what its header pins before anything is scored."""
+
+    def __init__(self, config: RunConfig, dataset: Dataset) -> None:
+        self._config = config
+        self._dataset = dataset
+        self.offers = open_offers(config.registry, config.allowlist)
+        self._warnings = [*dataset.warnings, *check_tools(dataset, self.offers)]
+        self._source = open_source(config.fixtures, self.offers.registry)
+        computed = Fingerprints(
+            dataset_sha256=dataset.sha256,
+            tool_registry_sha256=self.offers.registry.sha256,
+            fixtures_sha256=self._source.fixtures_sha256,
+        )
+        self._pinned = compare_pinned(dataset.header, computed)
+        self._warnings += refuse_other_pins(
+            dataset.header_place,
+            dataset.header,
+            computed,
+            self._pinned,
+            may_differ=not config.fail_on_fingerprint_mismatch,
+        )
+        self._fingerprints = msgspec.structs.replace(
+            computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
+        )
+        self._rules = rules_of(config)
+        bounds = {rule.name: rule.bound for rule in self._rules}
+        self._composition = Composition(smallest_cell=bounds["dataset_cells"])
+        # Spans are compared in the text as it is; what is written is redacted below.
+        self._evaluator = Evaluator(msgspec.structs.replace(config, redact_pii=False))
+        self._summariser = Summariser(self._evaluator.cross_score(self.offers.registry))
+
+    def results(self) -> Iterator[Result]:
+        settings = PlaySettings(
+            registry=self.offers.registry,
+            allowed=self.offers.allowed,
+            max_turns=None,
+            formats=installed_formats(),
+        )
+        origin = Origin(self._fingerprints, NOT_KNOWN)
+        for sample in self._dataset.samples():
+            offer = self.offers.to(sample)
+            result = self._result(sample, offer, settings, origin)
+            self._composition.add(sample, result, offer)
+            if self._config.redact_pii:
+                result = redact_result(result)
+            self._summariser.add(result)
+            yield result
+
+    def _result(
+        self, sample: Sample, offer: Offer, settings: PlaySettings, origin: Origin
+    ) -> Result:
+        has_fixtures = self._config.fixtures is not None
+        reply = teacher_reply(sample, offer.names, has_fixtures=has_fixtures)
+        recording = OneRecording((reply,) if isinstance(reply, Reply) else reply)
+        trial = TrialInput(sample, 0, offer.names, offer.tools)
+        [played] = drive_at_once(play([trial], recording, self._source, settings))
+        return self._evaluator.result(played, offer, origin)
+
+    def report(self, started: float) -> Report:
+        config, dataset = self._config, self._dataset
+        header = ReportHeader(
+            dataset_version=dataset.header.dataset_version,
+            **msgspec.structs.asdict(self._fingerprints),
+            runner=RUNNER,
+            seed=config.seed,
+            integration_span_cap=config.integration_span_cap,
+            span_extractor=config.span_extractor,
+            min_eligible_for_gates=config.min_eligible_for_gates,
+            fail_on_fingerprint_mismatch=config.fail_on_fingerprint_mismatch,
+            scorer_version=SCORER_VERSION,
+        )
+        timing = Timing(
+            wall_time_sec=time.perf_counter() - started, scoring_sec=self._evaluator.seconds
+        )
+        samples = dataset.facts.samples
+        answers = self._summariser.report(
+            header,
+            self._rules,
+            # Whoever cannot be verified is the business of a gate, not of a lost connection.
+            scope=Scope(expected_trials=samples, errors_allowed=samples),
+            timing=timing,
+            provenance=provenance(self._pinned),
+            warnings=self._warnings,
+        )
+        return with_dataset_gates(answers, self._composition, rules_on_dataset(self._rules))
+
+
+def _path_of(config: RunConfig) -> Path | Literal["-"]:
+    if config.dataset is None:
+        raise UsageError("which dataset? Name a JSONL file, or - for standard input")
+    return "-" if config.dataset == "-" else Path(config.dataset)

@@ -1,1 +1,0 @@
-"""Fixtures as an MCP server, and what was asked of it as a trace."""

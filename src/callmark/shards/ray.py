@@ -1,0 +1,167 @@
+"""The engine `ray`: shards as tasks on a Ray cluster, or on one that is started for the run.
+
+Ray's own retries are off: it would begin a lost shard anew, while the driver knows which of its
+trials are finished and asks only for the others."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from callmark.config import RunConfig
+from callmark.errors import CallmarkError, Incomplete, MissingExtra
+from callmark.shards.engine import (
+    Event,
+    Failed,
+    Lines,
+    LostShard,
+    Message,
+    Saw,
+    Task,
+    decode_message,
+    decode_plan,
+    decode_task,
+    encode_message,
+    encode_plan,
+    encode_task,
+)
+from callmark.shards.playing import play_or_fail
+from callmark.shards.shipping import Shipment, ship, unpack
+
+KNOCK_SECONDS = 10.0
+
+
+class RayEngine:
+    def __init__(self, config: RunConfig) -> None:
+        if find_spec("ray") is None:
+            raise MissingExtra("--engine ray", "ray")
+        self._cpus = 1.0 if config.num_cpus is None else config.num_cpus
+        self._gpus = config.num_gpus or 0.0
+        self._streams: dict[int, Any] = {}  # shard -> the generator of its messages
+        self._shipment: Shipment | None = None
+        self._is_ours = False  # whether the connection is
+
+    def default_shards(self) -> int:
+        there = _ray().cluster_resources()
+        by_cpu = there.get("CPU", 1) // self._cpus if self._cpus else 1
+        by_gpu = there.get("GPU", 0) // self._gpus if self._gpus else by_cpu
+        return max(1, int(min(by_cpu, by_gpu)))
+
+    def start(self, task: Task) -> None:
+        ray = _ray()
+        if self._shipment is None:
+            self._shipment = ship(decode_plan(task.plan), ray.put)
+        remote = ray.remote(
+            num_cpus=self._cpus, num_gpus=self._gpus, max_retries=0, num_returns="streaming"
+        )(played_remotely)
+        self._streams[task.shard] = remote.remote(encode_task(task), self._shipment)
+
+    def events(self, seconds: float) -> Sequence[tuple[int, Event]]:
+        streams = {stream: shard for shard, stream in self._streams.items()}
+        if not streams:
+            return []
+        ready, _ = _ray().wait(list(streams), num_returns=1, timeout=seconds)
+        found = [(streams[stream], _next(stream)) for stream in ready]
+        for shard, event in found:
+            if not isinstance(event, Lines | Saw):
+                del self._streams[shard]
+        return found
+
+    def stop(self) -> None:
+        # A task that only hears of it would go on until its answer is there.
+        for stream in self._streams.values():
+            _ray().cancel(stream, force=True)
+
+    def __enter__(self) -> Self:
+        if not _ray().is_initialized():
+            self._is_ours = True
+            _connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        self._streams.clear()
+        if self._is_ours:
+            _ray().shutdown()
+
+
+def _ray() -> Any:
+    import ray
+
+    return ray
+
+
+def _connect() -> None:
+    """To the cluster that RAY_ADDRESS names; else to one that lives as long as this run."""
+    ray = _ray()
+    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if address := os.environ.get("RAY_ADDRESS"):
+            _knock_at(address)
+            ray.init(**quiet)
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+    except (OSError, ValueError) as error:
+        address = os.environ.get("RAY_ADDRESS", "a cluster of its own")
+        raise Incomplete(
+            f"--engine ray: no connection to {address}: {error};"
+            " start the cluster, or set RAY_ADDRESS to one that runs"
+        ) from None
+
+
+def _knock_at(address: str) -> None:
+    """Ray itself goes on trying for minutes where nobody answers."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():  # and not `auto`
+        socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+
+
+def _next(stream: Any) -> Event:
+    ray = _ray()
+    try:
+        return decode_message(ray.get(next(stream)))
+    except StopIteration:
+        return LostShard("its task ended without a word")
+    except ray.exceptions.RayError as error:
+        first, *_ = [*str(error).strip().splitlines(), type(error).__name__]  # some say nothing
+        return LostShard(f"Ray says: {first}")
+
+
+def played_remotely(data: bytes, shipment: Shipment) -> Iterator[bytes]:
+    """The task: the messages of one shard, while it is played in another thread."""
+    messages: SimpleQueue[Message | BaseException | None] = SimpleQueue()
+    thread = threading.Thread(target=_play, args=(data, shipment, messages), daemon=True)
+    thread.start()
+    while (message := messages.get()) is not None:
+        if isinstance(message, BaseException):
+            raise message
+        yield encode_message(message)
+
+
+def _play(
+    data: bytes, shipment: Shipment, messages: SimpleQueue[Message | BaseException | None]
+) -> None:
+    try:
+        task = decode_task(data)
+        plan = unpack(decode_plan(task.plan), shipment, _ray().get)
+        play_or_fail(msgspec.structs.replace(task, plan=encode_plan(plan)), messages.put)
+    except CallmarkError as error:
+        messages.put(Failed(error.exit_code, str(error)))
+    except BaseException as error:
+        messages.put(error)  # raised again where Ray sees it
+    messages.put(None)

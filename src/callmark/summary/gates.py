@@ -1,0 +1,511 @@
+"""What the gates say about the numbers, the verdict, and the exit code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeVar, assert_never, get_args
+
+import msgspec
+
+from callmark.errors import UsageError
+from callmark.records.jsontext import Json
+from callmark.records.keys import KeySet, hint
+from callmark.records.report import (
+    GateOutcome,
+    GateRule,
+    Number,
+    Op,
+    Policy,
+    Report,
+    Source,
+    Status,
+    Verdict,
+)
+from callmark.stats.estimates import bounds_one_sided, deciding_n
+from callmark.summary.metrics import Measure
+
+PERF_BUDGET = "perf_budget_sec_per_100"
+FIXTURES = "fixture_hit_rate"
+DEFAULT_PCT = 0.05
+_FIELD_SYNONYMS = {
+    **dict.fromkeys(("threshold", "min", "minimum", "max", "maximum", "value", "limit"), "bound"),
+    **dict.fromkeys(("percent", "share", "percentage"), "pct"),
+    **dict.fromkeys(("mode", "onfail", "severity"), "policy"),
+}
+_TOLERANCE = 1e-9  # a mean of thirds that is 0.9 must not fall below 0.9
+
+_POINT: tuple[Policy, ...] = ("hard_fail", "warning_only")
+_POOLED: tuple[Policy, ...] = ("hard_fail", "clear_fail", "confident", "warning_only")
+_PER_SAMPLE: tuple[Policy, ...] = get_args(Policy)
+
+
+class GateKind(msgspec.Struct, frozen=True):
+    """What does not change from run to run. `quality`: says nothing where fixtures are missing.
+    `proof`: it judges the model's calls or statements; a run passes only if one of these does.
+    `of_dataset`: about the dataset itself; judged when one is verified, never in a run."""
+
+    better: Literal["higher", "lower"]
+    policies: tuple[Policy, ...]
+    quality: bool = True
+    proof: bool = False
+    compared: Literal["value", "ci_95_low"] = "value"
+    largest_bound: float = 1.0
+    of_dataset: bool = False
+
+
+GATES: dict[str, GateKind] = {
+    "integration_f1_macro_lax": GateKind("higher", _PER_SAMPLE, proof=True),
+    "integration_f1_macro_strict": GateKind("higher", _PER_SAMPLE),
+    "integration_coverage": GateKind("higher", _PER_SAMPLE),
+    "grounded_coverage": GateKind("higher", _PER_SAMPLE),
+    "unsupported_value_rate": GateKind("lower", _POOLED),
+    "grounding_lift": GateKind("higher", _POINT, compared="ci_95_low"),
+    "multi_call_parity_rate": GateKind("higher", _PER_SAMPLE, proof=True),
+    "call_f1_macro": GateKind("higher", _PER_SAMPLE, proof=True),
+    "json_args_valid_rate": GateKind("higher", _PER_SAMPLE),
+    "controls_with_integration": GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
+    "negative_control_ok_rate": GateKind("higher", _PER_SAMPLE),
+    "clarify_ok_rate": GateKind("higher", _PER_SAMPLE),
+    "error_recovery_rate": GateKind("higher", _PER_SAMPLE),
+    "privacy_ok_rate": GateKind("higher", _POINT, quality=False),
+    FIXTURES: GateKind("higher", _POOLED, quality=False),
+    "locale_delta_es": GateKind("lower", _POOLED),
+    "locale_delta_de": GateKind("lower", _POOLED),
+    "locale_delta_fr": GateKind("lower", _POOLED),
+    "locale_probe_ok_rate": GateKind("higher", _PER_SAMPLE),
+    "teacher_heavy_spans_over_cap": GateKind("lower", _POINT, largest_bound=math.inf),
+    "teacher_heavy_f1_lax": GateKind("higher", _PER_SAMPLE),
+    PERF_BUDGET: GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
+    "dataset_teacher_texts": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_cells": GateKind(
+        "higher", _POINT, quality=False, largest_bound=math.inf, of_dataset=True
+    ),
+    "dataset_controls": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_long_contexts": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_spans": GateKind("higher", _POINT, quality=False, of_dataset=True),
+}
+# From the one that forgives nothing to the one that forgives all.
+_STRICTNESS: dict[Policy, int] = {
+    "hard_fail": 4,
+    "count_based_misses": 3,
+    "confident": 2,
+    "clear_fail": 1,
+    "warning_only": 0,
+}
+
+
+class _Shipped(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    op: Op
+    bound: Number
+    policy: Policy
+    pct: float | None = None
+    marker_policy: Policy | None = None
+    zero_tolerance: bool = False
+    any_n: bool = False
+
+
+class _Override(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    bound: Number | None = None
+    policy: Policy | None = None
+    pct: float | None = None
+    marker_policy: Policy | None = None
+
+
+_Fields = TypeVar("_Fields", _Shipped, _Override)
+
+
+def resolve_rules(
+    default: Mapping[str, Json],
+    header: Mapping[str, Json] | None = None,
+    config: Mapping[str, Json] | None = None,
+    flags: Mapping[str, Json] | None = None,
+) -> tuple[GateRule, ...]:
+    """The rules in force: the shipped ones, overridden by the dataset's header, by the config and
+    by the flags that were given. An override is a bound, or `{bound, policy, pct}`."""
+    shipped = {name: _shipped_rule(name, raw) for name, raw in default.items()}
+    rules = dict(shipped)
+    places: tuple[tuple[Source, str, Mapping[str, Json] | None], ...] = (
+        ("header", "dataset header: gates", header),
+        ("config", "config: gates", config),
+        ("flag", "flags: gates", flags),
+    )
+    for source, where, overrides in places:
+        for name, raw in (overrides or {}).items():
+            if name not in rules:
+                raise UsageError(f"{where}.{name}: no such gate{_did_you_mean(name, rules)}")
+            rules[name] = _overridden(rules[name], raw, source, f"{where}.{name}")
+    return tuple(
+        msgspec.structs.replace(rule, loosened=_is_looser(rule, shipped[rule.name]))
+        for rule in rules.values()
+    )
+
+
+def rules_on_answers(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
+    return tuple(rule for rule in rules if not GATES[rule.name].of_dataset)
+
+
+def rules_on_dataset(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
+    return tuple(rule for rule in rules if GATES[rule.name].of_dataset)
+
+
+def is_satisfied(rule: GateRule, value: Number) -> bool:
+    """Whether the value keeps the bound. Zero tolerance means none, not even for rounding."""
+    tolerance = 0.0 if rule.zero_tolerance else _TOLERANCE
+    if GATES[rule.name].better == "lower":
+        return value <= rule.bound + tolerance
+    if rule.op == ">":
+        return value > rule.bound + tolerance
+    return value >= rule.bound - tolerance
+
+
+def is_below(value: float, bound: float) -> bool:
+    return value < bound - _TOLERANCE
+
+
+def _shipped_rule(name: str, raw: Json) -> GateRule:
+    if name not in GATES:
+        raise UsageError(f"default gates.{name}: no such gate{_did_you_mean(name, GATES)}")
+    shipped = _converted(raw, _Shipped, f"default gates.{name}")
+    rule = GateRule(name=name, **msgspec.structs.asdict(shipped))
+    return _checked(rule, f"default gates.{name}")
+
+
+def _overridden(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule:
+    if isinstance(raw, int | float) and not isinstance(raw, bool):
+        raw = {"bound": raw}
+    override = _converted(raw, _Override, where)
+    given: dict[str, Json] = {
+        field: value
+        for field, value in msgspec.structs.asdict(override).items()
+        if value is not None
+    }
+    if not given:
+        raise UsageError(f"{where}: says nothing; give a bound, a policy or a pct")
+    if override.marker_policy is not None and rule.marker_policy is None:
+        raise UsageError(f"{where}.marker_policy: only unsupported_value_rate has one")
+    if override.policy is not None and override.marker_policy is None:
+        given["marker_policy"] = None  # whoever names a policy means it for every extractor
+    policy = override.policy or rule.policy
+    if override.pct is not None and policy != "count_based_misses":
+        raise UsageError(f"{where}.pct: has a meaning only with policy count_based_misses")
+    if policy != "count_based_misses":
+        given["pct"] = None
+    if override.bound is not None and rule.op == "=" and override.bound != rule.bound:
+        given["op"] = "<=" if GATES[rule.name].better == "lower" else ">="
+    return _checked(msgspec.structs.replace(rule, source=source, **given), where)
+
+
+def _converted(raw: Json, kind: type[_Fields], where: str) -> _Fields:
+    if not isinstance(raw, dict):
+        raise UsageError(f"{where}: a number or an object is expected, not {raw!r}")
+    known = kind.__struct_fields__
+    for field in raw:
+        if field not in known:
+            keys = KeySet(known=known, synonyms=_FIELD_SYNONYMS)
+            raise UsageError(f"{where}.{field}: {keys.refusal(str(field), raw.keys())}")
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        what, _, at = str(error).partition(" - at `$.")
+        field = f".{at.rstrip('`')}" if at else ""
+        raise UsageError(f"{where}{field}: {what[:1].lower()}{what[1:]}") from None
+
+
+def _checked(rule: GateRule, where: str) -> GateRule:
+    kind = GATES[rule.name]
+    if not 0 <= rule.bound <= kind.largest_bound or math.isinf(rule.bound):
+        limit = "at least 0" if math.isinf(kind.largest_bound) else "between 0 and 1"
+        raise UsageError(f"{where}.bound: must be {limit}, not {rule.bound}")
+    for field, policy in (("policy", rule.policy), ("marker_policy", rule.marker_policy)):
+        if policy is not None and policy not in kind.policies:
+            allowed = ", ".join(kind.policies)
+            raise UsageError(f"{where}.{field}: {policy} does not fit this gate; use {allowed}")
+    if rule.policy == "count_based_misses" and rule.pct is None:
+        rule = msgspec.structs.replace(rule, pct=DEFAULT_PCT)
+    if rule.pct is not None and not 0 <= rule.pct <= 1:
+        raise UsageError(f"{where}.pct: must be between 0 and 1, not {rule.pct}")
+    return rule
+
+
+def _is_looser(rule: GateRule, shipped: GateRule) -> bool:
+    if GATES[rule.name].better == "higher":
+        looser_bound = rule.bound < shipped.bound
+    else:
+        looser_bound = rule.bound > shipped.bound
+    return (
+        looser_bound
+        or _STRICTNESS[rule.policy] < _STRICTNESS[shipped.policy]
+        or _STRICTNESS[marker_policy(rule)] < _STRICTNESS[marker_policy(shipped)]
+        or (rule.policy == shipped.policy and (rule.pct or 0) > (shipped.pct or 0))
+    )
+
+
+def marker_policy(rule: GateRule) -> Policy:
+    """The policy where every eligible sample was read with the `marker` extractor."""
+    return rule.marker_policy or rule.policy
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    names = tuple(known)
+    return hint(name, names) or f"; known: {', '.join(names)}"
+
+
+__all__ = [
+    "JudgeContext",
+    "VerdictContext",
+    "exit_code",
+    "gates_ok_of",
+    "judge",
+    "resolve_rules",
+    "verdict_of",
+]
+
+NO_SUCH_SAMPLE = "the dataset has no such sample"
+# A shard sees only some samples: what the others cannot mend may change its exit code.
+SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
+
+
+class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What beside the numbers decides how they are judged."""
+
+    min_eligible: int = 15
+    seed: int = 42
+    partial: bool = False
+    is_shard: bool = False
+    all_marker: bool = False
+
+
+def judge(
+    rules: Iterable[GateRule], measures: Mapping[str, Measure], context: JudgeContext
+) -> tuple[GateOutcome, ...]:
+    """One outcome per rule, in their order."""
+    rules = tuple(rules)
+    fixtures = next((rule for rule in rules if rule.name == FIXTURES), None)
+    fixtures_fail = (
+        fixtures is not None
+        and FIXTURES in measures
+        and _outcome(fixtures, measures[FIXTURES], context, fixtures_fail=False).status == "fail"
+    )
+    return tuple(
+        _outcome(rule, measures[rule.name], context, fixtures_fail=fixtures_fail)
+        for rule in rules
+        if rule.name in measures
+    )
+
+
+class _Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    status: Status
+    reason: str | None = None
+    misses: int | None = None
+    allowed: int | None = None
+    needed_n: int | None = None
+
+
+def _outcome(
+    rule: GateRule, measure: Measure, context: JudgeContext, *, fixtures_fail: bool
+) -> GateOutcome:
+    kind, metric = GATES[rule.name], measure.metric
+    value = metric.value
+    if kind.compared == "ci_95_low":
+        value = None if metric.ci_95 is None else metric.ci_95[0]
+    policy = marker_policy(rule) if context.all_marker else rule.policy
+    ruling = _open_ruling(rule, measure, value, context, fixtures_fail=fixtures_fail)
+    if ruling is None:
+        assert value is not None  # noqa: S101 - no value is an open ruling
+        ruling = _ruling(msgspec.structs.replace(rule, policy=policy), value, measure, context)
+    if ruling.status == "fail" and policy == "warning_only":
+        ruling = msgspec.structs.replace(ruling, status="warn")
+    return GateOutcome(
+        name=rule.name,
+        status=ruling.status,
+        value=value,
+        op=rule.op,
+        bound=rule.bound,
+        policy=policy,
+        n=metric.n,
+        source=rule.source,
+        loosened=rule.loosened,
+        compared=kind.compared,
+        reason=ruling.reason,
+        misses=ruling.misses,
+        allowed=ruling.allowed,
+        needed_n=ruling.needed_n,
+    )
+
+
+def _open_ruling(
+    rule: GateRule,
+    measure: Measure,
+    value: Number | None,
+    context: JudgeContext,
+    *,
+    fixtures_fail: bool,
+) -> _Ruling | None:
+    """Why this gate cannot be judged, if it cannot. A violation of zero tolerance always can."""
+    waits_for_merge = context.is_shard and rule.name not in SHARD_GATES
+    is_violated = rule.zero_tolerance and value is not None and not is_satisfied(rule, value)
+    if is_violated and not waits_for_merge:
+        return None
+    metric = measure.metric
+    if waits_for_merge:
+        return _Ruling(status="inconclusive", reason="judged after merge")
+    if context.partial:
+        return _Ruling(status="inconclusive", reason="partial run: not all samples were chosen")
+    if measure.population == 0:
+        return _Ruling(status="n/a", reason=measure.absent or NO_SUCH_SAMPLE)
+    if fixtures_fail and GATES[rule.name].quality:
+        return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
+    if metric.value is None:
+        return _Ruling(status="inconclusive", reason=metric.reason or "no value")
+    if metric.n < context.min_eligible and not rule.any_n:
+        few = f"{metric.n} samples behind it, {context.min_eligible} are needed"
+        reason = f"{few} (min_eligible_for_gates)"
+        return _Ruling(status="inconclusive", reason=reason)
+    if value is None:
+        return _Ruling(status="inconclusive", reason="no interval could be computed")
+    return None
+
+
+def _ruling(rule: GateRule, value: Number, measure: Measure, context: JudgeContext) -> _Ruling:
+    holds = is_satisfied(rule, value)
+    match rule.policy:
+        case "hard_fail" | "warning_only":
+            return _Ruling(status="pass" if holds else "fail")
+        case "count_based_misses":
+            return _by_misses(rule, measure.observe().columns[0], holds=holds)
+        case "clear_fail":
+            return _by_clearness(rule, measure, context.seed, holds=holds)
+        case "confident":
+            return _by_confidence(rule, measure, context.seed)
+        case _:
+            assert_never(rule.policy)
+
+
+def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruling:
+    misses = sum(1 for value in values if is_below(value, rule.bound))
+    # 0.07 * 100 is 7.000000000000001: rounding must not allow an eighth.
+    allowed = max(1, math.ceil((rule.pct or 0.0) * len(values) - 1e-9))
+    fails = not holds and misses > allowed
+    reason = None
+    if not holds and not fails:
+        reason = f"the mean is below the bound, but only {misses} of {allowed} allowed samples are"
+    return _Ruling(
+        status="fail" if fails else "pass", reason=reason, misses=misses, allowed=allowed
+    )
+
+
+def _by_clearness(rule: GateRule, measure: Measure, seed: int, *, holds: bool) -> _Ruling:
+    """A shortfall that chance explains is a warning: only a clear one fails."""
+    sides = _worst_and_best(rule, measure, seed)
+    if sides is None:
+        return _NO_BOUND
+    if not is_satisfied(rule, sides[1]):
+        return _Ruling(status="fail")
+    if holds:
+        return _Ruling(status="pass")
+    return _Ruling(
+        status="warn", reason="the value is beyond the bound, its one-sided 95 % bound is not"
+    )
+
+
+def _by_confidence(rule: GateRule, measure: Measure, seed: int) -> _Ruling:
+    sides = _worst_and_best(rule, measure, seed)
+    if sides is None:
+        return _NO_BOUND
+    worst, best = sides
+    if is_satisfied(rule, worst):
+        return _Ruling(status="pass")
+    if not is_satisfied(rule, best):
+        return _Ruling(status="fail")
+    needed = deciding_n(measure.observe(), rule.bound, seed)
+    many = "no number of samples" if needed is None else f"about {needed} samples"
+    return _Ruling(
+        status="inconclusive",
+        reason=f"the one-sided 95 % bounds lie on both sides; {many} would decide",
+        needed_n=needed,
+    )
+
+
+_NO_BOUND = _Ruling(status="inconclusive", reason="no one-sided bound could be computed")
+
+
+def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float, float] | None:
+    """The one-sided 95 % bounds, the one that is worse for the model first."""
+    sides = bounds_one_sided(measure.observe(), seed)
+    if sides is None or GATES[rule.name].better == "higher":
+        return sides
+    return sides[1], sides[0]
+
+
+class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
+    """`same_answer`: two or more samples, and every answer is the same text (which may be
+    nothing)."""
+
+    samples: int
+    complete: bool
+    is_shard: bool = False
+    same_answer: bool = False
+
+
+def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tuple[Verdict, str]:
+    """The verdict and why. It is a pass only if a gate on the model's calls or statements passed:
+    controls and privacy alone cannot tell a model that says nothing from a good one."""
+    outcomes = tuple(outcomes)
+    binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
+    failed = [outcome.name for outcome in binding if outcome.status == "fail"]
+    passed = [outcome.name for outcome in binding if outcome.status == "pass"]
+    proofs = [outcome for outcome in outcomes if GATES[outcome.name].proof]
+    if not context.complete:
+        return "incomplete", "trials are missing or ended in an error"
+    if context.samples == 0:
+        return "empty", "there is no sample"
+    if failed:
+        return "fail", f"failed: {', '.join(failed)}"
+    if context.is_shard:
+        return "inconclusive", "a shard: judged after merge"
+    if not any(outcome.status == "pass" and outcome.n > 0 for outcome in proofs):
+        return "inconclusive", _why_unproved(proofs)
+    if context.same_answer:
+        return "inconclusive", "every answer is the same text"
+    return "pass", f"passed: {', '.join(passed)}"
+
+
+def _why_unproved(proofs: Sequence[GateOutcome]) -> str:
+    """Why nothing says that the model's calls or statements are right."""
+    if not proofs:
+        return "no gate on the model's calls or statements is in force"
+    if all(outcome.status == "n/a" for outcome in proofs):
+        return "nothing to judge the model by: no sample expects a call"
+    warned = [outcome.name for outcome in proofs if outcome.status == "warn"]
+    if warned:
+        return f"no gate on the model's calls or statements passed: {', '.join(warned)} warned"
+    reasons = dict.fromkeys(one.reason or "" for one in proofs if one.status == "inconclusive")
+    return f"no gate on the model's calls or statements could be judged: {'; '.join(reasons)}"
+
+
+def gates_ok_of(verdict: Verdict) -> bool | None:
+    return {"pass": True, "fail": False}.get(verdict)
+
+
+def exit_code(
+    report: Report, *, fail_on_gate_failure: bool = True, fail_on_inconclusive: bool = False
+) -> int:
+    """0 passed, 1 failed, 2 empty, 4 incomplete, 5 inconclusive. Without `fail_on_gate_failure`
+    gates that fail or stay open leave 0; `fail_on_inconclusive` makes any open gate a 5. The
+    open gates of a shard are judged after the merge and do not count here."""
+    is_shard = report.header.num_shards > 1
+    is_open = any(outcome.status == "inconclusive" for outcome in report.gates)
+    match report.verdict:
+        case "empty":
+            return 0 if is_shard else 2
+        case "incomplete":
+            return 4
+        case "fail":
+            return 1 if fail_on_gate_failure else 0
+        case "inconclusive":
+            return 5 if not is_shard and (fail_on_gate_failure or fail_on_inconclusive) else 0
+        case "pass":
+            return 5 if is_open and fail_on_inconclusive else 0
+        case _:
+            assert_never(report.verdict)

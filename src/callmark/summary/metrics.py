@@ -1,0 +1,421 @@
+"""What each metric is: which samples it is taken over, and which of their numbers it is made of."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from callmark.records.report import Metric, MetricBlock, Number, ToolDelta
+from callmark.records.samples import CALL_FREE, Kind
+from callmark.stats.estimates import SampledValue, Statistic, estimate, interval_95
+from callmark.summary.trials import (
+    KIND_CODE,
+    KINDS,
+    NO_CLUSTER,
+    NOT_APPLICABLE,
+    Samples,
+    TrialPlace,
+)
+
+Over = Literal["eligible", "control", "negative_control", "clarify", "not_control", "all"]
+Made = Statistic | Literal["count", "difference"]
+
+GATED_LANGUAGES = ("es", "de", "fr")
+TEACHER_HEAVY = "teacher_heavy"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """`count` is a plain sum, `difference` the mean of one column minus another. Samples to which
+    the first column does not apply are left out; pooled ones without a denominator, too.
+    `na_if_empty`: where nothing stands behind it, there was nothing to be judged."""
+
+    name: str
+    over: Over
+    made: Made
+    columns: tuple[str, ...]
+    nothing: str  # why there is no value, where there is none
+    na_if_empty: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether it asks for keyed leaves: without a strict key there are none to be found."""
+        return any(column.endswith("_strict") for column in self.columns)
+
+
+_NO_ELIGIBLE = "no eligible sample has a score"
+NO_STRICT_KEY = "no strict key is set, and none occurs in a result"
+
+DEFINITIONS: tuple[Definition, ...] = (
+    Definition("integration_f1_macro_lax", "eligible", "mean", ("f1_lax",), _NO_ELIGIBLE),
+    Definition("integration_f1_macro_strict", "eligible", "mean", ("f1_strict",), _NO_ELIGIBLE),
+    Definition(
+        "integration_f1_micro_lax",
+        "eligible",
+        "f1",
+        ("grounded_lax", "spans", "found_lax", "required"),
+        _NO_ELIGIBLE,
+    ),
+    Definition(
+        "integration_f1_micro_strict",
+        "eligible",
+        "f1",
+        ("grounded_strict", "spans", "found_strict", "required"),
+        _NO_ELIGIBLE,
+    ),
+    Definition(
+        "integration_precision_micro_lax",
+        "eligible",
+        "pooled",
+        ("grounded_lax", "spans"),
+        "no eligible answer has a span",
+    ),
+    Definition(
+        "integration_precision_micro_strict",
+        "eligible",
+        "pooled",
+        ("grounded_strict", "spans"),
+        "no eligible answer has a span",
+    ),
+    Definition(
+        "integration_recall_micro_lax",
+        "eligible",
+        "pooled",
+        ("found_lax", "required"),
+        "no fact is required",
+    ),
+    Definition(
+        "integration_recall_micro_strict",
+        "eligible",
+        "pooled",
+        ("found_strict", "required"),
+        "no fact is required",
+    ),
+    Definition(
+        "integration_delta_lax_minus_strict",
+        "eligible",
+        "difference",
+        ("f1_lax", "f1_strict"),
+        _NO_ELIGIBLE,
+    ),
+    Definition("integration_coverage", "eligible", "rate", ("has_span",), _NO_ELIGIBLE),
+    Definition("grounded_coverage", "eligible", "rate", ("has_grounded",), _NO_ELIGIBLE),
+    Definition(
+        "unsupported_value_rate",
+        "eligible",
+        "pooled",
+        ("unsupported", "values"),
+        "no eligible answer states a value that can be checked",
+    ),
+    Definition(
+        "multi_call_parity_rate",
+        "all",
+        "rate",
+        ("parity",),
+        "no sample that expects more than one call has a score",
+    ),
+    Definition(
+        "call_f1_macro", "all", "mean", ("call_f1",), "no sample that expects calls has a score"
+    ),
+    Definition("valid_call_rate", "eligible", "rate", ("valid_call",), _NO_ELIGIBLE),
+    Definition("json_args_valid_rate", "all", "rate", ("args_valid",), "no call was attempted"),
+    Definition(
+        "controls_with_integration",
+        "control",
+        "count",
+        ("contaminated",),
+        "no control has a score",
+    ),
+    Definition(
+        "negative_control_ok_rate",
+        "negative_control",
+        "rate",
+        ("negative_ok",),
+        "no negative control has a score",
+    ),
+    Definition(
+        "clarify_ok_rate", "clarify", "rate", ("clarify_ok",), "no clarify sample has a score"
+    ),
+    Definition(
+        "error_recovery_rate",
+        "all",
+        "rate",
+        ("recovered",),
+        "no sample that expects a retry has a score",
+    ),
+    Definition("privacy_ok_rate", "all", "rate", ("privacy_ok",), "no sample has a score"),
+    Definition(
+        "fixture_hit_rate",
+        "not_control",
+        "pooled",
+        ("hits", "looked_up"),
+        "no well-formed call was looked up in the fixtures",
+        na_if_empty=True,
+    ),
+    Definition(
+        "locale_probe_ok_rate", "all", "rate", ("locale_ok",), "no locale probe has a score"
+    ),
+)
+_BY_NAME = {definition.name: definition for definition in DEFINITIONS}
+
+_NO_HEAVY = f"no sample of the slice {TEACHER_HEAVY} has a score"
+_TEACHER_HEAVY = (
+    Definition("teacher_heavy_spans_over_cap", "all", "count", ("over_cap",), _NO_HEAVY),
+    Definition("teacher_heavy_f1_lax", "eligible", "mean", ("f1_lax",), _NO_HEAVY),
+)
+
+BLOCK_METRICS = (
+    "integration_f1_macro_lax",
+    "integration_f1_macro_strict",
+    "integration_delta_lax_minus_strict",
+    "integration_coverage",
+    "grounded_coverage",
+    "unsupported_value_rate",
+    "multi_call_parity_rate",
+    "call_f1_macro",
+    "valid_call_rate",
+    "json_args_valid_rate",
+    "privacy_ok_rate",
+    "locale_probe_ok_rate",
+)
+
+# Which samples of the *dataset* a metric is about, scored or not: none of them, and it is n/a.
+Belongs = Callable[[Kind, TrialPlace], bool]
+_POPULATIONS: dict[str, Belongs] = {
+    "multi_call_parity_rate": lambda kind, place: kind not in CALL_FREE and place.calls > 1,
+    "call_f1_macro": lambda kind, place: kind not in CALL_FREE and place.calls > 0,
+    "error_recovery_rate": lambda kind, place: place.retry,
+    "locale_probe_ok_rate": lambda kind, place: place.probe,
+    "teacher_heavy_spans_over_cap": lambda kind, place: TEACHER_HEAVY in place.slices,
+    "teacher_heavy_f1_lax": lambda kind, place: (
+        kind == "eligible" and TEACHER_HEAVY in place.slices
+    ),
+    "grounding_lift": lambda kind, place: kind == "eligible",
+    "chance_f1": lambda kind, place: kind == "eligible",
+}
+_KINDS_OVER: dict[Over, tuple[Kind, ...]] = {
+    "eligible": ("eligible",),
+    "control": ("control",),
+    "negative_control": ("negative_control",),
+    "clarify": ("clarify",),
+    "not_control": ("negative_control", "clarify", "eligible", "unclassified"),
+    "all": KINDS,
+}
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """A metric, how many samples of the dataset it is about, and how to get at the numbers that
+    it was computed from (not kept: of a million samples they would fill the memory). `absent`:
+    why it is about none, where that is not the dataset's doing."""
+
+    metric: Metric
+    population: int
+    observe: Callable[[], SampledValue]
+    absent: str | None = None
+
+
+class Subset:
+    """Some of the samples, with the positions of each kind found once."""
+
+    def __init__(self, samples: Samples, positions: Sequence[int], seed: int) -> None:
+        self.samples = samples
+        self.seed = seed
+        self.positions = positions
+        self._over: dict[Over, Sequence[int]] = {"all": self.positions}
+
+    def over(self, over: Over) -> Sequence[int]:
+        if over not in self._over:
+            wanted = {KIND_CODE[name] for name in _KINDS_OVER[over]}
+            self._over[over] = self.samples.kind.where(wanted.__contains__, self.positions)
+        return self._over[over]
+
+    def where(self, belongs: Callable[[TrialPlace], bool]) -> Subset:
+        samples = self.samples
+        chosen = {number for number, entry in enumerate(samples.places) if belongs(entry)}
+        positions = samples.place.where(chosen.__contains__, self.positions) if chosen else ()
+        return Subset(samples, positions, self.seed)
+
+    def in_slice(self, name: str) -> Subset:
+        return self.where(lambda place: name in place.slices)
+
+    def in_locale(self, locale: str) -> Subset:
+        return self.where(lambda place: place.locale == locale)
+
+    def probes(self, language: str) -> Subset:
+        return self.where(lambda place: place.probe and place.language == language)
+
+    def metric(self, definition: Definition) -> Metric:
+        observed = self.observe(definition)
+        nothing = NO_STRICT_KEY if self.lacks_keys(definition) else definition.nothing
+        if definition.made == "count":
+            return _counted(observed, nothing)
+        return metric_of(observed, nothing, self.seed)
+
+    def lacks_keys(self, definition: Definition) -> bool:
+        """Whether it is a strict metric, and of these samples none has a strict key: the samples
+        together decide, not one answer, or silence would leave the denominator."""
+        if not definition.strict:
+            return False
+        eligible = self.over(definition.over)
+        return bool(eligible) and not any(self.samples.column("keyed").at(eligible))
+
+    def observe(self, definition: Definition) -> SampledValue:
+        column, made = self.samples.column, definition.made
+        key, nothing = column(definition.columns[0]), NOT_APPLICABLE
+        if made == "pooled":
+            key, nothing = column(definition.columns[1]), 0
+        over = () if self.lacks_keys(definition) else self.over(definition.over)
+        kept = key.where(lambda number: number != nothing, over)
+        columns = self.samples.columns(definition.columns, kept)
+        if made == "difference":
+            columns = (columns[0].minus(columns[1]),)
+        statistic: Statistic = "mean" if made == "difference" or made == "count" else made
+        labels = cluster_labels(self.samples, kept)
+        return SampledValue(statistic, columns, labels, self.samples.repeated)
+
+
+def cluster_labels(samples: Samples, positions: Sequence[int]) -> array[int] | None:
+    """The cluster of each sample; one without a cluster stands for itself."""
+    cluster = samples.cluster
+    if not samples.has_clusters or not any(cluster[at] for at in positions):
+        return None
+    # A position is never the label of a cluster.
+    return array("Q", (at if cluster[at] == NO_CLUSTER else cluster[at] for at in positions))
+
+
+def metric_of(observed: SampledValue, nothing: str, seed: int) -> Metric:
+    value = estimate(observed)
+    interval = interval_95(observed, seed)
+    numerator, denominator = _parts(observed)
+    return Metric(
+        value=value,
+        numerator=numerator,
+        denominator=denominator,
+        n=observed.n,
+        ci_95=None if interval is None else (interval.low, interval.high),
+        method=None if interval is None else interval.method,
+        reason=nothing if value is None else None,
+    )
+
+
+def measures(subset: Subset, populations: Mapping[str, int]) -> dict[str, Measure]:
+    """Every metric over all samples, those that only gates ask for included."""
+    return {
+        name: _measure(part, entry, populations.get(name, 0))
+        for name, (part, entry) in defined_parts(subset).items()
+    }
+
+
+def defined_parts(subset: Subset) -> dict[str, tuple[Subset, Definition]]:
+    """Every metric by name: which of the samples it is about, and what it is made of."""
+    found = {entry.name: (subset, entry) for entry in DEFINITIONS}
+    delta = _BY_NAME["integration_delta_lax_minus_strict"]
+    for language in GATED_LANGUAGES:
+        nothing = f"no locale probe of {language} has a score"
+        entry = msgspec.structs.replace(delta, nothing=nothing)
+        found[f"locale_delta_{language}"] = subset.probes(language), entry
+    heavy = subset.in_slice(TEACHER_HEAVY)
+    for entry in _TEACHER_HEAVY:
+        found[entry.name] = heavy, entry
+    return found
+
+
+def populations_of(
+    samples: Samples, unscored: Mapping[tuple[Kind, TrialPlace], int]
+) -> dict[str, int]:
+    """How many samples of the dataset each metric is about."""
+    pairs = Counter(zip(samples.kind, samples.place, strict=True))
+    everyone = [
+        (KINDS[int(kind)], samples.places[int(place)], n) for (kind, place), n in pairs.items()
+    ]
+    everyone += [(kind, place, n) for (kind, place), n in unscored.items()]
+    belongs = {entry.name: _of_kinds(entry.over) for entry in DEFINITIONS} | _POPULATIONS
+    for language in GATED_LANGUAGES:
+        belongs[f"locale_delta_{language}"] = _probes_of(language)
+    return {
+        name: sum(n for kind, place, n in everyone if is_member(kind, place))
+        for name, is_member in belongs.items()
+    }
+
+
+def blocks(subset: Subset) -> tuple[dict[str, MetricBlock], dict[str, MetricBlock]]:
+    """The main metrics per locale and per slice, as far as samples of them have a score."""
+    places = [subset.samples.places[int(number)] for number in set(subset.samples.place)]
+    locales = sorted({place.locale for place in places if place.locale is not None})
+    slices = sorted({name for place in places for name in place.slices})
+    return (
+        {name: _block(subset.in_locale(name)) for name in locales},
+        {name: _block(subset.in_slice(name)) for name in slices},
+    )
+
+
+def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
+    """Lax and strict macro F1 of the eligible samples that expect each tool."""
+    samples = subset.samples
+    lax, strict, keyed = (samples.column(name) for name in ("f1_lax", "f1_strict", "keyed"))
+    rows: dict[str, array[int]] = {}
+    eligible = subset.over("eligible")
+    for at, place in zip(eligible, samples.place.at(eligible), strict=True):
+        for tool in samples.places[int(place)].tools:
+            rows.setdefault(tool, array("I")).append(at)
+    deltas = {}
+    for tool, chosen in sorted(rows.items()):
+        n = len(chosen)
+        mean_lax = math.fsum(lax.at(chosen)) / n
+        if not any(keyed.at(chosen)):
+            deltas[tool] = ToolDelta(mean_lax, None, None, n)
+            continue
+        mean_strict = math.fsum(strict.at(chosen)) / n
+        deltas[tool] = ToolDelta(mean_lax, mean_strict, mean_lax - mean_strict, n)
+    return deltas
+
+
+def _measure(part: Subset, definition: Definition, population: int) -> Measure:
+    metric = part.metric(definition)
+    absent = None
+    if metric.value is None and (definition.na_if_empty or part.lacks_keys(definition)):
+        absent, population = metric.reason, 0
+    return Measure(metric, max(metric.n, population), lambda: part.observe(definition), absent)
+
+
+def _of_kinds(over: Over) -> Belongs:
+    return lambda kind, place: kind in _KINDS_OVER[over]
+
+
+def _probes_of(language: str) -> Belongs:
+    return lambda kind, place: kind == "eligible" and place.probe and place.language == language
+
+
+def _block(part: Subset) -> MetricBlock:
+    over_cap = Definition("spans_over_cap", "all", "count", ("over_cap",), "")
+    return MetricBlock(
+        n=len(part.positions),
+        num_eligible=len(part.over("eligible")),
+        spans_over_cap=part.metric(over_cap).value or 0,
+        metrics={name: part.metric(_BY_NAME[name]) for name in BLOCK_METRICS},
+    )
+
+
+def _counted(observed: SampledValue, nothing: str) -> Metric:
+    if observed.n == 0:
+        return Metric(value=None, n=0, reason=nothing)
+    total: Number = math.fsum(observed.columns[0])
+    if total == int(total):
+        total = int(total)
+    return Metric(value=total, numerator=total, denominator=observed.n, n=observed.n)
+
+
+def _parts(observed: SampledValue) -> tuple[Number | None, Number | None]:
+    if observed.statistic == "f1":
+        return None, None
+    numerator: Number = math.fsum(observed.columns[0])
+    denominator: Number = observed.n
+    if observed.statistic == "pooled":
+        denominator = math.fsum(observed.columns[1])
+    if observed.statistic != "mean" and not observed.repeated:
+        return int(numerator), int(denominator)
+    return numerator, denominator

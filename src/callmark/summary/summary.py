@@ -1,0 +1,505 @@
+"""Results in, report out: a stream of results in any order becomes one report."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from callmark.errors import BadInput, UsageError
+from callmark.records.jsontext import Json
+from callmark.records.report import (
+    Counts,
+    GateOutcome,
+    GateRule,
+    Metric,
+    Number,
+    Report,
+    ReportHeader,
+    Shard,
+    Timing,
+    Verdict,
+)
+from callmark.records.results import Decoding, Fingerprints, Result
+from callmark.records.samples import Expectation, Kind, expectation_of, sample_id_of
+from callmark.records.trace import entry_of
+from callmark.stats.columns import Numbering
+from callmark.stats.estimates import SampledValue
+from callmark.summary import metrics
+from callmark.summary.chance import ChanceSample, CrossScore, chance_measures
+from callmark.summary.failing import failing_of
+from callmark.summary.gates import (
+    PERF_BUDGET,
+    JudgeContext,
+    VerdictContext,
+    gates_ok_of,
+    is_satisfied,
+    judge,
+    rules_on_answers,
+    verdict_of,
+)
+from callmark.summary.listing import Listing
+from callmark.summary.metrics import Measure, Subset
+from callmark.summary.repeats import PASSING_F1, repeat_of
+from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
+
+_UNKNOWN_DECODING = Decoding(
+    temperature=None, top_p=None, max_tokens=None, seed=None, max_turns=None, tool_choice=None
+)
+_NOTHING: dict[str, Json] = {
+    "trial": 0,
+    "prompt": "",
+    "metadata": {},
+    "said": (),
+    "model_output": "",
+    "turns": None,
+    "reasoning": "",
+    "tool_trace": (),
+    "scores": None,
+    "item_sha256": "",
+    "used_fixtures_sha256": "",
+    "offered_tools_sha256": "",
+    "fingerprints": Fingerprints(),
+    "decoding": _UNKNOWN_DECODING,
+}
+
+
+class ResultReader:
+    """Gives results without an `index` one, by the order in which their samples appear."""
+
+    def __init__(self) -> None:
+        self._indexes = Numbering()
+
+    def read(self, given: Mapping[str, Json], number: int) -> Result:
+        """`number` is the place in the stream, for messages."""
+        if not isinstance(given, Mapping):
+            raise BadInput(f"result {number}: must be an object, not {type(given).__name__}")
+        if given.get("sample_id") is None and not isinstance(given.get("scores"), Mapping):
+            raise BadInput(f"result {number}: holds neither a sample_id nor scores")
+        try:
+            expectation_of(given.get("metadata") or {})
+            return msgspec.convert(self._filled(given), Result)
+        except msgspec.ValidationError as error:
+            raise BadInput(f"result {number}: {error}") from None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(
+                f"result {number}: metadata: cannot be read ({error!r}); "
+                "see the schema of a dataset item"
+            ) from None
+
+    def _filled(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        line = _NOTHING | {name: value for name, value in given.items() if value is not None}
+        scores = line["scores"]
+        has_scores = isinstance(scores, Mapping)
+        line.setdefault("status", "ok" if has_scores else "error")
+        line.setdefault("stop", "answer" if has_scores else "error")
+        extractor = scores.get("span_extractor") if has_scores else None
+        line.setdefault("span_extractor", extractor or "claims")
+        line["sample_id"] = sample_id_of(given)
+        if "index" not in line:
+            line["index"] = self._indexes.setdefault(line["sample_id"], len(self._indexes))
+        if isinstance(line["tool_trace"], list):
+            line["tool_trace"] = [entry_of(entry) for entry in line["tool_trace"]]
+        return line
+
+
+class Inputs:
+    """Fills the report's header from the results where the caller left it open."""
+
+    def __init__(self) -> None:
+        self._fingerprints: Fingerprints | None = None
+        self._decoding: Decoding | None = None
+        self._conflicts: set[str] = set()
+
+    def add(self, result: Result) -> None:
+        if self._fingerprints is None or self._decoding is None:
+            self._fingerprints, self._decoding = result.fingerprints, result.decoding
+            return
+        if result.fingerprints != self._fingerprints:
+            for name in Fingerprints.__struct_fields__:
+                if getattr(result.fingerprints, name) != getattr(self._fingerprints, name):
+                    self._conflicts.add(name)
+        if result.decoding != self._decoding:
+            self._conflicts.add("decoding")
+
+    @property
+    def conflicts(self) -> frozenset[str]:
+        """What the results do not agree in."""
+        return frozenset(self._conflicts)
+
+    def filled(self, header: ReportHeader, most: int, rules: Sequence[GateRule]) -> ReportHeader:
+        known = msgspec.structs.asdict(self._fingerprints) if self._fingerprints else {}
+        known["decoding"] = self._decoding
+        fill = {
+            name: value
+            for name, value in known.items()
+            if getattr(header, name) is None and name not in self._conflicts
+        }
+        decoding = fill.get("decoding", header.decoding)
+        if header.seed is None and decoding is not None:
+            fill["seed"] = decoding.seed
+        return msgspec.structs.replace(
+            header,
+            repeat=max(header.repeat, most),
+            gates={rule.name: rule for rule in rules},
+            **fill,
+        )
+
+    def warnings(self) -> list[str]:
+        return [f"the results do not agree in {name}" for name in sorted(self._conflicts)]
+
+
+DEFAULT_SEED = 42
+
+# The harness's old names: name in `summary` -> metric.
+_SUMMARY_METRICS = {
+    "avg_integration_f1_macro_lax": "integration_f1_macro_lax",
+    "avg_integration_f1_macro_strict": "integration_f1_macro_strict",
+    "avg_integration_f1_micro_lax": "integration_f1_micro_lax",
+    "avg_integration_f1_micro_strict": "integration_f1_micro_strict",
+} | {
+    name: name
+    for name in (
+        "integration_coverage",
+        "grounded_coverage",
+        "multi_call_parity_rate",
+        "json_args_valid_rate",
+        "privacy_ok_rate",
+        "call_f1_macro",
+        "valid_call_rate",
+        "error_recovery_rate",
+        "unsupported_value_rate",
+        "fixture_hit_rate",
+        "negative_control_ok_rate",
+        "clarify_ok_rate",
+        "locale_probe_ok_rate",
+        "chance_f1",
+        "grounding_lift",
+    )
+}
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the dataset the results are. `partial`: only chosen samples were run.
+    `expected_trials`: how many there should be, where known. `errors_allowed`: so many trials may
+    be lost to infrastructure before the run counts as incomplete."""
+
+    partial: bool = False
+    expected_trials: int | None = None
+    errors_allowed: int = 0
+
+
+class _Setting(NamedTuple):
+    header: ReportHeader
+    scope: Scope
+    timing: Timing | None
+
+
+class _Judged(NamedTuple):
+    outcomes: tuple[GateOutcome, ...]
+    timing: Timing
+    complete: bool
+    verdict: Verdict
+    reason: str
+
+
+class Summariser:
+    """Takes results one by one, in any order, and keeps only their numbers. `cross_score` gives
+    the lax F1 of one result's answer against another's trace; without it the chance level is
+    not computed."""
+
+    def __init__(self, cross_score: CrossScore | None = None) -> None:
+        self._cross_score = cross_score
+        self._trials = Trials()
+        self._chance = ChanceSample()
+        self._listing = Listing()
+        self._inputs = Inputs()
+        self._answer: str | None = None
+        self._answers_differ = False
+
+    def add(self, result: Result, expectation: Expectation | None = None) -> None:
+        """`expectation`: what its metadata say, where the caller has read them already."""
+        self._trials.add(result, expectation)
+        self._listing.add(result)
+        self._inputs.add(result)
+        scores = result.scores
+        if scores is None or result.status == "error":
+            return
+        if result.scoring.redacted and "[" in result.model_output:
+            self._answers_differ = True  # what was replaced may have told them apart
+        if self._answer is None:
+            self._answer = result.model_output
+        elif not self._answers_differ:
+            self._answers_differ = result.model_output != self._answer
+        if scores.kind == "eligible" and self._cross_score is not None:
+            self._chance.add(result)
+
+    def state(self) -> SummaryState | None:
+        """What was added so far. None if a trial was lost: of those more is told than is kept."""
+        if self._trials.lost:
+            return None
+        return SummaryState(
+            trials=self._trials.state(),
+            listing=self._listing.state(),
+            answer=self._answer,
+            answers_differ=self._answers_differ,
+            chance=self._chance.places(),
+        )
+
+    def extend(self, state: SummaryState) -> None:
+        """All results of another summariser at once, but for those that the level of chance needs:
+        these are still to be given to `add_to_chance`."""
+        self._trials.extend(state.trials)
+        self._listing.extend(state.listing)
+        if self._answer is None:
+            self._answer = state.answer
+        differ = state.answer is not None and state.answer != self._answer
+        self._answers_differ = self._answers_differ or state.answers_differ or differ
+
+    def kept_for_chance(self) -> tuple[Result, ...]:
+        return self._chance.kept()
+
+    def add_to_chance(self, result: Result) -> None:
+        self._chance.add(result)
+
+    def report(
+        self,
+        header: ReportHeader,
+        rules: Sequence[GateRule],
+        *,
+        scope: Scope | None = None,
+        timing: Timing | None = None,
+        provenance: Mapping[str, Json] | None = None,
+        warnings: Sequence[str] = (),
+        shard: Shard | None = None,
+    ) -> Report:
+        scope = scope or Scope()
+        rules = rules_on_answers(rules)
+        samples = self._trials.samples()
+        unscored = self._trials.unscored()
+        most = self._trials.most_trials()
+        header = self._inputs.filled(header, most, rules)
+        seed = DEFAULT_SEED if header.seed is None else header.seed
+        whole = Subset(samples, range(len(samples)), seed)
+        measures = self._measures(whole, unscored)
+        counts = self._counts(whole, unscored, header.repeat, scope)
+        judged = self._judged(whole, measures, counts, rules, _Setting(header, scope, timing))
+        bounds = {rule.name: rule.bound for rule in rules}
+        f1_bound = bounds.get("integration_f1_macro_lax", PASSING_F1)
+        locales, slices = metrics.blocks(whole)
+        found = {name: measure.metric for name, measure in measures.items()}
+        return Report(
+            header=header,
+            verdict=judged.verdict,
+            verdict_reason=judged.reason,
+            gates_ok=gates_ok_of(judged.verdict),
+            complete=judged.complete,
+            partial=scope.partial,
+            summary=_flat(found, counts),
+            metrics=found,
+            metrics_miss_free=_miss_free(whole, found),
+            counts=counts,
+            gates=judged.outcomes,
+            failing=failing_of(whole, bounds),
+            integration_span_count_histogram=_histogram(samples),
+            per_tool_deltas=metrics.tool_deltas(whole),
+            locales=locales,
+            slices=slices,
+            repeat=repeat_of(self._trials, samples, most, f1_bound, seed),
+            misses=self._listing.misses(),
+            errors=self._listing.errors(),
+            privacy=self._listing.privacy(),
+            grounding=self._listing.grounding(),
+            warnings=(*warnings, *self._inputs.warnings(), *counted_warnings(rules, counts)),
+            provenance=dict(provenance or {}),
+            shard=shard,
+            timing=judged.timing,
+        )
+
+    def _judged(
+        self,
+        whole: Subset,
+        measures: Mapping[str, Measure],
+        counts: Counts,
+        rules: Sequence[GateRule],
+        setting: _Setting,
+    ) -> _Judged:
+        context = _judge_context(setting, whole)
+        outcomes = judge(rules, measures, context)
+        timing = _timed(setting.timing or Timing(), rules, self._trials.scored, context)
+        budget = () if timing.perf_budget is None else (timing.perf_budget,)
+        complete = (
+            counts.trials_missing == 0 and counts.trials_error <= setting.scope.errors_allowed
+        )
+        verdict, reason = verdict_of(
+            (*outcomes, *budget),
+            VerdictContext(
+                samples=counts.samples,
+                complete=complete,
+                is_shard=context.is_shard,
+                same_answer=len(whole.samples) > 1 and not self._answers_differ,
+            ),
+        )
+        return _Judged(outcomes, timing, complete, verdict, reason)
+
+    def _measures(
+        self, whole: Subset, unscored: Mapping[tuple[Kind, TrialPlace], int]
+    ) -> dict[str, Measure]:
+        populations = metrics.populations_of(whole.samples, unscored)
+        found = metrics.measures(whole, populations)
+        pairs = None if self._cross_score is None else self._chance.pairs(self._cross_score)
+        chance, lift = chance_measures(pairs, populations["chance_f1"], whole.seed)
+        return found | {"chance_f1": chance, "grounding_lift": lift}
+
+    def _counts(
+        self,
+        whole: Subset,
+        unscored: Mapping[tuple[Kind, TrialPlace], int],
+        repeat: int,
+        scope: Scope,
+    ) -> Counts:
+        samples = whole.samples
+        by_kind = Counter(samples.kind)
+        marker = sum(samples.column("marker"))
+        presence = samples.column("presence")
+        everyone = len(samples) + sum(unscored.values())
+        trials = self._trials.scored + self._trials.lost
+        expected = max(scope.expected_trials or 0, repeat * everyone)
+        lost_kinds: Counter[Kind] = Counter()
+        for (kind, _), n in unscored.items():
+            lost_kinds[kind] += n
+        return Counts(
+            samples=everyone,
+            scored=len(samples),
+            eligible=by_kind[KIND_CODE["eligible"]],
+            controls=by_kind[KIND_CODE["control"]],
+            negative_controls=by_kind[KIND_CODE["negative_control"]],
+            clarify=by_kind[KIND_CODE["clarify"]],
+            unclassified=by_kind[KIND_CODE["unclassified"]],
+            unresolved=int(sum(samples.column("unresolved"))),
+            unscored={kind: lost_kinds[kind] for kind in KINDS if lost_kinds[kind]},
+            trials=trials,
+            trials_error=self._trials.lost,
+            trials_missing=max(0, expected - trials),
+            gave_up_honestly=int(sum(samples.column("gave_up"))),
+            recall_by_presence=int(sum(presence.at(whole.over("eligible")))),
+            extractors={"claims": len(samples) - int(marker), "marker": int(marker)},
+            stops=self._listing.stops(),
+        )
+
+
+def summarize_results(
+    results: Iterable[Result | Mapping[str, Json]],
+    *,
+    rules: Sequence[GateRule] = (),
+    cross_score: CrossScore | None = None,
+    scope: Scope | None = None,
+    timing: Timing | None = None,
+    **header: Json,
+) -> dict[str, Json]:
+    """The report of a stream of results, as plain JSON values. `header` takes the fields of the
+    report's header; what it does not give is taken from the results where they agree."""
+    try:
+        fields = msgspec.convert(header, ReportHeader)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"report header: {error}") from None
+    summariser = Summariser(cross_score)
+    reader = ResultReader()
+    for number, given in enumerate(results, start=1):
+        summariser.add(given if isinstance(given, Result) else reader.read(given, number))
+    report = summariser.report(fields, rules, scope=scope, timing=timing)
+    plain: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(report))
+    return plain
+
+
+def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
+    marker, eligible = whole.samples.column("marker"), whole.over("eligible")
+    return JudgeContext(
+        min_eligible=setting.header.min_eligible_for_gates,
+        seed=whole.seed,
+        partial=setting.scope.partial,
+        is_shard=setting.header.num_shards > 1,
+        all_marker=bool(eligible) and all(marker.at(eligible)),
+    )
+
+
+def _timed(timing: Timing, rules: Sequence[GateRule], trials: int, context: JudgeContext) -> Timing:
+    """The budget is judged whatever part of the dataset was run, and stays below `timing`."""
+    seconds = timing.scoring_sec
+    per_100 = None if seconds is None or not trials else 100 * seconds / trials
+    reason = "not timed" if per_100 is None else None
+    metric = Metric(value=per_100, n=trials, reason=reason)
+    measure = Measure(metric, trials, lambda: SampledValue("mean", ((),)))
+    context = msgspec.structs.replace(context, partial=False, is_shard=False)
+    budget = [rule for rule in rules if rule.name == PERF_BUDGET]
+    outcomes: Sequence[GateOutcome] = judge(budget, {PERF_BUDGET: measure}, context)
+    exceeded = None
+    if budget and per_100 is not None:
+        exceeded = not is_satisfied(budget[0], per_100)
+    return msgspec.structs.replace(
+        timing,
+        sec_per_100=per_100,
+        exceeded=exceeded,
+        perf_budget=outcomes[0] if outcomes else None,
+    )
+
+
+def _miss_free(whole: Subset, found: dict[str, Metric]) -> dict[str, Metric]:
+    """The same metrics over the samples without a missed call; chance needs all of them."""
+    unresolved = whole.samples.column("unresolved")
+    if any(unresolved):
+        clean = Subset(whole.samples, unresolved.where(operator.not_, whole.positions), whole.seed)
+        found = {name: entry.metric for name, entry in metrics.measures(clean, {}).items()}
+    return {
+        name: metric
+        for name, metric in found.items()
+        if name not in ("chance_f1", "grounding_lift")
+    }
+
+
+def _flat(found: Mapping[str, Metric], counts: Counts) -> dict[str, Number | None]:
+    flat: dict[str, Number | None] = {
+        old: found[name].value for old, name in _SUMMARY_METRICS.items()
+    }
+    # Without a single control none was contaminated: the old name holds a number, always.
+    flat["controls_with_integration"] = found["controls_with_integration"].value or 0
+    flat["num_samples"] = counts.samples
+    flat["num_eligible"] = counts.eligible
+    flat["num_controls"] = counts.controls
+    flat["num_negative_controls"] = counts.negative_controls
+    flat["num_clarify"] = counts.clarify
+    flat["num_unclassified"] = counts.unclassified
+    flat["num_unresolved"] = counts.unresolved
+    flat["num_errors"] = counts.trials_error
+    return flat
+
+
+def _histogram(samples: Samples) -> dict[str, int]:
+    """Samples by their number of spans before the cap (of the first trial)."""
+    by_count = Counter(samples.column("spans_total"))
+    return {str(int(spans)): n for spans, n in sorted(by_count.items())}
+
+
+def counted_warnings(rules: Iterable[GateRule], counts: Counts) -> list[str]:
+    """Those that follow from the numbers; in a report they come last."""
+    found = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
+    if counts.trials_error:
+        found.append(f"{counts.trials_error} trials ended in an error and were not scored")
+    if counts.trials_missing:
+        found.append(f"{counts.trials_missing} trials are missing; --resume runs what is left")
+    return found
+
+
+_SAME = ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint")
+
+
+def differing_fingerprint(header: ReportHeader, fingerprints: Fingerprints) -> str | None:
+    """The first one that both know and that is not the same; None: there is none."""
+    for name in _SAME:
+        theirs, ours = getattr(header, name), getattr(fingerprints, name)
+        if theirs is not None and ours is not None and theirs != ours:
+            return name
+    return None

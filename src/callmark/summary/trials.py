@@ -1,0 +1,551 @@
+"""Scored trials as rows of plain numbers, some 20 bytes and an id each, so that a million fit.
+
+Results may come in any order: the columns are put into the order of the dataset before they are
+read, and the trials of one sample become one number each."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice, pairwise
+from typing import Literal, assert_never, get_args
+
+import msgspec
+
+from callmark.errors import BadInput
+from callmark.records.report import MissedCall
+from callmark.records.results import Result, Scores
+from callmark.records.samples import Expectation, Kind, expectation_of
+from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, taken
+
+
+class PlaceState(msgspec.Struct, frozen=True, array_like=True):
+    """A `Place`, field by field."""
+
+    locale: str | None
+    probe: bool
+    slices: tuple[str, ...]
+    tools: tuple[str, ...]
+    calls: int
+    retry: bool
+
+
+class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
+    """Scored trials in the order of the dataset. `codes` says which of the different `rows` each
+    trial has; the place in a row is one of `places`."""
+
+    index: Packed
+    trial: Packed
+    cluster: Packed
+    ids: bytes
+    id_ends: Packed
+    codes: Packed
+    rows: dict[str, Packed]
+    places: tuple[PlaceState, ...]
+
+
+class ListedMiss(msgspec.Struct, frozen=True, array_like=True):
+    index: int
+    trial: int
+    position: int
+    call: MissedCall
+
+
+class ListingState(msgspec.Struct, frozen=True, kw_only=True):
+    """`counts`: every counter by its name. Errors are no part of it."""
+
+    misses: tuple[ListedMiss, ...]
+    counts: dict[str, dict[str, int]]
+
+
+class SummaryState(msgspec.Struct, frozen=True, kw_only=True):
+    """`answer` is one of the answers; `chance`, the (index, trial) of the results that the level of
+    chance is computed from."""
+
+    trials: TrialsState
+    listing: ListingState
+    answer: str | None
+    answers_differ: bool
+    chance: tuple[tuple[int, int], ...]
+
+
+NO_CLUSTER = 0
+_A_CLUSTER = 1 << 63  # set in the label of every cluster, so that no position is taken for one
+_BLOCK = 12  # positions that are sorted at once, as a power of two
+
+
+class ConflictingResults(BadInput):
+    """Two results that cannot both be there. Says which; the reader of a file knows their lines."""
+
+    def __init__(self, what: str, sample_ids: tuple[str, str], index: int, trial: int) -> None:
+        super().__init__(f"results: {what}")
+        self.sample_ids = sample_ids
+        self.index = index
+        self.trial = trial
+
+
+class TrialKeys:
+    """One entry per trial, in the order of arrival until they are put into that of the dataset."""
+
+    def __init__(self) -> None:
+        self._index: array[int] = array("I")
+        self._trial = Growing()
+        self._cluster = Growing()
+        self._ids = bytearray()
+        self._id_ends = Growing("I")  # twice the end, plus one if the id is hexadecimal
+        self._arrival: array[int] | None = None  # which arrival each row is, once they are sorted
+
+    def add(self, result: Result, cluster: str | None) -> None:
+        if self._arrival is not None:
+            self._arrival.append(len(self))
+        self._index.append(result.index)
+        self._trial.append(result.trial)
+        self._cluster.append(NO_CLUSTER if cluster is None else _label(cluster))
+        raw, is_hex = _packed_id(result.sample_id)
+        self._ids += raw
+        self._id_ends.append(2 * len(self._ids) + is_hex)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def index(self) -> array[int]:
+        return self._index
+
+    @property
+    def trial(self) -> array[int]:
+        return self._trial.numbers
+
+    @property
+    def cluster(self) -> array[int]:
+        """The label of each trial's cluster, or NO_CLUSTER."""
+        return self._cluster.numbers
+
+    def id_at(self, row: int) -> str:
+        at = row if self._arrival is None else self._arrival[row]
+        ends = self._id_ends.numbers
+        start = ends[at - 1] >> 1 if at else 0
+        raw = self._ids[start : ends[at] >> 1]
+        return raw.hex() if ends[at] & 1 else raw.decode("utf-8", "surrogatepass")
+
+    def extend(self, state: TrialsState) -> None:
+        """The trials of another summary. Nothing may have been put into order yet."""
+        base = 2 * len(self._ids)
+        width = "I" if base + 2 * len(state.ids) + 1 < 1 << 32 else "Q"
+        self._index.extend(state.index.numbers())
+        self._trial.extend(state.trial.numbers())
+        self._cluster.extend(state.cluster.numbers())
+        self._ids += state.ids
+        ends = state.id_ends.numbers()
+        self._id_ends.extend(array(width, map(base.__add__, ends)))
+
+    def packed_ids(self) -> tuple[bytes, Packed]:
+        """The ids in the order of the rows, and where each ends."""
+        if self._arrival is None:
+            return bytes(self._ids), Packed.of(self._id_ends.numbers)
+        ids, ends = bytearray(), Growing("I")
+        for row in range(len(self)):
+            raw, is_hex = _packed_id(self.id_at(row))
+            ids += raw
+            ends.append(2 * len(ids) + is_hex)
+        return bytes(ids), Packed.of(ends.numbers)
+
+    def rows_of(self, index: int) -> range:
+        """The trials of one sample; the rows must be in order."""
+        return range(bisect_left(self._index, index), bisect_right(self._index, index))
+
+    def order(self) -> array[int] | None:
+        """The rows by position and trial; None if they already stand so."""
+        index, trial = self._index, self.trial
+        if all(left < right for left, right in pairwise(zip(index, trial, strict=True))):
+            return None
+        blocks: dict[int, array[int]] = {}
+        for row, position in enumerate(index):
+            blocks.setdefault(position >> _BLOCK, array("I")).append(row)
+        order = array("I")
+        for block in sorted(blocks):
+            order.extend(sorted(blocks.pop(block), key=lambda row: (index[row], trial[row])))
+        return order
+
+    def reorder(self, order: array[int]) -> None:
+        self._index = taken(self._index, order)
+        self._trial.reorder(order)
+        self._cluster.reorder(order)
+        self._arrival = order if self._arrival is None else taken(self._arrival, order)
+
+    def starts(self) -> Sequence[int]:
+        """Where each sample begins; the rows must be in order."""
+        if all(left < right for left, right in pairwise(self._index)):
+            return range(len(self))
+        starts = array("I")
+        previous = (-1, -1)
+        for row, key in enumerate(zip(self._index, self.trial, strict=True)):
+            if key[0] != previous[0]:
+                starts.append(row)
+            else:
+                self._check_same_sample(row, is_twice=key == previous)
+            previous = key
+        return starts
+
+    def _check_same_sample(self, row: int, *, is_twice: bool) -> None:
+        mine, other = self.id_at(row), self.id_at(row - 1)
+        index, trial = self._index[row], self.trial[row]
+        if mine != other:
+            what = (
+                f"index {index}: belongs to two samples, {other!r} and {mine!r}; "
+                "results of different datasets cannot be summarised together"
+            )
+            raise ConflictingResults(what, (other, mine), index, trial)
+        if is_twice:
+            what = f"sample {mine!r}, trial {trial}: occurs twice; each trial must be given once"
+            raise ConflictingResults(what, (mine, mine), index, trial)
+
+
+def _label(text: str) -> int:
+    head = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]
+    return int.from_bytes(head, "little") | _A_CLUSTER
+
+
+def _packed_id(sample_id: str) -> tuple[bytes, bool]:
+    # Ids that the reader made up are SHA-256 in hexadecimal: half the room as bytes.
+    if len(sample_id) == 64 and sample_id.isascii() and sample_id.isalnum():
+        try:
+            raw = bytes.fromhex(sample_id)
+        except ValueError:
+            return sample_id.encode(), False
+        if raw.hex() == sample_id:
+            return raw, True
+    return sample_id.encode("utf-8", "surrogatepass"), False
+
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+KIND_CODE = {kind: code for code, kind in enumerate(KINDS)}
+NOT_APPLICABLE = -1
+Reduce = Literal["mean", "any", "first"]
+
+# name -> (array type, how the trials of a sample become one number). -1: does not apply.
+_COLUMNS: dict[str, tuple[str, Reduce]] = {
+    "f1_lax": ("d", "mean"),
+    "f1_strict": ("d", "mean"),
+    "call_f1": ("d", "mean"),
+    "spans_total": ("I", "first"),
+    "over_cap": ("I", "mean"),
+    "spans": ("I", "mean"),
+    "required": ("I", "mean"),
+    "grounded_lax": ("I", "mean"),
+    "grounded_strict": ("I", "mean"),
+    "found_lax": ("I", "mean"),
+    "found_strict": ("I", "mean"),
+    "unsupported": ("I", "mean"),
+    "values": ("I", "mean"),
+    "looked_up": ("I", "mean"),
+    "hits": ("I", "mean"),
+    "has_span": ("b", "mean"),
+    "has_grounded": ("b", "mean"),
+    "valid_call": ("b", "mean"),
+    "args_valid": ("b", "mean"),
+    "parity": ("b", "mean"),
+    "recovered": ("b", "mean"),
+    "gave_up": ("b", "any"),
+    "contaminated": ("b", "any"),
+    "negative_ok": ("b", "mean"),
+    "clarify_ok": ("b", "mean"),
+    "locale_ok": ("b", "mean"),
+    "privacy_ok": ("b", "mean"),
+    "unresolved": ("b", "any"),
+    "keyed": ("b", "any"),
+    "presence": ("b", "first"),
+    "marker": ("b", "first"),
+    "kind": ("b", "first"),
+    "place": ("I", "first"),
+}
+_TYPES = {name: typecode for name, (typecode, _) in _COLUMNS.items()}
+_AVERAGED_TYPES = {
+    name: "d" if reduce == "mean" else typecode for name, (typecode, reduce) in _COLUMNS.items()
+}
+
+
+class TrialPlace(msgspec.Struct, frozen=True):
+    """What the dataset says about a sample as far as blocks and populations need it."""
+
+    locale: str | None
+    probe: bool
+    slices: tuple[str, ...]
+    tools: tuple[str, ...]
+    calls: int
+    retry: bool
+
+    @property
+    def language(self) -> str | None:
+        return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
+
+
+class Samples:
+    """One row per scored sample, in the order of the dataset, trials averaged."""
+
+    def __init__(
+        self, keys: TrialKeys, starts: Sequence[int], rows: Rows, places: list[TrialPlace]
+    ) -> None:
+        self._keys = keys
+        self._starts = starts
+        self._rows = rows
+        self.places = places
+        self.repeated = len(starts) != len(keys)
+        self.kind = rows.column("kind")
+        self.place = rows.column("place")
+        self.cluster = taken(keys.cluster, starts) if self.repeated else keys.cluster
+        self.has_clusters = any(self.cluster)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def column(self, name: str) -> Column:
+        return self._rows.column(name)
+
+    def columns(self, names: Iterable[str], positions: Iterable[int]) -> tuple[Column, ...]:
+        return self._rows.columns(names, positions)
+
+    def id_at(self, position: int) -> str:
+        return self._keys.id_at(self._starts[position])
+
+    def index_at(self, position: int) -> int:
+        """The sample's place in its dataset."""
+        return self._keys.index[self._starts[position]]
+
+    def trial_rows(self) -> Iterator[range]:
+        """The rows of each sample's trials."""
+        return _ranges(self._starts, len(self._keys))
+
+
+class Trials:
+    """All scored trials, and apart from them who could not be scored."""
+
+    def __init__(self) -> None:
+        self._keys = TrialKeys()
+        self._rows = Rows(_TYPES)
+        self._lost = TrialKeys()
+        self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
+        self._places: dict[TrialPlace, int] = {}
+
+    def add(self, result: Result, expectation: Expectation | None = None) -> None:
+        try:
+            self._add(result, expectation or expectation_of(result.metadata))
+        except OverflowError:
+            raise _unreadable(result, "an index or a count is negative or too large") from None
+        except TypeError:
+            # A name or a locale that is none: only a dataset's own reader checks metadata.
+            what = "metadata: cannot be read; see the schema of a dataset item"
+            raise _unreadable(result, what) from None
+
+    def _add(self, result: Result, expectation: Expectation) -> None:
+        scores = result.scores
+        if scores is None or result.status == "error":
+            place = self._place_of(expectation, result, expectation.kind)
+            self._lost.add(result, expectation.cluster)
+            self._lost_rows.add((KIND_CODE[expectation.kind], place))
+            return
+        place = self._place_of(expectation, result, scores.kind)
+        self._keys.add(result, expectation.cluster)
+        self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
+
+    def state(self) -> TrialsState:
+        """The scored trials, in the order of the dataset."""
+        self._sort()
+        ids, id_ends = self._keys.packed_ids()
+        return TrialsState(
+            index=Packed.of(self._keys.index),
+            trial=Packed.of(self._keys.trial),
+            cluster=Packed.of(self._keys.cluster),
+            ids=ids,
+            id_ends=id_ends,
+            codes=Packed.of(self._rows.codes),
+            rows=self._rows.packed(),
+            places=tuple(PlaceState(*msgspec.structs.astuple(place)) for place in self._places),
+        )
+
+    def extend(self, state: TrialsState) -> None:
+        """The scored trials of another summary, before anything was asked of this one."""
+        places = [
+            self._places.setdefault(TrialPlace(*msgspec.structs.astuple(place)), len(self._places))
+            for place in state.places
+        ]
+        self._keys.extend(state)
+        columns = (state.rows[name].numbers() for name in _COLUMNS)
+        rows = zip(*columns, strict=True)
+        self._rows.extend(
+            state.codes.numbers(), ((*row[:-1], places[int(row[-1])]) for row in rows)
+        )
+
+    @property
+    def scored(self) -> int:
+        return len(self._keys)
+
+    @property
+    def lost(self) -> int:
+        return len(self._lost)
+
+    def column(self, name: str) -> Column:
+        """One number per scored trial, for `Samples.trial_rows`."""
+        return self._rows.column(name)
+
+    def kinds(self) -> Column:
+        return self._rows.column("kind")
+
+    def samples(self) -> Samples:
+        self._sort()
+        starts = self._keys.starts()
+        rows = self._rows
+        if len(starts) != len(self._keys):
+            rows = _averaged(rows, starts)
+        return Samples(self._keys, starts, rows, list(self._places))
+
+    def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
+        """The samples of which no trial has a score. The rows must be in order."""
+        kinds, places = self._lost_rows.column("kind"), self._lost_rows.column("place")
+        known = list(self._places)
+        found: Counter[tuple[Kind, TrialPlace]] = Counter()
+        for index, rows in groupby(range(self.lost), key=self._lost.index.__getitem__):
+            if not self._keys.rows_of(index):
+                row = next(rows)
+                found[KINDS[int(kinds[row])], known[int(places[row])]] += 1
+        return found
+
+    def most_trials(self) -> int:
+        """The largest number of trials that any sample has, lost ones included."""
+        scored = max((len(list(run)) for _, run in groupby(self._keys.index)), default=0)
+        lost = (
+            len(list(run)) + len(self._keys.rows_of(index))
+            for index, run in groupby(self._lost.index)
+        )
+        return max(scored, max(lost, default=0))
+
+    def _sort(self) -> None:
+        for keys, rows in ((self._keys, self._rows), (self._lost, self._lost_rows)):
+            order = keys.order()
+            if order is not None:
+                keys.reorder(order)
+                rows.reorder(order)
+        self._lost.starts()
+        self._check_not_both()
+
+    def _check_not_both(self) -> None:
+        for index, trial in zip(self._lost.index, self._lost.trial, strict=True):
+            for row in self._keys.rows_of(index):
+                if self._keys.trial[row] == trial:
+                    name = self._keys.id_at(row)
+                    what = (
+                        f"sample {name!r}, trial {trial}: occurs twice, once with an error; "
+                        "each trial must be given once"
+                    )
+                    raise ConflictingResults(what, (name, name), index, trial)
+
+    def _place_of(self, expectation: Expectation, result: Result, kind: Kind) -> int:
+        tools: tuple[str, ...] = ()
+        if kind == "eligible":
+            names = {call.name for call in expectation.calls} or {
+                entry.name for entry in result.tool_trace if entry.served and entry.name
+            }
+            tools = tuple(sorted(names))
+        place = TrialPlace(
+            expectation.locale,
+            expectation.locale_probe,
+            expectation.slices,
+            tools,
+            len(expectation.calls),
+            expectation.retry,
+        )
+        return self._places.setdefault(place, len(self._places))
+
+
+def _numbers_of(scores: Scores) -> tuple[int | float, ...]:
+    """The numbers of one trial, in the order of `_COLUMNS`."""
+    calls, lax, strict = scores.calls, scores.lax, scores.strict
+    values = scores.values
+    unsupported = values.get("unsupported", 0)
+    return (
+        lax.f1,
+        strict.f1,
+        NOT_APPLICABLE if scores.call_f1 is None else scores.call_f1,
+        scores.spans_total,
+        scores.spans_over_cap,
+        scores.spans_counted,
+        scores.facts_required,
+        lax.grounded,
+        strict.grounded,
+        lax.found,
+        strict.found,
+        unsupported,
+        unsupported + values.get("supported", 0) + values.get("derived", 0),
+        calls.looked_up,
+        calls.hits,
+        scores.spans_total > 0,
+        any(span.lax and span.scored for span in scores.spans),
+        calls.attempts > 0 and scores.json_args_valid is True,
+        _flag(scores.json_args_valid),
+        _flag(scores.multi_call_parity_ok),
+        _flag(scores.recovered),
+        scores.gave_up_honestly is True,
+        bool(scores.controls_with_integration),
+        _flag(scores.negative_control_ok),
+        _flag(scores.clarify_ok),
+        _flag(scores.locale_probe_ok),
+        scores.privacy_ok,
+        scores.unresolved,
+        scores.strict_keys,
+        scores.recall_kind == "presence",
+        scores.span_extractor == "marker",
+    )
+
+
+def _unreadable(result: Result, what: str) -> BadInput:
+    return BadInput(f"results: sample {result.sample_id!r}, trial {result.trial}: {what}")
+
+
+def _flag(value: bool | None) -> int:
+    return NOT_APPLICABLE if value is None else int(value)
+
+
+def _ranges(starts: Sequence[int], end: int) -> Iterator[range]:
+    return map(range, starts, chain(islice(starts, 1, None), (end,)))
+
+
+def _averaged(rows: Rows, starts: Sequence[int]) -> Rows:
+    """One row per sample. Samples whose trials have the same rows are averaged once."""
+    averaged = Rows(_AVERAGED_TYPES)
+    known: dict[tuple[int, ...], int] = {}
+    for span in _ranges(starts, len(rows)):
+        codes = tuple(rows.codes[span.start : span.stop])
+        code = known.get(codes)
+        if code is not None:
+            averaged.again(code)
+            continue
+        averaged.add(_average([rows.kept(code) for code in codes]))
+        if len(known) == REMEMBERED:
+            known.clear()
+        known[codes] = averaged.codes[-1]
+    return averaged
+
+
+def _average(trials: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    numbers = zip(*trials, strict=True)
+    return tuple(
+        _reduced(values, reduce)
+        for values, (_, reduce) in zip(numbers, _COLUMNS.values(), strict=True)
+    )
+
+
+def _reduced(values: tuple[float, ...], reduce: Reduce) -> float:
+    match reduce:
+        case "first":
+            return values[0]
+        case "any":
+            return max(values)
+        case "mean":
+            kept = [value for value in values if value != NOT_APPLICABLE]
+            return math.fsum(kept) / len(kept) if kept else NOT_APPLICABLE
+        case _:
+            assert_never(reduce)

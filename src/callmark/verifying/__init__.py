@@ -1,1 +1,0 @@
-"""A dataset's own answers, judged by the scorer and the gates that models are judged by."""

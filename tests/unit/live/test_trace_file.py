@@ -1,0 +1,125 @@
+"""The trace of a server: a line per session, and nobody else's line is lost."""
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from callmark.errors import BadInput
+from callmark.live.server import listed, open_served
+from callmark.live.sessions import LONGEST_ID, Sessions, TooManySessions, TraceFile, join_answers
+from callmark.resources import data_path
+
+FIXTURES = data_path("fixtures")
+
+
+def sessions() -> Sessions:
+    return Sessions(open_served(FIXTURES, None))
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_built_in_tools_have_their_schemas_and_unknown_ones_take_anything(tmp_path):
+    tools = {tool["name"]: tool for tool in listed(sessions().broker)}
+    assert "q" in tools["web.search"]["inputSchema"]["properties"]
+    (tmp_path / "odd.jsonl").write_text('{"name": "odd", "key": {}, "result": 1}\n')
+    [odd] = listed(open_served(tmp_path, None))
+    assert odd == {"name": "odd", "inputSchema": {"type": "object"}}
+
+
+def test_writing_again_replaces_only_what_was_mine(tmp_path):
+    trace = TraceFile(tmp_path / "trace.jsonl")
+    served = sessions()
+    served.of("a", None).call("read_file", {"path": "x"})
+    trace.write(served)
+    other = TraceFile(trace.path)
+    other.write([sessions().of("a", None)])
+    served.of("a", None).call("read_file", {"path": "y"})
+    served.of("b", 3).call("read_file", {"path": "y"})
+    trace.write(served)
+    found = [
+        (line["sample_id"], line["trial"], len(line["tool_trace"])) for line in lines(trace.path)
+    ]
+    assert sorted(found) == [("a", 0, 2), ("a", 1, 0), ("b", 3, 1)]
+
+
+def test_f17_a_second_server_keeps_what_the_first_one_wrote(tmp_path):
+    """Also where a client names the same trial, and each of them writes more than once."""
+    path = tmp_path / "trace.jsonl"
+    first, second = (TraceFile(path), sessions()), (TraceFile(path), sessions())
+    for number in range(3):
+        for (trace, served), asked in ((first, "first"), (second, "second")):
+            for trial in (0, None, 2):
+                served.of("a", trial).call("read_file", {"path": f"{asked}-{number}"})
+            served.of(None, None).call("read_file", {"path": f"{asked}-{number}"})
+            trace.write(served)
+    third = sessions()
+    third.of("a", 0).call("read_file", {"path": "third-0"})
+    TraceFile(path).write(third)
+    places = [(line["sample_id"], line["trial"]) for line in lines(path)]
+    assert len(set(places)) == len(places) == 9
+    kept = sorted(
+        [entry["arguments"]["path"] for entry in line["tool_trace"]] for line in lines(path)
+    )
+    whole = [[f"{asked}-{number}" for number in range(3)] for asked in ("first", "second")]
+    assert kept == [*[whole[0]] * 4, *[whole[1]] * 4, ["third-0"]]
+
+
+def test_f72_a_server_without_a_trace_keeps_no_calls():
+    served = Sessions(open_served(FIXTURES, None), keeps_calls=False)
+    served.of("a", None).call("read_file", {"path": "x"})
+    assert served.of("a", None).entries == []
+
+
+def test_f72_a_client_cannot_name_samples_without_end():
+    served = sessions()
+    with pytest.raises(TooManySessions):
+        served.of("x" * (LONGEST_ID + 1), None)
+
+
+def _write(path: Path, number: int) -> None:
+    served = sessions()
+    served.of(f"s{number}", None).call("read_file", {"path": "x"})
+    TraceFile(path).write(served)
+
+
+def test_servers_side_by_side_lose_nothing(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    started = [
+        multiprocessing.get_context("spawn").Process(target=_write, args=(path, number))
+        for number in range(4)
+    ]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    assert sorted(line["sample_id"] for line in lines(path)) == ["s0", "s1", "s2", "s3"]
+
+
+def test_a_session_of_nobody_that_asked_nothing_leaves_no_line(tmp_path):
+    served = sessions()
+    served.of(None, None)
+    served.of("control", None)
+    TraceFile(tmp_path / "t.jsonl").write(served)
+    assert [line["sample_id"] for line in lines(tmp_path / "t.jsonl")] == ["control"]
+
+
+def test_answers_are_joined_by_sample_and_trial(tmp_path):
+    trace, answers = tmp_path / "trace.jsonl", tmp_path / "answers.jsonl"
+    served = sessions()
+    served.of("a", 0).call("read_file", {"path": "x"})
+    TraceFile(trace).write(served)
+    said = [{"sample_id": "a", "model_output": "A"}, {"sample_id": "b", "model_output": "B"}]
+    answers.write_text("\n".join(map(json.dumps, said)))
+    joined = tmp_path / "joined.jsonl"
+    with joined.open("wb") as stream:
+        join_answers(trace, answers, stream)
+    first, second = lines(joined)
+    assert (first["model_output"], len(first["tool_trace"])) == ("A", 1)
+    assert second == {"sample_id": "b", "trial": 0, "model_output": "B"}
+    answers.write_text('{"sample_id": "b", "model_output": "B"}')
+    with joined.open("wb") as stream, pytest.raises(BadInput, match=r"trace\.jsonl:1: sample a"):
+        join_answers(trace, answers, stream)

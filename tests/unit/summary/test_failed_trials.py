@@ -1,0 +1,105 @@
+"""Why a trial failed, in words: every verdict that can go against it has its own."""
+
+import msgspec
+import pytest
+from tests.builders import make_error, make_result
+
+from callmark.records.results import CallDifferences, PrivacyFinding, PrivacyScore, Scores, Scoring
+from callmark.run.selection import has_failed
+from callmark.summary.failing import why_failed
+
+CARD = PrivacyFinding("card", "high", "answer", 0, 4, echoed=False)
+MAIL = PrivacyFinding("email", "medium", "call 1", 0, 4, echoed=True)
+NOTE = PrivacyFinding("uuid", "low", "answer", 0, 4, echoed=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"json_args_valid": False}, "invalid arguments"),
+        ({"multi_call_parity_ok": False}, "not the expected calls"),
+        ({"recovered": False}, "did not recover from an error"),
+        ({"negative_control_ok": False}, "stated something that no tool had found"),
+        ({"clarify_ok": False}, "did not ask back"),
+        ({"locale_probe_ok": False}, "a number or date read in another locale"),
+        ({"privacy_ok": False}, "privacy"),
+        ({"controls_with_integration": 1}, "a control with a call or an integration"),
+        ({"unresolved": True}, "a call without a fixture"),
+        ({"call_f1": 0.5}, "call F1 0.500"),
+        (
+            {"f1": 0.5, "values": {"unsupported": 2}},
+            "F1 0.500: 1 of 1 spans grounded, 1 of 1 facts found, 2 values that no result supports",
+        ),
+    ],
+)
+def test_each_verdict_has_its_sentence(changes, reason):
+    result = make_result(**changes)
+    assert why_failed(result) == (reason,)
+    assert has_failed(result)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gate"),
+    [
+        ({"clarify_ok": False}, "clarify_ok_rate"),
+        ({"recovered": False}, "error_recovery_rate"),
+        ({"locale_probe_ok": False}, "locale_probe_ok_rate"),
+        ({"call_f1": 0.0}, "call_f1_macro"),
+    ],
+)
+def test_f24_what_only_warns_is_no_failure(changes, gate):
+    result = make_result(**changes)
+    assert why_failed(result)
+    assert why_failed(result, {gate}) == ()
+    assert not has_failed(result, {gate})
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"f1": 0.9}, {"kind": "control"}, {"kind": "control", "f1": 0.0}]
+)
+def test_what_went_well_has_none(changes):
+    assert why_failed(make_result(**changes)) == ()
+    assert not has_failed(make_result(**changes))
+
+
+def test_every_verdict_of_the_scores_is_asked():
+    """A new yes or no of a trial belongs here too."""
+    asked = {
+        "json_args_valid", "multi_call_parity_ok", "recovered", "negative_control_ok", "clarify_ok",
+        "locale_probe_ok", "privacy_ok", "unresolved",
+    }  # fmt: skip
+    told = {"gave_up_honestly", "strict_keys"}  # reported apart, no fault
+    hints = {name for name, kind in Scores.__annotations__.items() if str(kind).startswith("bool")}
+    assert hints == asked | told
+
+
+def test_a_lost_trial_says_what_was_lost():
+    assert why_failed(make_error()) == ("not scored: timeout",)
+
+
+def test_calls_and_schema_errors_are_named_the_first_of_them():
+    result = make_result(multi_call_parity_ok=False, json_args_valid=False)
+    calls = msgspec.structs.replace(
+        result.scores.calls,
+        errors=("call 0: /q: missing", "call 1: /q: missing"),
+        differences=CallDifferences(("a {}",), ("b {}",), ("c {} instead of d {}",), True),
+    )
+    scores = msgspec.structs.replace(result.scores, calls=calls)
+    assert why_failed(msgspec.structs.replace(result, scores=scores)) == (
+        "invalid arguments: call 0: /q: missing; call 1: /q: missing",
+        "not the expected calls: missing a {}; extra b {}; differs c {} instead of d {} …",
+    )
+
+
+@pytest.mark.parametrize(
+    ("echo", "reason"),
+    [
+        ("allow", "privacy: card in answer; invented URL http://x"),
+        ("deny", "privacy: card in answer; email in call 1; invented URL http://x"),
+    ],
+)
+def test_a_breach_is_named_by_kind_and_never_quoted(echo, reason):
+    found = PrivacyScore(False, (CARD, MAIL, NOTE), ("http://x",))
+    result = make_result(privacy_ok=False, privacy=found)
+    scoring = Scoring(privacy_echo=echo)
+    assert why_failed(msgspec.structs.replace(result, scoring=scoring)) == (reason,)
