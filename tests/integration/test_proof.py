@@ -87,10 +87,10 @@ def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path)
 # file below src/callmark, what stands there, what a wrong scorer would have, fault that shows it
 BROKEN = [
     ("grounding/leaves.py", "return turn is None or", "return True or", "result_not_yet_seen"),
-    ("scorers/controls.py", "return bool(trace.tool_trace) or", "return", "contaminated_control"),
+    ("scorers/integration.py", "return bool(trace.tool_trace) or", "return", "contaminated_control"),
     ("scorers/integration.py", "scored = index < cap", "scored = True", "too_many_spans"),
     (
-        "core/metrics.py",
+        "summary/metrics.py",
         'macro_lax", "eligible", "mean"',
         'macro_lax", "all", "mean"',
         "altered_number",
