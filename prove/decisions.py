@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from callmark.compare.metrics import decided, rulings
+from callmark.compare.metrics import decide, rulings
 from callmark.probe.stats import validity_change
 from callmark.stats.paired import Pairs
 from callmark.store.files import atomic_writer
@@ -55,7 +55,7 @@ class World:
 def decision(*primary: Pairs) -> str:
     """What compare says about these metrics together."""
     metrics = {f"metric {at}": pairs for at, pairs in enumerate(primary)}
-    return decided(rulings(metrics, margin=MARGIN, seed=42))[0]
+    return decide(rulings(metrics, margin=MARGIN, seed=42))[0]
 
 
 def probe(world: World, n: int, before: float, after: float) -> str:

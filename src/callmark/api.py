@@ -65,7 +65,7 @@ def score_item(
         model_output=well_formed(model_output or ""),
         tool_trace=entries,
         turns=None if turns is None else tuple((turn["start"], turn["end"]) for turn in turns),
-        said=_scripted(sample.user_turns, entries, len(turns) if turns is not None else 0),
+        said=_script(sample.user_turns, entries, len(turns) if turns is not None else 0),
     )
     settings = ScoreSettings(
         registry=registry,
@@ -163,9 +163,7 @@ def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
     return validate_plainly(config)
 
 
-def _scripted(
-    user_turns: Sequence[str], entries: Sequence[Json], turns: int
-) -> tuple[UserTurn, ...]:
+def _script(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[UserTurn, ...]:
     """Each scripted follow-up is sent after the next assistant turn that makes no call."""
     calling = {entry.turn for entry in entries}
     answers = [turn for turn in range(1, turns + 1) if turn not in calling]

@@ -15,7 +15,14 @@ from callmark.records.keys import KeySet
 from callmark.records.samples import Header
 from callmark.resources import config_template, default_config
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.problems import field_path, listed, shown, typed_problem, word_problem, words_of
+from callmark.store.problems import (
+    field_path,
+    join_or,
+    show_value,
+    typed_problem,
+    word_problem,
+    words_of,
+)
 from callmark.store.settings_file import read_settings
 
 AUTOMATIC = Path("callmark.yaml")
@@ -214,12 +221,12 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         values["runner"] = "openai_http"  # who names a server means it
     made = RunConfig(**values, sources=sources, places=places, config_file=file)
     try:
-        return _checked(made)
+        return _check(made)
     except UsageError as error:
-        raise placed(made, error) from None
+        raise place_error(made, error) from None
 
 
-def placed(config: RunConfig, error: UsageError) -> UsageError:
+def place_error(config: RunConfig, error: UsageError) -> UsageError:
     """What is wrong with a setting is said where it stands, if it stands in a file."""
     found = _SETTING.fullmatch(str(error)) if type(error) is UsageError else None
     if found is None:
@@ -276,10 +283,10 @@ def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
         if field != key and field in layer.values:
             raise layer.error((key,), f"the same as {field}: give one of them")
         if field != "gates":
-            yield field, _typed(layer, key, field, value)
+            yield field, _type(layer, key, field, value)
 
 
-def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
+def _type(layer: _Layer, key: str, field: str, value: Json) -> Json:
     if field in _LISTS and isinstance(value, str | int | float) and not isinstance(value, bool):
         value = [value]
     if field == "only" and isinstance(value, list | tuple):
@@ -295,7 +302,7 @@ def _typed(layer: _Layer, key: str, field: str, value: Json) -> Json:
     except msgspec.ValidationError as error:
         if problem := word_problem(words_of(_TYPES[field]), value):
             raise layer.error((key,), problem) from None
-        found = "" if field in _SECRET else f": {shown(value)}"
+        found = "" if field in _SECRET else f": {show_value(value)}"
         raise layer.error((key,), f"{typed_problem(error)}{found}") from None
 
 
@@ -315,11 +322,11 @@ def _gate_layers(
             if name not in known:
                 raise layer.error(("gates", str(name)), _unknown_gate(str(name), known))
             if not isinstance(fields, dict):
-                raise layer.error(("gates", name), f"must be an object, not {shown(fields)}")
+                raise layer.error(("gates", name), f"must be an object, not {show_value(fields)}")
         yield GateLayer(layer.source, gates)
 
 
-def _checked(config: RunConfig) -> RunConfig:
+def _check(config: RunConfig) -> RunConfig:
     if config.shard_index >= config.num_shards:
         raise UsageError(
             f"--shard-index: {config.shard_index} is out of range:"
@@ -337,7 +344,7 @@ def _checked(config: RunConfig) -> RunConfig:
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
         raise UsageError(
             f"--max-errors: must be a number such as 3, or a share such as 2%,"
-            f" not {shown(config.max_errors)}"
+            f" not {show_value(config.max_errors)}"
         )
     for at, written in enumerate(_WRITTEN):
         path = getattr(config, written)
@@ -382,5 +389,5 @@ def _unknown_gate(name: str, known: Iterable[str]) -> str:
     words = set(name.lower().replace("-", "_").split("_"))
     named = sorted(gate for gate in known if words <= set(gate.split("_")))
     if named:
-        return f"unknown gate; did you mean {listed(named)}?"
+        return f"unknown gate; did you mean {join_or(named)}?"
     return _gate_keys(known).refusal(name).replace("unknown key", "unknown gate", 1)

@@ -127,7 +127,7 @@ def shared_folder(config: pytest.Config) -> Path:
 def _report_in(folder: Path, settings: bytes) -> Report:
     folder.mkdir(parents=True, exist_ok=True)
     made, failed = folder / REPORT, folder / "error.txt"
-    with _locked(folder / "lock"):
+    with _lock(folder / "lock"):
         if not made.is_file() and not failed.is_file():
             _run(msgspec.json.decode(settings), folder, failed)
         if failed.is_file():
@@ -136,7 +136,7 @@ def _report_in(folder: Path, settings: bytes) -> Report:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -15,7 +15,7 @@ from tests.engines import children_of, install_slow_runner, is_running
 from callmark.errors import BadInput, Incomplete, UsageError
 from callmark.records.seams import Standing
 from callmark.run.conclude import run
-from callmark.run.prepare import completed
+from callmark.run.prepare import complete_config
 from callmark.shards.engine import Lines
 from callmark.shards.local import LocalEngine
 from callmark.shards.run import run_anywhere, run_on
@@ -240,7 +240,7 @@ class HitWhileTaking(LocalEngine):
 def test_ctrl_c_loses_no_trial_that_was_handed_over(slow, monkeypatch):
     """The report of an interrupted run counts what its journal has, and no more."""
     monkeypatch.setenv("SLOW_SECONDS", "0.05")
-    config = completed(slow.config(engine="local", num_shards=2, runner="slow"))
+    config = complete_config(slow.config(engine="local", num_shards=2, runner="slow"))
     with HitWhileTaking() as engine:
         assert run_on(engine, config).exit_code == 130
     finished = journal_lines(slow)

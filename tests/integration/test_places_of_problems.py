@@ -10,7 +10,7 @@ from callmark.errors import BadInput, UsageError
 from callmark.run.conclude import run
 from callmark.run.prepare import rules_of
 from callmark.run.rescore import score_file
-from callmark.store.journal import stamp, unstamped
+from callmark.store.journal import stamp, unstamp
 
 
 def read_lines(path) -> list:
@@ -247,7 +247,7 @@ class TestJournal:
         lines = read_lines(journal)
         write_journal(journal, [*lines[:2], {**lines[2], "noted": "NUMBER"}, *lines[3:]])
         head, *others = journal.read_bytes().splitlines(keepends=True)
-        bare = [unstamped(line).replace(b'"NUMBER"', b"7" * 5000) for line in others]
+        bare = [unstamp(line).replace(b'"NUMBER"', b"7" * 5000) for line in others]
         journal.write_bytes(head + b"".join(map(stamp, bare)))
         assert project.run(resume=True, max_errors=9).report.counts.trials == 25
 

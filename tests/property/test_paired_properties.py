@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.compare.metrics import decided, rulings
+from callmark.compare.metrics import decide, rulings
 from callmark.probe.fidelity import ViewCall, disagreement
 from callmark.probe.stats import validity_change
 from callmark.stats.estimates import Z_ONE_SIDED, Z_TWO_SIDED
@@ -82,7 +82,7 @@ def test_a_decision_follows_from_its_numbers(values, yes_no, seed):
     if ruling.decision == "regression":
         assert ruling.p <= 0.05
         assert sum(values) < 0
-    assert decided(found)[0] == ruling.decision
+    assert decide(found)[0] == ruling.decision
     assert rulings({"m": pairs}, margin=0.03, seed=seed) == found
     assert rulings({"m": pairs}, margin=0.03, seed=seed, open_reason="x")["m"].decision == (
         "inconclusive"

@@ -135,20 +135,20 @@ def _numbers_as_floats(call: Written) -> Written | None:
 
 
 def _decomposed_text(call: Written) -> Written | None:
-    return _with_leaves(call, _decomposed)
+    return _with_leaves(call, _decompose)
 
 
 def _other_key_order(call: Written) -> Written | None:
-    turned = _reordered(call.arguments)
+    turned = _reorder(call.arguments)
     return _with_arguments(call, turned) if repr(turned) != repr(call.arguments) else None
 
 
 def _underscores_in_name(call: Written) -> Written | None:
-    return _renamed(call, call.name.replace(".", "_").replace("-", "_"))
+    return _rename(call, call.name.replace(".", "_").replace("-", "_"))
 
 
 def _dots_in_name(call: Written) -> Written | None:
-    return _renamed(call, call.name.replace("_", ".").replace("-", "."))
+    return _rename(call, call.name.replace("_", ".").replace("-", "."))
 
 
 VARIANTS: dict[str, Variant] = {
@@ -170,7 +170,7 @@ def _with_arguments(call: Written, arguments: dict[str, Json]) -> Written:
     return Written(call.name, arguments, call.rules)
 
 
-def _renamed(call: Written, name: str) -> Written | None:
+def _rename(call: Written, name: str) -> Written | None:
     return None if name == call.name else Written(name, call.arguments, call.rules)
 
 
@@ -196,11 +196,11 @@ def _deep(value: Json, change: Callable[[Json], Json]) -> Json:
     return change(value)
 
 
-def _reordered(value: Json) -> Json:
+def _reorder(value: Json) -> Json:
     if isinstance(value, dict):
-        return {name: _reordered(value[name]) for name in reversed(value)}
+        return {name: _reorder(value[name]) for name in reversed(value)}
     if isinstance(value, list):
-        return [_reordered(inner) for inner in value]
+        return [_reorder(inner) for inner in value]
     return value
 
 
@@ -220,7 +220,7 @@ def _as_float(value: Json) -> Json:
     return float(value) if whole and abs(value) <= _LARGEST_EXACT_FLOAT else value
 
 
-def _decomposed(value: Json) -> Json:
+def _decompose(value: Json) -> Json:
     return unicodedata.normalize("NFD", value) if isinstance(value, str) else value
 
 
@@ -335,7 +335,7 @@ def _check_group(broker: ToolBroker, steps: Steps, counts: _Counts) -> None:
         counts.unchecked.extend(step.place for step in steps)
         return
     reached: set[int] = set()
-    for variant, call in _written(broker, steps[0].name, arguments):
+    for variant, call in _write_variants(broker, steps[0].name, arguments):
         session = BrokerSession(broker, steps[0].sample_id, BrokerTally())
         for step in steps:
             why = _why_not(session, call, step)
@@ -378,7 +378,7 @@ def _example_for(broker: ToolBroker, steps: Steps) -> dict[str, Json] | None:
     return first
 
 
-def _written(
+def _write_variants(
     broker: ToolBroker, name: str, arguments: dict[str, Json]
 ) -> Iterator[tuple[str, Written]]:
     registry = broker.registry

@@ -23,7 +23,7 @@ from callmark.records.jsonplaces import line_of, lines_of_entries
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
 from callmark.records.keys import KeySet, did_you_mean, hint, is_own, meant_key
 from callmark.store.lines import open_input
-from callmark.store.problems import field_path, named
+from callmark.store.problems import field_path, quote_name
 
 MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression
 MAX_MEMORY = 2 << 20  # bytes for one expression; a larger one is refused
@@ -381,7 +381,7 @@ def _entries_of(path: Path) -> Iterator[_Entry]:
     try:
         with open_input(path) as file:
             if path.suffix == ".json":
-                yield from _listed(file.read().removeprefix(_BOM))
+                yield from _list(file.read().removeprefix(_BOM))
             else:
                 yield from _by_line(file)
     except OSError as error:
@@ -392,11 +392,11 @@ def _by_line(file: Iterable[bytes]) -> Iterator[_Entry]:
     for number, line in enumerate(file, start=1):
         text = (line.removeprefix(_BOM) if number == 1 else line).strip()
         if text:
-            yield _Entry(number, "", _parsed(text))
+            yield _Entry(number, "", _parse(text))
 
 
-def _listed(data: bytes) -> Iterator[_Entry]:
-    value = _parsed(data)
+def _list(data: bytes) -> Iterator[_Entry]:
+    value = _parse(data)
     if isinstance(value, NotJson):
         yield _Entry(value.line, "", value)
     elif isinstance(value, list):
@@ -407,7 +407,7 @@ def _listed(data: bytes) -> Iterator[_Entry]:
         yield _Entry(line_of(data.decode(), ()), "", value)
 
 
-def _parsed(text: bytes) -> Json | NotJson:
+def _parse(text: bytes) -> Json | NotJson:
     try:
         return parse_json(text)
     except NotJson as error:
@@ -466,7 +466,7 @@ class _EntryReader:
         for argument in match:
             meant = None if argument in known else meant_key(argument, known)
             if meant is not None:
-                raise EntryError(f"match.{named(argument)}", did_you_mean(meant))
+                raise EntryError(f"match.{quote_name(argument)}", did_you_mean(meant))
 
 
 def _check_fields(entry: Json) -> None:

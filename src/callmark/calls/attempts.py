@@ -95,7 +95,7 @@ def members_of(value: Json) -> list[Json]:
 def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = True) -> Attempt:
     """What stands behind a format's own mark is an attempt, whatever it looks like. Arguments
     that are left out are none: the tool's schema says whether that is right."""
-    call = _unwrapped(member)
+    call = _unwrap(member)
     if call is None:
         reason = f"a call is an object with name and arguments, not {describe(member)}"
         return MalformedCall(None, reason, raw, format_name)
@@ -113,7 +113,7 @@ def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = T
 def unmarked_call(member: Json, raw: str, format_name: str) -> ToolCall | None:
     """JSON without a mark is a call only if it has a name and an arguments object (or the JSON
     text of one). A tool's own spec, which also has name and parameters, is none."""
-    call = _unwrapped(member)
+    call = _unwrap(member)
     if call is None:
         return None
     name, (key, given) = _given_name(call), _given_arguments(call)
@@ -158,10 +158,10 @@ def repaired_call(body: str, *, name: str | None = None) -> RepairedCall | None:
 
 
 def is_shallow_object(value: Json) -> bool:
-    return isinstance(value, dict) and not nested_too_deeply(value)
+    return isinstance(value, dict) and not is_nested_too_deeply(value)
 
 
-def nested_too_deeply(value: Json) -> bool:
+def is_nested_too_deeply(value: Json) -> bool:
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -175,7 +175,7 @@ def nested_too_deeply(value: Json) -> bool:
     return True
 
 
-def _unwrapped(member: Json) -> dict[str, Json] | None:
+def _unwrap(member: Json) -> dict[str, Json] | None:
     if not isinstance(member, dict):
         return None
     if not any(key in member for key in _NAME_KEYS):
@@ -211,7 +211,7 @@ def _arguments_from(given: Json) -> dict[str, Json] | str:
         return {}
     if not isinstance(value, dict):
         return f"the arguments are {describe(value)}, not an object"
-    if nested_too_deeply(value):
+    if is_nested_too_deeply(value):
         return f"the arguments are nested deeper than {MAX_DEPTH} levels"
     return value
 

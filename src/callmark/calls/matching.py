@@ -50,13 +50,13 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
     if normal is None:
         name = canonical_name(call.name, registry=registry)
         return Expected(name, None, "", _NOTHING, frozenset(), frozenset())
-    key, key_json = _folded(normal)
+    key, key_json = _fold(normal)
     if not call.accept and not call.optional:
         return Expected(normal.name, key, key_json, _NOTHING, frozenset(), frozenset())
     accept: dict[Path, tuple[Json, ...]] = {}
     for pointer, values in call.accept.items():
         path = _path(pointer)
-        accept[path] = tuple(_accepted(normal.name, path, value, registry) for value in values)
+        accept[path] = tuple(_accept(normal.name, path, value, registry) for value in values)
     optional = frozenset(call.optional)
     return Expected(
         normal.name, key, key_json, accept, optional, optional.difference(call.arguments or ())
@@ -72,7 +72,7 @@ def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str])
     if normal is None:
         name = canonical_name(entry.name, registry=registry, known_names=known)
         return ObservedCall(name, None, "", _NOTHING)
-    key, key_json = _folded(normal)
+    key, key_json = _fold(normal)
     return ObservedCall(normal.name, key, key_json, entry.arguments)
 
 
@@ -154,14 +154,14 @@ def _member_fits(
 
 def _value_fits(want: Json, found: Json, path: Path, accept: Accept) -> bool:
     if isinstance(want, list) and isinstance(found, list):
-        want, found = _numbered(want), _numbered(found)
+        want, found = _number(want), _number(found)
     if isinstance(want, dict) and isinstance(found, dict):
         names = want.keys() | found.keys()
         return all(_member_fits(want, found, (*path, name), accept) for name in names)
     return _same(want, found)
 
 
-def _numbered(values: list[Json]) -> dict[str, Json]:
+def _number(values: list[Json]) -> dict[str, Json]:
     return {str(at): value for at, value in enumerate(values)}
 
 
@@ -170,7 +170,7 @@ def _same(one: Json, other: Json) -> bool:
     return canonical_json(one) == canonical_json(other)
 
 
-def _folded(call: NormalisedCall) -> tuple[dict[str, Json], str]:
+def _fold(call: NormalisedCall) -> tuple[dict[str, Json], str]:
     """The key with white space folded in every string; most keys have none to fold."""
     folded = _fold_strings(call.key)
     if folded == call.key:
@@ -188,7 +188,7 @@ def _fold_strings(value: Json) -> Json:
     return value
 
 
-def _accepted(name: str, path: Path, value: Json, registry: Registry) -> Json:
+def _accept(name: str, path: Path, value: Json, registry: Registry) -> Json:
     """An accepted value in the form that observed values have after the normaliser."""
     if value is None:
         return None

@@ -147,7 +147,7 @@ def _string(text: str, start: int) -> tuple[str, int]:
         line_end = text.find("\n", start)
         raise NotPython("a string is not closed", len(text) if line_end < 0 else line_end)
     inner: str = match[match.lastindex or 0]
-    return (_unescaped(inner) if "\\" in inner else inner), match.end()
+    return (_unescape(inner) if "\\" in inner else inner), match.end()
 
 
 def _number(text: str, start: int) -> tuple[Json, int]:
@@ -178,7 +178,7 @@ def _skip(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """What Python does: an escape that it does not know stays as it is written."""
     return well_formed(_ESCAPE.sub(_escape, text))
 

@@ -13,7 +13,7 @@ from callmark.calls.schema import (
     CompiledSchema,
     SchemaError,
     argument_errors,
-    compiled,
+    compile_once,
     keyword_slips,
 )
 from callmark.errors import BadInput, UsageError
@@ -136,7 +136,7 @@ class Registry:
             spec = self._specs.get(name)
             if spec is None:
                 return (f"/: unknown tool {name}",)
-            validator = self._validators[name] = compiled(spec.parameters)
+            validator = self._validators[name] = compile_once(spec.parameters)
         return argument_errors(validator, arguments)
 
     def openai_tools(self, names: Iterable[str]) -> list[dict[str, Json]]:
@@ -160,7 +160,7 @@ def validate_arguments(spec: Json, arguments: Json) -> list[str]:
     """[] or `path: reason` for each way in which the arguments break the spec's schema."""
     try:
         function = _function_of(spec)
-        return list(argument_errors(compiled(_parameters_of(function)), arguments))
+        return list(argument_errors(compile_once(_parameters_of(function)), arguments))
     except (_SpecError, SchemaError) as problem:
         raise BadInput(f"spec: {problem}") from None
 
@@ -294,7 +294,7 @@ def _tool_spec(raw: Json, key: str | None) -> ToolSpec:
     try:
         canonical_json(function)
         parameters = _parameters_of(function)
-        compiled(parameters)
+        compile_once(parameters)
         extension = msgspec.convert(function.get(X_CALLMARK) or {}, XCallmark)
     except SchemaError as problem:
         raise _SpecError(f"{name}: parameters: {problem}") from None

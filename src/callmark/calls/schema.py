@@ -100,7 +100,7 @@ def compiled_text(schema_text: str) -> CompiledSchema:
         raise SchemaError(f"/: {error}") from None
 
 
-def compiled(schema: Json) -> CompiledSchema:
+def compile_once(schema: Json) -> CompiledSchema:
     try:
         text = canonical_json(schema)
     except (ValueError, TypeError, RecursionError) as error:

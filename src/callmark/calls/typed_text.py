@@ -16,12 +16,12 @@ def typed_value(text: str, key: str, parameters: Json) -> Json:
     types = frozenset(_types(_property(key, parameters), parameters, set()))
     if types == {"string"}:
         return text
-    value = _parsed(text.strip())
+    value = _parse(text.strip())
     fits = types & _types_of(value) if types else _types_of(value)
     return value if fits - {"string"} else text
 
 
-def _parsed(text: str) -> Json:
+def _parse(text: str) -> Json:
     # `True` and `None` are how templates write values that they do not turn into JSON.
     for spelling in (text, text.lower()):
         if spelling in CONSTANTS:
@@ -68,26 +68,26 @@ def _types(schema: Json, root: Json, seen: set[str]) -> Iterator[str]:
     if not isinstance(schema, dict):
         return
     given = schema.get("type")
-    yield from (kind for kind in _listed(given) or [given] if isinstance(kind, str))
+    yield from (kind for kind in _list(given) or [given] if isinstance(kind, str))
     if schema.get("nullable") is True:
         yield "null"
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference not in seen:
         seen.add(reference)
-        yield from _types(_pointed(reference, root), root, seen)
+        yield from _types(_point(reference, root), root, seen)
     for key in _COMBINED:
-        for branch in _listed(schema.get(key)):
+        for branch in _list(schema.get(key)):
             yield from _types(branch, root, seen)
     if given is None:
-        for value in [schema["const"]] if "const" in schema else _listed(schema.get("enum")):
+        for value in [schema["const"]] if "const" in schema else _list(schema.get("enum")):
             yield from _types_of(value)
 
 
-def _listed(value: Json) -> list[Json]:
+def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _pointed(reference: str, root: Json) -> Json:
+def _point(reference: str, root: Json) -> Json:
     """What a reference into the same document points at."""
     found = root
     for part in reference.removeprefix("#").split("/")[1:]:

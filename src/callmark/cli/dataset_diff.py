@@ -11,7 +11,7 @@ import msgspec
 from callmark.cli.options import CommandParser
 from callmark.datasets.diff import DatasetDiff, Placed, diff_datasets
 from callmark.reports.layout import Block, Cell, Style, Table, line, write
-from callmark.store.problems import shown
+from callmark.store.problems import show_value
 
 SHOWN = 20
 
@@ -57,9 +57,9 @@ def _blocks(diff: DatasetDiff) -> Iterator[Block]:
         f" {diff.same} the same{', in another order' if diff.reordered else ''}",
         indent=2,
     )
-    yield from _placed("added", diff.added, diff.added_count, "good")
-    yield from _placed("removed", diff.removed, diff.removed_count, "bad")
-    yield from _changed(diff)
+    yield from _list_places("added", diff.added, diff.added_count, "good")
+    yield from _list_places("removed", diff.removed, diff.removed_count, "bad")
+    yield from _list_changes(diff)
     if diff.header:
         yield line()
         yield Table(
@@ -71,7 +71,9 @@ def _blocks(diff: DatasetDiff) -> Iterator[Block]:
         )
 
 
-def _placed(title: str, samples: Sequence[Placed], count: int, style: Style) -> Iterator[Block]:
+def _list_places(
+    title: str, samples: Sequence[Placed], count: int, style: Style
+) -> Iterator[Block]:
     if not count:
         return
     yield line()
@@ -80,7 +82,7 @@ def _placed(title: str, samples: Sequence[Placed], count: int, style: Style) -> 
     yield from _more(count)
 
 
-def _changed(diff: DatasetDiff) -> Iterator[Block]:
+def _list_changes(diff: DatasetDiff) -> Iterator[Block]:
     if not diff.changed_count:
         return
     fields = ", ".join(f"{name} {n}" for name, n in diff.changed_fields.items())
@@ -98,4 +100,4 @@ def _more(count: int) -> Iterator[Block]:
 
 
 def _value(value: object) -> str:
-    return "-" if value is None else shown(value)
+    return "-" if value is None else show_value(value)

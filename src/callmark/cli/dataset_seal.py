@@ -72,11 +72,11 @@ def main(arguments: list[str]) -> int:
 
 def _blocks(seal: Seal, done: str, warnings: list[str]) -> Iterator[Block]:
     yield line(done)
-    yield from (line(f"{pin.name:<22}{_said(pin)}", indent=2) for pin in seal.pins)
+    yield from (line(f"{pin.name:<22}{_say(pin)}", indent=2) for pin in seal.pins)
     yield from (line(f"warning: {warning}", "warn", indent=2) for warning in warnings)
 
 
-def _said(pin: SealPin) -> str:
+def _say(pin: SealPin) -> str:
     if pin.found is None:
         return f"{shown_pin(pin.had)} (not checked: name the folder with --fixtures)"
     was = f" (was {shown_pin(pin.had)})" if pin.differs and pin.had is not None else ""

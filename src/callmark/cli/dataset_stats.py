@@ -69,17 +69,17 @@ def _blocks(stats: DatasetStats) -> Iterator[Block]:
 def _counts(stats: DatasetStats) -> Iterator[Block]:
     sizes = stats.prompt_bytes
     rows = {
-        "kinds": _listed(stats.kinds.items()),
-        "behaviours": _listed(stats.behaviours.items()),
-        "structures": _listed(stats.structures.items()),
-        "adversarial": _listed(stats.adversarial.items()),
-        "languages": _listed(stats.languages.items()),
-        "locales": _listed(stats.locales.items()),
-        "locale probes": _listed(stats.locale_probes.items()),
-        "slices": _listed(stats.slices.items()),
-        "expected calls": _listed(stats.expected_calls.items(), "{n} with {name}"),
-        "expected tools": _listed(stats.tools.items()),
-        "offered tools": _listed(stats.offered.items()),
+        "kinds": _join_counts(stats.kinds.items()),
+        "behaviours": _join_counts(stats.behaviours.items()),
+        "structures": _join_counts(stats.structures.items()),
+        "adversarial": _join_counts(stats.adversarial.items()),
+        "languages": _join_counts(stats.languages.items()),
+        "locales": _join_counts(stats.locales.items()),
+        "locale probes": _join_counts(stats.locale_probes.items()),
+        "slices": _join_counts(stats.slices.items()),
+        "expected calls": _join_counts(stats.expected_calls.items(), "{n} with {name}"),
+        "expected tools": _join_counts(stats.tools.items()),
+        "offered tools": _join_counts(stats.offered.items()),
         "with": f"teacher_text {stats.with_teacher_text}, required_facts"
         f" {stats.with_required_facts}, user_turns {stats.with_user_turns},"
         f" different clusters {stats.clusters}",
@@ -89,7 +89,7 @@ def _counts(stats: DatasetStats) -> Iterator[Block]:
     yield from (line(f"{name:<16}{text}", indent=2) for name, text in rows.items() if text)
 
 
-def _listed(table: Iterable[tuple[str, int]], form: str = "{name} {n}") -> str:
+def _join_counts(table: Iterable[tuple[str, int]], form: str = "{name} {n}") -> str:
     return ", ".join(form.format(name=name or "(none named)", n=n) for name, n in table)
 
 

@@ -12,7 +12,7 @@ from callmark.cli.recording import KEPT, LIVE, keeping, live_options
 from callmark.errors import Incomplete, UsageError
 from callmark.live.folder import check_folder
 from callmark.live.python import PlannedCall, calls_of_dataset, calls_of_file
-from callmark.live.record import Keeping, Recorded, opened, record
+from callmark.live.record import Keeping, Recorded, open_registry_of, record
 from callmark.live.recorder import MODES, Mode
 from callmark.live.source import open_live
 from callmark.records.jsontext import canonical_json
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
     if kept.out_dataset is not None and kept.dataset is None:
         raise UsageError("--out-dataset: a copy of what? Name the dataset with --in")
     mode: Mode = options.mode
-    done = _recorded(options, calls, kept, mode)
+    done = _record(options, calls, kept, mode)
     _print(done, kept, mode)
     if done.lost:
         raise Incomplete(
@@ -67,11 +67,11 @@ def main(arguments: list[str]) -> int:
     return 1 if done.missing or done.unknown else 0
 
 
-def _recorded(
+def _record(
     options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
 ) -> Recorded:
     live = live_options(options)
-    if mode == "none" or (mode == "once" and opened(kept, None).broker is not None):
+    if mode == "none" or (mode == "once" and open_registry_of(kept, None).broker is not None):
         return record(calls, None, kept, mode)
     check_folder(kept.folder)
     with open_live(live) as tools:

@@ -172,11 +172,11 @@ def flags_given(options: argparse.Namespace, groups: Sequence[Group]) -> dict[st
     found.pop("config", None)
     bounds = found.pop("gate", None)
     if bounds:
-        found["gates"] = dict(map(_bound, bounds))
+        found["gates"] = dict(map(_read_bound, bounds))
     return found
 
 
-def _bound(text: str) -> tuple[str, dict[str, Json]]:
+def _read_bound(text: str) -> tuple[str, dict[str, Json]]:
     name, equals, bound = text.partition("=")
     try:
         return name.strip(), {"bound": float(bound)}
@@ -194,7 +194,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(
             prog=f"callmark {command}",
             description=dedent(purpose).strip(),
-            epilog="examples:\n" + _indented(examples),
+            epilog="examples:\n" + _indent(examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -206,5 +206,5 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(f"{message}\n  see: {self.prog} --help")
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in dedent(text).strip().splitlines())

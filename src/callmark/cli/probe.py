@@ -52,7 +52,7 @@ from callmark.probe.views import probe_of, tools_of
 from callmark.records.jsontext import Json
 from callmark.reports.html.probe import BothSides, write_probe_page
 from callmark.reports.layout import write
-from callmark.reports.probe import decided, probe_blocks, probe_markdown
+from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
 from callmark.store.problems import typed_problem
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -187,7 +187,7 @@ def main(arguments: list[str]) -> int:
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
     try:
-        report = probed(
+        report = probe_views(
             spec,
             config,
             options.out_dir,
@@ -210,13 +210,13 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(decided(report) if options.quiet else probe_blocks(report), sys.stdout)
+    write(decision_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     if options.quiet:
         say_warnings(report.warnings)
     return report.exit_code
 
 
-def probed(
+def probe_views(
     spec: ProbeSpec,
     config: RunConfig,
     out_dir: Path,
@@ -292,7 +292,7 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
     return ProbeSpec(
         version=1,
         models=_models_of(given),
-        defaults=_made(Defaults, {"seed": given.get("seed", 0)}),
+        defaults=_make(Defaults, {"seed": given.get("seed", 0)}),
         suite=(fidelity,) if nulls is None else (nulls, fidelity),
     )
 
@@ -338,10 +338,10 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
     fields = {field: given[flag] for flag, field in FIELDS.items() if flag in given}
     if "rank_multipliers" in fields:
         fields["rank_multipliers"] = [1.0, *fields["rank_multipliers"]]
-    return _made(NullAdapterSpec, fields)
+    return _make(NullAdapterSpec, fields)
 
 
-def _made(kind: type[Record], fields: dict[str, Json]) -> Record:
+def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:

@@ -28,7 +28,7 @@ from callmark.reports.markdown import write_markdown
 from callmark.reports.neutral import neutralise
 from callmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
 from callmark.run.evaluate import cross_scorer
-from callmark.run.fingerprints import located
+from callmark.run.fingerprints import locate_conflict
 from callmark.run.offers import open_registry
 from callmark.scorers.redaction import redact_pii
 from callmark.shards.files import report_beside
@@ -120,7 +120,7 @@ def open_finished(
         beside = (report_beside(path), path.with_name(REPORT))
         report = next((one for one in beside if one.is_file()), None)
     if report is None:
-        found = summarised(path)
+        found = summarise_lines(path)
     else:
         found = read_report(report)
         _check_same_run(path, report, found)
@@ -132,7 +132,7 @@ def open_finished(
     )
 
 
-def summarised(path: Path) -> Report:
+def summarise_lines(path: Path) -> Report:
     """By the scores that the lines have. Their metadata decide who is counted for what, and
     anybody may have edited them."""
     line = 0
@@ -148,7 +148,7 @@ def summarised(path: Path) -> Report:
     try:
         return msgspec.convert(summarize_results(checked()), Report)
     except ConflictingResults as conflict:
-        raise located(conflict, path) from None
+        raise locate_conflict(conflict, path) from None
     except BadInput as error:
         if str(error).startswith(f"{path}:"):
             raise

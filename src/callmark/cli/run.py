@@ -240,7 +240,7 @@ def main(arguments: list[str]) -> int:
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
         return _print_json(dry_run(config))
-    with _placed(config) as config:
+    with _place(config) as config:
         return _run(options, config)
 
 
@@ -374,7 +374,7 @@ def config_of(options: argparse.Namespace) -> RunConfig:
 
 
 @contextmanager
-def _placed(config: RunConfig) -> Iterator[RunConfig]:
+def _place(config: RunConfig) -> Iterator[RunConfig]:
     """With a place for the output, if nobody named one."""
     with ExitStack() as stack:
         out = config.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.records.claims import summed
+from callmark.records.claims import add_up_claims
 from callmark.records.jsontext import canonical_json, plain
 from callmark.reports.layout import write
 from callmark.reports.show import claims_blocks, show_blocks
@@ -60,9 +60,9 @@ def main(arguments: list[str]) -> int:
 
 def _show_claims(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
     if sample_id is None:
-        claims = summed(map(claims_of, read_results(path)))
+        claims = add_up_claims(map(claims_of, read_results(path)))
     else:
-        claims = summed([claims_of(find_result(path, sample_id, trial)[1])])
+        claims = add_up_claims([claims_of(find_result(path, sample_id, trial)[1])])
     if as_json:
         print(canonical_json(plain(claims)))
     else:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from callmark.cli.options import CommandParser
-from callmark.cli.reporting import open_finished, summarised
+from callmark.cli.reporting import open_finished, summarise_lines
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
@@ -103,22 +103,22 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 def doing_of(config: RunConfig, settings: Path | None) -> Doing:
     def compare(wanted: WantedComparison, page: Path) -> Sequence[str]:
         """As a person would type it here: the page says these names."""
-        runs = [_typed(run.path) for run in (wanted.a, wanted.b)]
+        runs = [_type(run.path) for run in (wanted.a, wanted.b)]
         more = ["--common"] if wanted.common else []
         more += [] if settings is None else ["--config", str(settings)]
         return [*CALLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
 
     binding = (rule for rule in rules_of(config) if rule.policy != "warning_only")
     bounds = {rule.name: rule.bound for rule in binding}
-    return Doing(read_report, judged, compare, bounds)
+    return Doing(read_report, judge_run, compare, bounds)
 
 
-def _typed(path: Path) -> str:
+def _type(path: Path) -> str:
     short = os.path.relpath(path)
     return str(path) if short.startswith(os.pardir) else f"./{short}"
 
 
-def judged(results: Path) -> JudgedRun:
+def judge_run(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
     for named in (results.with_suffix(".json"), report_beside(results), results.with_name(REPORT)):
         if not named.is_file():
@@ -129,4 +129,4 @@ def judged(results: Path) -> JudgedRun:
             finished = open_finished(results, named)
             return JudgedRun(finished.report, finished.cross_score)
     note = f"{results}: no report belongs to it: its lines were judged by the shipped gates"
-    return JudgedRun(summarised(results), cross_scorer(), note)
+    return JudgedRun(summarise_lines(results), cross_scorer(), note)

@@ -14,7 +14,7 @@ from callmark.compare.metrics import (
     PairedSides,
     Ruling,
     better_is,
-    decided,
+    decide,
     parts_of,
     rulings,
 )
@@ -36,7 +36,7 @@ from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json
 from callmark.records.results import Result
 from callmark.records.seams import Progress, Standing
-from callmark.run.fingerprints import located
+from callmark.run.fingerprints import locate_conflict
 from callmark.run.rescore import rescore
 from callmark.scorers.score import SCORER_VERSION
 from callmark.stats.paired import SAME, Pairs
@@ -77,8 +77,8 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
     _refuse_pairs(matched)
     sides = PairedSides(a, b, matched, options.seed)
     parts = sides.parts()
-    found = _ruled(sides, parts, options, _why_open(matched.counts, options))
-    decision, reason = decided(found)
+    found = _rule(sides, parts, options, _why_open(matched.counts, options))
+    decision, reason = decide(found)
     groups = _groups(sides)
     compared = {name: sides.compared(part) for name, part in parts.items()}
     return Comparison(
@@ -149,7 +149,7 @@ def _refuse_pairs(matched: Matched) -> None:
         if pairs.count:
             raise FingerprintMismatch(
                 f"the runs are not comparable: {pairs.count} samples differ in {what}:"
-                f" {_shown(pairs)}; compare the ones that are the same with --common"
+                f" {_show(pairs)}; compare the ones that are the same with --common"
             )
 
 
@@ -168,7 +168,7 @@ def check_primary(names: Sequence[str]) -> None:
         raise UsageError(f"primary_metrics: {name} {what}; known: {', '.join(testable)}")
 
 
-def _ruled(
+def _rule(
     sides: PairedSides,
     parts: Mapping[str, MetricPart],
     options: CompareOptions,
@@ -213,11 +213,11 @@ def _warnings(checks: Mapping[str, Check], matched: Matched, options: CompareOpt
     if not options.common:
         for side, only in (("A", counts.removed), ("B", counts.added)):
             if only.count:
-                found.append(f"{only.count} samples are only in {side}: {_shown(only)}")
+                found.append(f"{only.count} samples are only in {side}: {_show(only)}")
     if matched.other_tools.count:
         found.append(
             f"{matched.other_tools.count} samples were offered other tools: "
-            f"{_shown(matched.other_tools)}"
+            f"{_show(matched.other_tools)}"
         )
     if counts.changed_in.get("fixtures"):
         found.append(
@@ -227,7 +227,7 @@ def _warnings(checks: Mapping[str, Check], matched: Matched, options: CompareOpt
     return found
 
 
-def _shown(listed: Listed) -> str:
+def _show(listed: Listed) -> str:
     more = f" and {listed.count - SHOWN} more" if listed.count > SHOWN else ""
     return ", ".join(listed.sample_ids[:SHOWN]) + more
 
@@ -472,7 +472,7 @@ def _side(
     try:
         _ = side.samples
     except ConflictingResults as conflict:
-        raise located(conflict, path) from None
+        raise locate_conflict(conflict, path) from None
     return side
 
 

@@ -292,7 +292,7 @@ def rulings(
     }
 
 
-def decided(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
+def decide(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
     """All of them together: one regression is one; not worse needs every metric that has pairs."""
     by_decision: dict[Decision, list[str]] = {}
     for name, ruling in found.items():

@@ -117,7 +117,7 @@ def fixture_entries(
     in their order; the last repeats by itself."""
     answers: dict[tuple[str, str], list[TraceEntry]] = {}
     for entry in trace:
-        call = _normalised(entry.name, entry.arguments, registry) if entry.served else None
+        call = _normalise(entry.name, entry.arguments, registry) if entry.served else None
         if call is not None:
             answers.setdefault((call.name, call.key_json), []).append(entry)
     entries: list[Entry] = []
@@ -148,15 +148,15 @@ def _without_result(
     served = {
         (call.name, call.key_json)
         for entry in trace
-        if entry.served and (call := _normalised(entry.name, entry.arguments, registry))
+        if entry.served and (call := _normalise(entry.name, entry.arguments, registry))
     }
     for wanted in expected:
-        call = _normalised(wanted.name, wanted.arguments, registry)
+        call = _normalise(wanted.name, wanted.arguments, registry)
         if call is not None and (call.name, call.key_json) not in served:
             yield f"{call.name} {call.key_json}"
 
 
-def _normalised(name: Json, arguments: Json, registry: Registry | None) -> NormalisedCall | None:
+def _normalise(name: Json, arguments: Json, registry: Registry | None) -> NormalisedCall | None:
     return normalise(name, arguments, registry=registry, known_names=(name,) if name else ())
 
 

@@ -33,7 +33,7 @@ from callmark.records.jsontext import Json, NotJson, digest
 from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import Line, is_blank, lines_of, object_of, open_input
-from callmark.store.problems import Problems, shown
+from callmark.store.problems import Problems, show_value
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -400,7 +400,7 @@ class _FirstReading:
         metadata = item.get("metadata") or {}
         if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
             return f"sample_id: none is given, and the item is the same as on line {earlier}"
-        return f"sample_id: {shown(sample_id_of(item))} is the id of line {earlier} too"
+        return f"sample_id: {show_value(sample_id_of(item))} is the id of line {earlier} too"
 
 
 def _is_object(line: Line) -> bool:

@@ -17,7 +17,7 @@ from callmark.resources import default_config, schema
 from callmark.store.problems import (
     field_path,
     schema_problems,
-    shown,
+    show_value,
     typed_problem,
     word_problem,
     words_of,
@@ -52,7 +52,7 @@ def is_header(line: dict[str, Json]) -> bool:
     if mark is True or isinstance(mark, dict):
         return True
     if mark:
-        raise BadHeader(f"{HEADER_KEY}: must be true or an object, not {shown(mark)}")
+        raise BadHeader(f"{HEADER_KEY}: must be true or an object, not {show_value(mark)}")
     return False
 
 
@@ -85,7 +85,7 @@ def header_keys(line: dict[str, Json]) -> KeysOfLine:
         found += _strays((), line, _key_sets().beside_header)
     if isinstance(tokenizer := inner.get("tokenizer_fingerprint"), dict):
         found += _strays(("tokenizer_fingerprint",), tokenizer, _key_sets().tokenizer)
-    return _told(found)
+    return _tell(found)
 
 
 def item_keys(item: dict[str, Json]) -> KeysOfLine:
@@ -106,7 +106,7 @@ def item_keys(item: dict[str, Json]) -> KeysOfLine:
             # What else a message holds passes through to the model: it is not for us to list.
             strays = _strays(("prompt", at), message, sets.message)
             found += [(path, slip) for path, slip in strays if slip is not None]
-    return _told(found)
+    return _tell(found)
 
 
 def item_problems(item: Json) -> list[str]:
@@ -143,7 +143,7 @@ def _value_slips(item: dict[str, Json]) -> Iterator[str]:
     expected = adversarial.get("expected")
     if isinstance(expected, str) and meant_key(expected, (ASK_CLARIFY,)):
         yield (
-            f"metadata.adversarial.expected: {shown(expected)} asks for nothing;"
+            f"metadata.adversarial.expected: {show_value(expected)} asks for nothing;"
             f" did you mean {ASK_CLARIFY}?"
         )
 
@@ -159,7 +159,7 @@ def _strays(path: Path, given: dict[str, Json], keys: KeySet) -> Iterator[tuple[
                 yield (*path, key), slip
 
 
-def _told(found: list[tuple[Path, str | None]]) -> KeysOfLine:
+def _tell(found: list[tuple[Path, str | None]]) -> KeysOfLine:
     if not found:
         return _ALL_KNOWN
     return KeysOfLine(

@@ -16,7 +16,7 @@ from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.lines import Line, open_input
-from callmark.store.problems import shown
+from callmark.store.problems import show_value
 
 DATASET = "dataset_sha256"
 _BOM = b"\xef\xbb\xbf"
@@ -56,7 +56,7 @@ def examine_seal(opened: Dataset, computed: Mapping[str, str | None]) -> Seal:
         raise UsageError(f"{dataset}: must be a file, which can be read twice and replaced")
     header, start = _header_and_body(dataset)
     if header is None and start:
-        sha256 = _copied(dataset, start, None)  # the mark goes: a header will stand before it
+        sha256 = _copy(dataset, start, None)  # the mark goes: a header will stand before it
     has = {} if header is None else header_fields(header[1])
     found = {DATASET: sha256, **computed}
     pins = tuple(SealPin(name, has.get(name), value) for name, value in found.items())
@@ -97,19 +97,19 @@ def write_seal(seal: Seal, out: Path | None = None) -> bool:
     expected = next(pin.found for pin in seal.pins if pin.name == DATASET)
     with atomic_writer(target) as sealed:
         if header is None:
-            sealed.write(_encoded({HEADER_KEY: True, **seal.changes}) + b"\n")
+            sealed.write(_encode({HEADER_KEY: True, **seal.changes}) + b"\n")
         else:
             line, item = header
             with open_input(dataset) as stream:
                 sealed.write(stream.read(line.offset))
             sealed.write(_sealed_line(line, item, seal.changes))
-        if _copied(dataset, start, sealed) != expected:
+        if _copy(dataset, start, sealed) != expected:
             raise BadInput(f"{dataset}: the file changed while it was sealed: seal it again")
     return True
 
 
 def shown_pin(value: Json) -> str:
-    return "none" if value is None else value if isinstance(value, str) else shown(value)
+    return "none" if value is None else value if isinstance(value, str) else show_value(value)
 
 
 def _header_and_body(dataset: Path) -> tuple[tuple[Line, Item] | None, int]:
@@ -122,7 +122,7 @@ def _header_and_body(dataset: Path) -> tuple[tuple[Line, Item] | None, int]:
         return None, len(_BOM) if stream.read(len(_BOM)) == _BOM else 0
 
 
-def _copied(dataset: Path, start: int, target: BinaryIO | None) -> str:
+def _copy(dataset: Path, start: int, target: BinaryIO | None) -> str:
     """Copies the bytes from `start` on, if somewhere, and gives their SHA-256."""
     hasher = hashlib.sha256()
     with open_input(dataset) as source:
@@ -141,8 +141,8 @@ def _sealed_line(line: Line, header: Item, changes: Mapping[str, str]) -> bytes:
     new = {HEADER_KEY: {**mark, **changes}} if isinstance(mark, dict) else changes
     before = _BOM if line.json != line.data else b""
     end = b"\r\n" if line.data.endswith(b"\r\n") else b"\n"
-    return before + _encoded({**header, **new}) + end
+    return before + _encode({**header, **new}) + end
 
 
-def _encoded(header: Item) -> bytes:
+def _encode(header: Item) -> bytes:
     return json.dumps(header, ensure_ascii=False).encode()

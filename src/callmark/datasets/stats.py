@@ -85,11 +85,11 @@ def dataset_stats(dataset: Dataset, *, min_eligible: int = 15) -> DatasetStats:
         has_header=dataset.has_header,
         samples=facts.samples,
         kinds=facts.kinds,
-        cells=_nested(tally.cells),
-        behaviours=_ordered(tables["expected_behaviour"]),
-        structures=_ordered(tables["structure"]),
-        adversarial=_ordered(tally.adversarial),
-        languages=_ordered(tables["language"]),
+        cells=_nest(tally.cells),
+        behaviours=_order(tables["expected_behaviour"]),
+        structures=_order(tables["structure"]),
+        adversarial=_order(tally.adversarial),
+        languages=_order(tables["language"]),
         locales=facts.locales,
         locale_probes=facts.locale_probes,
         slices=facts.slices,
@@ -212,12 +212,12 @@ def _reaches(
     reach[PERF_BUDGET] = samples
     reach["grounding_lift"] = _pairs(places)
     return tuple(
-        GateReach(rule.name, reach[rule.name], needed, _decided(rule, reach[rule.name], needed))
+        GateReach(rule.name, reach[rule.name], needed, _decide(rule, reach[rule.name], needed))
         for rule in rules_on_answers(rules)
     )
 
 
-def _decided(rule: GateRule, n: int, needed: int) -> Decided:
+def _decide(rule: GateRule, n: int, needed: int) -> Decided:
     if not n:
         return "n/a"
     return "yes" if rule.any_n or n >= needed else "open"
@@ -232,12 +232,12 @@ def _pairs(places: Mapping[tuple[Kind, TrialPlace], int]) -> int:
     return min(MAX_SAMPLES, sum(n for n in groups.values() if n > 1))
 
 
-def _nested(cells: Mapping[Cell, int]) -> dict[str, dict[str, int]]:
+def _nest(cells: Mapping[Cell, int]) -> dict[str, dict[str, int]]:
     nested: dict[str, dict[str, int]] = {}
     for (scenario, complexity), n in sorted(cells.items()):
         nested.setdefault(scenario, {})[complexity] = n
     return nested
 
 
-def _ordered(table: Mapping[str, int]) -> dict[str, int]:
+def _order(table: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(table.items()))

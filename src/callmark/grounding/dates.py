@@ -154,16 +154,16 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
             return found
     elif after == ":":
         match = _TIME.match(text, start)
-        return match and _found(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
+        return match and _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
     if end - start <= 2:
         match = _HOUR.match(text, start)
         if match is not None:
             minute = match["mi"] or match["mf"]
-            return _found(match, _time(match["h"], minute, None, match["ap"]))
+            return _found_at(match, _time(match["h"], minute, None, match["ap"]))
     if after in "年년月월" and after:
         match = _EAST_ASIAN.match(text, start)
         if match is not None:
-            return _found(match, _of(match["y"], match["m"], match["d"]))
+            return _found_at(match, _of(match["y"], match["m"], match["d"]))
     return _named_date(text, start, end, _named_forms(locale))
 
 
@@ -175,7 +175,7 @@ def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | No
             clock = _time(match["h"], match["mi"], match["s"], None)
             if clock is not None:
                 moment = moment._replace(hour=clock.hour, minute=clock.minute, second=clock.second)
-        return _found(match, moment)
+        return _found_at(match, moment)
     match = _NUMERIC.match(text, start)
     if match is None or (len(match["y"]) == 2 and match["sep"] != "/"):
         return None
@@ -249,7 +249,7 @@ def _in_words(
     return FoundMoment(start, end, (moment,), own, (moment,))
 
 
-def _found(match: re.Match[str], moment: Moment | None) -> FoundMoment | None:
+def _found_at(match: re.Match[str], moment: Moment | None) -> FoundMoment | None:
     if moment is None:
         return None
     return FoundMoment(match.start(), match.end(), (moment,), (moment,), (moment,))

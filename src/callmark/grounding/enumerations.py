@@ -27,11 +27,11 @@ def labels_in(text: str) -> frozenset[Label]:
         (word, str(number))
         for word in words
         if (word, "2") in numbered
-        for number in range(1, _counted(word, numbered) + 1)
+        for number in range(1, _count_labels(word, numbered) + 1)
     )
 
 
-def _counted(word: str, numbered: set[Label]) -> int:
+def _count_labels(word: str, numbered: set[Label]) -> int:
     number = 1
     while (word, str(number + 1)) in numbered:
         number += 1

@@ -142,7 +142,7 @@ class Walk:
         elif isinstance(value, dict):
             strict_keys = self._served.strict_keys
             for name, entry in value.items():
-                pointer = f"{path}/{_escaped(name)}"
+                pointer = f"{path}/{_escape(name)}"
                 self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
         elif isinstance(value, list):
             for index, entry in enumerate(value):
@@ -166,7 +166,7 @@ class Walk:
         self.lists.append(ListFacts(leaf, len(values) * SCALE, tuple(sums.values())))
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     if "~" in name or "/" in name:
         return name.replace("~", "~0").replace("/", "~1")
     return name

@@ -304,14 +304,14 @@ class Grounder:
             self.to_bytes(end),
             leaf.call,
             leaf.path,
-            shown(leaf.value),
+            cut_value(leaf.value),
             kind,
             "error" if leaf.error else "value",
             leaf.strict,
         )
 
 
-def shown(value: Json, longest: int = 200) -> Json:
+def cut_value(value: Json, longest: int = 200) -> Json:
     """A leaf's value as a match records it: long texts are cut."""
     if not isinstance(value, str):
         return value

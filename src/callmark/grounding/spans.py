@@ -41,7 +41,7 @@ def marker_spans(text: str) -> list[Span]:
         line_end = text.find("\n", marker.end(), limit)
         stop = _sentence_end(text, marker.end(), limit if line_end < 0 else line_end)
         emphasised = text[marker.start() - 1 : marker.start()] == "_"
-        span = _trimmed(text, marker.end(), stop, _TRIM_END + "_" * emphasised)
+        span = _trim(text, marker.end(), stop, _TRIM_END + "_" * emphasised)
         if span is not None:
             spans.append(span)
     return spans
@@ -79,7 +79,7 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
     if line.count("|") > 1 and line.lstrip().startswith("|"):
         position = start
         for cell in line.split("|"):
-            span = _trimmed(text, position, position + len(cell))
+            span = _trim(text, position, position + len(cell))
             if span is not None:
                 yield span
             position += len(cell) + 1
@@ -90,7 +90,7 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
     position = start + (item.end() if item else 0)
     while position < end:
         stop = _sentence_end(text, position, end)
-        span = _trimmed(text, position, stop)
+        span = _trim(text, position, stop)
         if span is not None:
             yield span
         position = stop
@@ -125,7 +125,7 @@ def _is_ordinal_before_month(head: str, after: str) -> bool:
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 
 
-def _trimmed(text: str, start: int, end: int, edge: str = _TRIM_END) -> Span | None:
+def _trim(text: str, start: int, end: int, edge: str = _TRIM_END) -> Span | None:
     piece = text[start:end]
     kept = piece.rstrip(edge)
     stripped = kept.lstrip(_TRIM_START)

@@ -39,7 +39,7 @@ _DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
 
 
 @lru_cache(maxsize=32)
-def _compiled(
+def _compile(
     plain: bool, at: bool, scheme: bool, domain: bool, apostrophe: bool
 ) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The token pattern with only the alternatives that the text can need, and the characters
@@ -59,4 +59,4 @@ def _compiled(
 def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(token, hot) for one text."""
     domain = "." in text and _DOMAIN_SIGN.search(text) is not None
-    return _compiled(text.isascii(), "@" in text, "://" in text, domain, "'" in text)
+    return _compile(text.isascii(), "@" in text, "://" in text, domain, "'" in text)

@@ -126,13 +126,13 @@ def _plain_value(match: re.Match[str], text: str, locale: str | None) -> Iterato
         case "email":
             yield Value(start, end, "email", found, key=found.casefold())
         case "code" | "quote" as kind:
-            yield from _quoted(start, end, text, locale, "code" if kind == "code" else "quote")
+            yield from _quote(start, end, text, locale, "code" if kind == "code" else "quote")
         case _:
             trimmed = found.rstrip(_URL_TAIL)
             yield Value(start, start + len(trimmed), "url", trimmed, key=url_key(trimmed))
 
 
-def _quoted(
+def _quote(
     start: int, end: int, text: str, locale: str | None, kind: Literal["quote", "code"]
 ) -> Iterator[Value]:
     content = text[start + 1 : end - 1]

@@ -75,7 +75,7 @@ def write_entries(folder: Path, entries: Iterable[Entry], registry: Registry) ->
         kept = [line for line in _lines(path) if _place(line, path.stem, registry) not in places]
         ordered = sorted([*kept, *new], key=lambda line: _order(line, path.stem, registry))
         with atomic_writer(path) as stream:
-            stream.writelines(_encoded(line) for line in ordered)
+            stream.writelines(_encode(line) for line in ordered)
     return sum(map(len, by_file.values()))
 
 
@@ -140,7 +140,7 @@ def _order(line: Mapping[str, Json], stem: str, registry: Registry) -> tuple[Jso
     return (*_place(line, stem, registry), line.get("seq") or 1)
 
 
-def _encoded(line: Mapping[str, Json]) -> bytes:
+def _encode(line: Mapping[str, Json]) -> bytes:
     return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
@@ -156,7 +156,7 @@ def items_for_copy(dataset: Path | None) -> list[Item]:
     if dataset is None:
         raise UsageError("--out-dataset: a copy of what? Name the dataset with --in")
     with open_input(dataset) as stream:
-        return [_named(item) for _, item in located_items(stream, str(dataset))]
+        return [_name_item(item) for _, item in located_items(stream, str(dataset))]
 
 
 def with_surrogates(item: Item, surrogates: Surrogates) -> Item:
@@ -179,7 +179,7 @@ def write_copy(path: Path, dataset: Path | None, items: Sequence[Item]) -> None:
             stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
-def _named(item: Item) -> Item:
+def _name_item(item: Item) -> Item:
     metadata = item.get("metadata")
     return {**item, "metadata": {**(metadata or {}), "sample_id": sample_id_of(item)}}
 

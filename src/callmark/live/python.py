@@ -41,13 +41,13 @@ class PythonTools:
         if function is None:
             return LostCall(f"{name}: no function of this name was given with --python")
         try:
-            given = _converted(arguments, self._hints[name])
+            given = _convert(arguments, self._hints[name])
         except msgspec.ValidationError as error:
             return Answered(_failure(f"invalid arguments: {error}"))
         answers: list[Answered | LostCall] = []
         # A daemon: a function that never returns must not keep the process alive.
         worker = threading.Thread(
-            target=lambda: answers.append(_called(name, function, given)), daemon=True
+            target=lambda: answers.append(_call(name, function, given)), daemon=True
         )
         worker.start()
         worker.join(self._timeout)
@@ -100,14 +100,14 @@ def _spec(name: str, function: Function, hints: Mapping[str, Any]) -> dict[str, 
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _converted(arguments: dict[str, Json], hints: Mapping[str, Any]) -> dict[str, Any]:
+def _convert(arguments: dict[str, Json], hints: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(arguments.keys() - hints.keys())
     if unknown:
         raise msgspec.ValidationError(f"no such argument: {', '.join(unknown)}")
     return {name: msgspec.convert(value, hints[name]) for name, value in arguments.items()}
 
 
-def _called(name: str, function: Function, given: Mapping[str, Any]) -> Answered | LostCall:
+def _call(name: str, function: Function, given: Mapping[str, Any]) -> Answered | LostCall:
     try:
         value = function(**given)
         if inspect.iscoroutine(value):

@@ -170,7 +170,7 @@ class Opened(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def opened(keeping: Keeping, live: LiveTools | None) -> Opened:
+def open_registry_of(keeping: Keeping, live: LiveTools | None) -> Opened:
     """The registry as it will be: the tools that are known, those of the server in their place."""
     path = keeping.registry_file
     known = {spec["name"]: spec for spec in read_specs(path)}
@@ -188,7 +188,7 @@ def recording(
 ) -> Iterator[GivenTools]:
     """Live tools for a run. What they answered is written when the block ends, however it does;
     `done` is told how much that was, and what else there is to say."""
-    begun = opened(keeping, live)
+    begun = open_registry_of(keeping, live)
     settling = Settling(keeping)
     recorder = Recorder(
         live,
@@ -221,7 +221,7 @@ def record(
 ) -> Recorded:
     """Ask for every call, then write. A server that goes away ends the asking, and what it has
     answered is written."""
-    begun = opened(keeping, live)
+    begun = open_registry_of(keeping, live)
     settling = Settling(keeping)
     recorder = Recorder(
         live,
@@ -240,7 +240,7 @@ def record(
     missing: dict[str, NotCalled] = {}
     unknown: dict[str, NoSuchTool] = {}
     try:
-        for outcome in _asked(planned, recorder):
+        for outcome in _ask(planned, recorder):
             seen += 1
             match outcome:
                 case Called():
@@ -269,7 +269,7 @@ def record(
     )
 
 
-def _asked(planned: Sequence[PlannedCall], recorder: Recorder) -> Iterable[Outcome]:
+def _ask(planned: Sequence[PlannedCall], recorder: Recorder) -> Iterable[Outcome]:
     for sample_id, calls in groupby(planned, key=lambda call: call.sample_id):
         session = recorder.session(sample_id)
         for call in calls:

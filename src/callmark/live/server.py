@@ -42,7 +42,7 @@ def open_served(folder: Path, registry_path: str | None) -> ToolBroker:
     return ToolBroker(folder, Registry.from_specs(specs, where=str(folder)))
 
 
-def listed(broker: ToolBroker) -> list[dict[str, Json]]:
+def describe_tools(broker: ToolBroker) -> list[dict[str, Json]]:
     """`tools/list`, in the order of the names."""
     registry = broker.registry
     return [] if registry is None else [spec_to_wire(spec) for spec in registry.specs]
@@ -193,7 +193,7 @@ def fixture_server(sessions: Sessions, session_of: Callable[[Any], Session]) -> 
     from mcp_types import CallToolResult, ListToolsResult, Tool
     from pydantic import ValidationError
 
-    tools = [Tool.model_validate(tool, by_name=False) for tool in listed(sessions.broker)]
+    tools = [Tool.model_validate(tool, by_name=False) for tool in describe_tools(sessions.broker)]
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
         session_of(context.request)  # a client that asks for the tools has begun its trial

@@ -18,7 +18,7 @@ from callmark.live.mcp import ProtocolError, result_to_wire
 from callmark.records.jsontext import Json, digest
 from callmark.records.results import Fingerprints
 from callmark.records.seams import Hit, Miss
-from callmark.records.trace import EntryStatus, TraceEntry, answered
+from callmark.records.trace import EntryStatus, TraceEntry, answer_entry
 from callmark.store.files import atomic_writer, check_writable, make_folder, output_failed
 from callmark.store.lines import is_blank, lines_of, object_of, open_input
 from callmark.store.recorded import RecordedAnswer, read_recorded, recorded_of
@@ -91,7 +91,7 @@ class Session:
         )
         if registry is None or tool is None:
             what = f"Unknown tool: {name}"
-            refused = _refused(entry, "tool_not_offered", what)
+            refused = _refuse(entry, "tool_not_offered", what)
             return refused, ProtocolError(UNKNOWN_TOOL, what, None)
         errors = registry.validate(tool, arguments)
         entry = msgspec.structs.replace(entry, schema_errors=errors)
@@ -101,12 +101,12 @@ class Session:
             return msgspec.structs.replace(entry, reason=str(error)), _failure(str(error))
         match found:
             case Hit(result=result, served_by=served_by):
-                return answered(entry, result, served_by), result_to_wire(result)
+                return answer_entry(entry, result, served_by), result_to_wire(result)
             case Miss() if errors:
                 what = "invalid arguments: " + "; ".join(errors)
-                return _refused(entry, "invalid_arguments", what), _failure(what)
+                return _refuse(entry, "invalid_arguments", what), _failure(what)
             case Miss() as miss:
-                return _missed(entry, miss), _failure(self._why(miss))
+                return _miss(entry, miss), _failure(self._why(miss))
 
     def _why(self, miss: Miss) -> str:
         """The nearest keys, without a place on this machine's disk."""
@@ -149,12 +149,12 @@ def _failure(text: str) -> dict[str, Json]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def _refused(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
+def _refuse(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
     result = {"ok": False, "error": why}
     return msgspec.structs.replace(entry, status=status, result=result, reason=why)
 
 
-def _missed(entry: TraceEntry, miss: Miss) -> TraceEntry:
+def _miss(entry: TraceEntry, miss: Miss) -> TraceEntry:
     result = {
         "ok": False,
         "error": "fixture_miss",
@@ -179,11 +179,11 @@ def join_answers(trace: Path, answers: Path, joined: BinaryIO) -> None:
             what = f"sample {asked.sample_id}, trial {asked.trial} has no answer in {answers}"
             problems.append(f"{trace}:{asked.line}: {what}")
         else:
-            joined.write(_encoded({**line, "model_output": answer}))
+            joined.write(_encode({**line, "model_output": answer}))
     if problems:
         raise BadInput(problems[:20])
     for (sample_id, trial), answer in said.items():
-        joined.write(_encoded({"sample_id": sample_id, "trial": trial, "model_output": answer}))
+        joined.write(_encode({"sample_id": sample_id, "trial": trial, "model_output": answer}))
 
 
 def _lines(path: Path) -> Iterator[RecordedAnswer]:
@@ -200,7 +200,7 @@ def _objects(path: Path) -> Iterator[dict[str, Json]]:
                 yield object_of(line.json)
 
 
-def _encoded(line: dict[str, Json]) -> bytes:
+def _encode(line: dict[str, Json]) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 

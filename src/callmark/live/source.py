@@ -23,7 +23,7 @@ from callmark.live.recorder import (
 )
 from callmark.records.jsontext import Json, digest
 from callmark.records.seams import Hit, Miss, Observed
-from callmark.run.wiring import resolved
+from callmark.run.wiring import resolve_secrets
 
 SERVED_LIVE = "live"
 
@@ -102,7 +102,7 @@ class LiveOptions(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> tuple[str, ...]:
         """Values that must not reach any file."""
         found: list[str] = []
-        for text in resolved(list(self.headers), "header", found):
+        for text in resolve_secrets(list(self.headers), "header", found):
             found += [word for word in _header(text)[1].split() if len(word) >= LONG_WORD]
         return (*_variables(self.env).values(), *found)
 
@@ -119,7 +119,7 @@ def open_live(options: LiveOptions) -> Iterator[LiveTools]:
     target = McpTarget(
         address=options.mcp,
         env=_variables(options.env),
-        headers=dict(map(_header, resolved(list(options.headers), "header", []))),
+        headers=dict(map(_header, resolve_secrets(list(options.headers), "header", []))),
         timeout=options.timeout,
     )
     with McpTools(target) as tools:

@@ -14,7 +14,7 @@ import msgspec
 from callmark.calls.attempts import MalformedCall, ToolCall
 from callmark.calls.ledger import read_turn
 from callmark.calls.scan import Scanner
-from callmark.calls.schema import compiled, schema_errors
+from callmark.calls.schema import compile_once, schema_errors
 from callmark.errors import UsageError
 from callmark.probe.records import (
     CaseOutcome,
@@ -146,7 +146,7 @@ def _without_order(value: Json) -> Json:
 def _check_of(case: ToolUseCase, mode: SchemaMode) -> Check:
     if mode == "minimal":
         return lambda arguments: tuple(_minimal_errors(case.parameters, arguments))
-    validator = compiled(case.parameters)
+    validator = compile_once(case.parameters)
     return lambda arguments: schema_errors(validator, arguments)
 
 
@@ -204,12 +204,12 @@ def fidelity(
         [outcome.tuned.valid for outcome in outcomes],
         spec.assert_validity_delta_gte,
     )
-    return finalised(_judged(spec, outcomes, change, nulls or Nulls(), seed))
+    return finalise(_judge(spec, outcomes, change, nulls or Nulls(), seed))
 
 
 def valid_rate(spec: FidelitySpec, outputs: Sequence[str]) -> float:
     """The share of cases that one view answered with a valid call: what nulls are measured by."""
-    answers = _paired(spec.cases, outputs, "outputs")
+    answers = _pair(spec.cases, outputs, "outputs")
     valid = [read_answer(text, case, spec.schema).valid for case, text in answers]
     return sum(valid) / len(valid)
 
@@ -219,7 +219,7 @@ def error_result(name: str, message: str) -> FidelityResult:
     return FidelityResult(name=name, verdict="error", message=message)
 
 
-def finalised(result: FidelityResult) -> FidelityResult:
+def finalise(result: FidelityResult) -> FidelityResult:
     """No number that is none leaves the probe. Without its main number a result is an error."""
     numbers = {
         field: value if value is None or math.isfinite(value) else None
@@ -241,8 +241,8 @@ def finalised(result: FidelityResult) -> FidelityResult:
 def _outcomes(
     spec: FidelitySpec, base_outputs: Sequence[str], tuned_outputs: Sequence[str]
 ) -> Iterable[CaseOutcome]:
-    before = _paired(spec.cases, base_outputs, "base_outputs")
-    after = _paired(spec.cases, tuned_outputs, "tuned_outputs")
+    before = _pair(spec.cases, base_outputs, "base_outputs")
+    after = _pair(spec.cases, tuned_outputs, "tuned_outputs")
     for (case, base_text), (_, tuned_text) in zip(before, after, strict=True):
         base = read_answer(base_text, case, spec.schema)
         tuned = read_answer(tuned_text, case, spec.schema)
@@ -258,7 +258,7 @@ def _outcomes(
         )
 
 
-def _judged(
+def _judge(
     spec: FidelitySpec,
     outcomes: tuple[CaseOutcome, ...],
     change: ValidityChange,
@@ -388,7 +388,7 @@ def _decision_reason(change: ValidityChange) -> str:
     return f"{counts}; {shown}{bound}"
 
 
-def _paired(
+def _pair(
     cases: Sequence[ToolUseCase], outputs: Sequence[str], name: str
 ) -> list[tuple[ToolUseCase, str]]:
     if len(cases) != len(outputs):

@@ -19,7 +19,7 @@ from callmark.probe.spec import (
 )
 from callmark.probe.stats import NullStats
 from callmark.records.jsontext import Json, plain, well_formed
-from callmark.store.problems import MAX_PROBLEMS, shown
+from callmark.store.problems import MAX_PROBLEMS, show_value
 
 _TOO_LARGE = 2**1023
 
@@ -48,7 +48,7 @@ def tool_use_fidelity(
         by_rank=_stats_by_rank(null_stats_by_rank, problems),
     )
     if not _is_number(seed) or isinstance(seed, float):
-        problems.add(("seed",), f"must be a whole number, not {shown(seed)}")
+        problems.add(("seed",), f"must be a whole number, not {show_value(seed)}")
     if made is None or problems.found:
         raise BadInput([str(problem) for problem in problems.found[:MAX_PROBLEMS]])
     found: dict[str, Json] = plain(fidelity(made, base, tuned, nulls=nulls, seed=seed))
@@ -79,12 +79,12 @@ def _as_plain(value: Json) -> Json:
 def _texts(outputs: Json, name: str, problems: SpecProblems) -> list[str]:
     """A model that answered with nothing may give None."""
     if _is_text(outputs) or not isinstance(outputs, Sequence):
-        problems.add((name,), f"must be a list of texts, not {shown(outputs)}")
+        problems.add((name,), f"must be a list of texts, not {show_value(outputs)}")
         return []
     texts = []
     for at, text in enumerate(outputs):
         if not isinstance(text, str | None):
-            problems.add((name, at), f"must be a text, not {shown(text)}")
+            problems.add((name, at), f"must be a text, not {show_value(text)}")
         else:
             texts.append(well_formed(text or ""))
     return texts
@@ -92,11 +92,13 @@ def _texts(outputs: Json, name: str, problems: SpecProblems) -> list[str]:
 
 def _rates(rates: Json, problems: SpecProblems) -> tuple[float, ...]:
     if _is_text(rates) or not isinstance(rates, Sequence):
-        problems.add(("null_rates",), f"must be a list of rates, not {shown(rates)}")
+        problems.add(("null_rates",), f"must be a list of rates, not {show_value(rates)}")
         return ()
     for at, rate in enumerate(rates):
         if not _is_number(rate) or not 0 <= rate <= 1:
-            problems.add(("null_rates", at), f"must be a number from 0 to 1, not {shown(rate)}")
+            problems.add(
+                ("null_rates", at), f"must be a number from 0 to 1, not {show_value(rate)}"
+            )
     return tuple(rates)
 
 
@@ -105,13 +107,13 @@ def _stats(given: Json, problems: SpecProblems, where: Where) -> NullStats | Non
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        problems.add(where, f"must be an object, not {shown(given)}")
+        problems.add(where, f"must be an object, not {show_value(given)}")
         return None
     for field, value in given.items():
         if field not in NullStats.__struct_fields__:
             problems.add((*where, str(field)), keys_of(NullStats).refusal(str(field)))
         elif value is not None and not _is_number(value) and not isinstance(value, bool):
-            problems.add((*where, field), f"must be a number, not {shown(value)}")
+            problems.add((*where, field), f"must be a number, not {show_value(value)}")
     n: Json = given.get("n")
     return NullStats(
         mean=given.get("mean"),
@@ -126,7 +128,7 @@ def _stats_by_rank(given: Json, problems: SpecProblems) -> dict[str, NullStats] 
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        problems.add(where, f"must be an object {{rank: stats}}, not {shown(given)}")
+        problems.add(where, f"must be an object {{rank: stats}}, not {show_value(given)}")
         return None
     found = {
         well_formed(str(rank)): _stats(stats, problems, (*where, str(rank)))

@@ -73,7 +73,7 @@ class NullAdapters:
         if multiplier not in self._slots:
             name = f"null_{len(self._slots)}"
             peft = self._loaded.peft
-            peft.add_adapter(name, _resized(peft.peft_config[self._trained], multiplier))
+            peft.add_adapter(name, _resize(peft.peft_config[self._trained], multiplier))
             peft.eval()
             self._slots[multiplier] = name
         return self._slots[multiplier]
@@ -101,7 +101,7 @@ class NullAdapters:
         with torch.no_grad():
             if run.spec.method == "matched":
                 trained = self._factors(layer, self._trained)
-                b, a = matched(spectrum(trained), place, generator)
+                b, a = match_spectrum(spectrum(trained), place, generator)
             else:
                 b, a = (
                     torch.randn(one.shape, generator=generator) * run.spec.init_scale
@@ -131,7 +131,7 @@ def spectrum(trained: Factors) -> torch.Tensor:
     return values
 
 
-def matched(
+def match_spectrum(
     values: torch.Tensor, place: Factors, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """B and A with these singular values and random orthonormal directions. A place of another
@@ -140,14 +140,14 @@ def matched(
 
     out, rank, into = place.b.shape[0], place.b.shape[1], place.a.shape[1]
     most = min(out, rank, into)
-    kept = _stretched(values, most) / (place.scaling or 1.0)
+    kept = _stretch(values, most) / (place.scaling or 1.0)
     b, a = torch.zeros(out, rank).double(), torch.zeros(rank, into).double()
     b[:, :most] = _orthonormal(out, most, generator) * kept
     a[:most] = _orthonormal(into, most, generator).T
     return b, a
 
 
-def _stretched(values: torch.Tensor, size: int) -> torch.Tensor:
+def _stretch(values: torch.Tensor, size: int) -> torch.Tensor:
     import torch
 
     if len(values) == size:
@@ -170,7 +170,7 @@ def _orthonormal(rows: int, columns: int, generator: torch.Generator) -> torch.T
     return made
 
 
-def _resized(config: Any, multiplier: float) -> Any:
+def _resize(config: Any, multiplier: float) -> Any:
     """The trained adapter's configuration with another rank, for numbers that come later: nothing
     is started from the weights of the model, and nothing beside the two factors is trained."""
     made = copy.deepcopy(config)

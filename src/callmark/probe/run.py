@@ -49,7 +49,7 @@ from callmark.records.samples import Sample
 from callmark.records.seams import Runner
 from callmark.run.conclude import INTERRUPTED, run
 from callmark.run.offers import open_offers
-from callmark.run.prepare import Setup, decoding_of, prepared
+from callmark.run.prepare import Setup, decoding_of, prepare
 from callmark.run.wiring import runner_options
 from callmark.runners.hf.local import LocalRunner
 from callmark.runners.options import RunnerFactory, RunnerOptions
@@ -274,7 +274,7 @@ def open_dataset_probe(
     """`spec` is without cases: they come from the dataset of the config."""
     check_models(models)
     configs = {"base": config_for(models.base, config), "ft": config_for(models.ft, config)}
-    with prepared(configs["ft"]) as setup:
+    with prepare(configs["ft"]) as setup:
         factories: dict[str, RunnerFactory | None] = {"base": None, "ft": None}
         views: Views
         if is_adapted(models) and isinstance(setup.runner, LocalRunner):
@@ -295,7 +295,7 @@ def open_dataset_probe(
         def compare() -> Comparison:
             for view, factory in factories.items():
                 _run(configs[view], out_dir / FOLDERS[view], factory)
-            return _compared(config, out_dir)
+            return _compare(config, out_dir)
 
         yield DatasetProbe(views, dataset_probe(setup, spec), compare)
 
@@ -350,7 +350,7 @@ def _run(config: RunConfig, folder: Path, open_runner: RunnerFactory | None) -> 
         raise KeyboardInterrupt
 
 
-def _compared(config: RunConfig, out_dir: Path) -> Comparison:
+def _compare(config: RunConfig, out_dir: Path) -> Comparison:
     base, tuned = (out_dir / folder / RESULTS for folder in FOLDERS.values())
     options = CompareOptions(primary=config.primary_metrics, margin=config.margin)
     return compare_runs(base, tuned, options, tools=Tools(config.registry, config.allowlist))

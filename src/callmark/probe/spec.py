@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from callmark.calls.registry import spec_slips
-from callmark.calls.schema import SchemaError, compiled
+from callmark.calls.schema import SchemaError, compile_once
 from callmark.errors import BadInput
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, well_formed
 from callmark.records.keys import KeySet
@@ -20,8 +20,8 @@ from callmark.store.lines import is_blank, lines_of, open_input, parse_line
 from callmark.store.problems import (
     MAX_PROBLEMS,
     field_path,
-    listed,
-    shown,
+    join_or,
+    show_value,
     typed_problem,
     word_problem,
     words_of,
@@ -252,7 +252,7 @@ class SpecProblems:
         """A plain value as a record, or None and what is wrong with it."""
         before = len(self.found)
         if not isinstance(value, dict):
-            self.add(where, f"must be an object, not {shown(value)}")
+            self.add(where, f"must be an object, not {show_value(value)}")
             return None
         for field, given in value.items():
             self._check_field(field, given, kind, where)
@@ -275,18 +275,18 @@ class SpecProblems:
     def _key(self, key: Json, where: Where) -> str:
         if isinstance(key, str):
             return well_formed(key)
-        self.add((*where, str(key)), f"the key must be a string: put {shown(key)} in quotes")
+        self.add((*where, str(key)), f"the key must be a string: put {show_value(key)} in quotes")
         return str(key)
 
 
 def suite_entry_of(value: Json, problems: SpecProblems, where: Where) -> SuiteEntry | None:
     """One entry of a suite, from a plain value."""
     if not isinstance(value, dict):
-        problems.add(where, f"must be an object with a kind, not {shown(value)}")
+        problems.add(where, f"must be an object with a kind, not {show_value(value)}")
         return None
     kind = value.get("kind")
     if kind is None:
-        problems.add((*where, "kind"), f"is missing: {listed([*KINDS])}")
+        problems.add((*where, "kind"), f"is missing: {join_or([*KINDS])}")
         return None
     if not isinstance(kind, str) or kind not in KINDS:
         problems.add((*where, "kind"), word_problem([*KINDS], kind))
@@ -313,7 +313,7 @@ def cases_of(value: Json, problems: SpecProblems, where: Where) -> tuple[ToolUse
     if value is None:
         return ()
     if not isinstance(value, list):
-        problems.add(where, f"must be a list of cases, not {shown(value)}")
+        problems.add(where, f"must be a list of cases, not {show_value(value)}")
         return ()
     found = (problems.record(given, ToolUseCase, (*where, at)) for at, given in enumerate(value))
     return tuple(case for case in found if case is not None)
@@ -333,12 +333,12 @@ def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where,
         yield (), slip
     parameters = case.function.get("parameters")
     if not isinstance(parameters, dict | None):
-        yield ("parameters",), f"must be an object, not {shown(parameters)}"
+        yield ("parameters",), f"must be an object, not {show_value(parameters)}"
     elif mode == "minimal":
         yield from _minimal_problems(parameters or {})
     else:
         try:
-            compiled(parameters or {})
+            compile_once(parameters or {})
         except SchemaError as error:
             yield ("parameters",), str(error)
 
@@ -346,11 +346,11 @@ def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where,
 def _minimal_problems(parameters: dict[str, Json]) -> Iterator[tuple[Where, str]]:
     properties, required = parameters.get("properties"), parameters.get("required")
     if not isinstance(properties, dict | None):
-        what = f"must be an object, not {shown(properties)}"
+        what = f"must be an object, not {show_value(properties)}"
         yield ("parameters", "properties"), what
     names = [] if required is None else required
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        yield ("parameters", "required"), f"must be a list of names, not {shown(required)}"
+        yield ("parameters", "required"), f"must be a list of names, not {show_value(required)}"
 
 
 def _path(field: str) -> Where:
@@ -460,7 +460,7 @@ def _spec_of(value: Json, problems: SpecProblems) -> ProbeSpec | None:
     for field in value:
         if field not in ProbeSpec.__struct_fields__:
             problems.add((field,), keys_of(ProbeSpec).refusal(field, value.keys()))
-    version = shown(value.get("version"))
+    version = show_value(value.get("version"))
     if version != VERSION:
         problems.add(("version",), f"must be {VERSION}, not {version}")
     models = _models_of(value.get("models"), problems)

@@ -42,7 +42,7 @@ class Claims(msgspec.Struct, frozen=True):
     unsupported: tuple[Claim, ...]
 
 
-def summed(trials: Iterable[Iterable[Claim]]) -> Claims:
+def add_up_claims(trials: Iterable[Iterable[Claim]]) -> Claims:
     """One pass over the claims of each trial."""
     by_kind: dict[str, dict[ValueLabel, int]] = {}
     unsupported: list[Claim] = []

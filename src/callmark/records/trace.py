@@ -141,14 +141,14 @@ def entry_of(raw: Json) -> TraceEntry:
         served_by=served_by or (RECORDED if status in SERVED else None),
         format=raw.get("format") or "native",
         reason=raw.get("reason"),
-        repaired=_repaired(raw.get("repaired")),
+        repaired=_repair(raw.get("repaired")),
         schema_errors=None if schema_errors is None else tuple(schema_errors),
         key_normalized=raw.get("key_normalized"),
         call_id=raw.get("call_id"),
     )
 
 
-def answered(entry: TraceEntry, result: Json, served_by: str = RECORDED) -> TraceEntry:
+def answer_entry(entry: TraceEntry, result: Json, served_by: str = RECORDED) -> TraceEntry:
     """The entry with the answer it got. A malformed or refused call stays what it is."""
     if entry.status != "unanswered":
         return msgspec.structs.replace(entry, result=result)
@@ -165,7 +165,7 @@ def _status_of(has_result: bool, result: Json) -> EntryStatus:
     return "error" if is_error_result(result) else "ok"
 
 
-def _repaired(raw: Json) -> RepairedCall | None:
+def _repair(raw: Json) -> RepairedCall | None:
     match raw:
         case {"name": str(name), "arguments": dict(arguments)}:
             return RepairedCall(name, arguments)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from callmark.compare.records import Compared, Comparison, Decision, Flips, Listed, PointCheck
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
-from callmark.reports.markdown import as_code, as_text, fitted, folded, table
+from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import rounded
+from callmark.reports.terminal import round_text
 
 DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",
@@ -53,7 +53,7 @@ def check_leads(comparison: Comparison) -> bool:
 
 def check_text(check: PointCheck) -> str:
     return (
-        f"{check.metric} differs by {rounded(check.delta, check.limit)},"
+        f"{check.metric} differs by {round_text(check.delta, check.limit)},"
         f" {check.limit:g} is allowed (a plain limit, no test)"
     )
 
@@ -77,7 +77,7 @@ def facts(comparison: Comparison) -> Iterator[str]:
         yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
 
 
-def signed(value: float | None) -> str:
+def sign_text(value: float | None) -> str:
     return "-" if value is None else f"{value:+.3f}"
 
 
@@ -94,7 +94,7 @@ def p_text(p: float | None) -> str:
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def counted(compared: Compared) -> str:
+def count_text(compared: Compared) -> str:
     """Samples that are worse and better."""
     return "" if compared.worse is None else f"{compared.worse} / {compared.better}"
 
@@ -125,15 +125,15 @@ def _primary_row(one: Compared) -> tuple[Cell, ...]:
     if one.decision is not None:
         word = one.decision if one.decision == "non_inferior" else one.decision.upper()
         decision = Cell(word, DECISION_STYLE[one.decision])
-    return (*_numbers(one), Cell(counted(one)), Cell(p_text(one.p_adjusted)), decision)
+    return (*_numbers(one), Cell(count_text(one)), Cell(p_text(one.p_adjusted)), decision)
 
 
 def _numbers(one: Compared) -> tuple[Cell, ...]:
     return (
         Cell(one.metric),
-        Cell(rounded(one.a)),
-        Cell(rounded(one.b)),
-        Cell(signed(one.difference)),
+        Cell(round_text(one.a)),
+        Cell(round_text(one.b)),
+        Cell(sign_text(one.difference)),
         Cell(interval(one), "quiet"),
         Cell(str(one.n)),
     )
@@ -146,14 +146,14 @@ def _exploratory(comparison: Comparison) -> Iterator[Block]:
     yield line()
     yield Table(
         ("exploratory (not tested)", "A", "B", "B - A", "95 % interval", "n", "worse / better"),
-        tuple((*_numbers(one), Cell(counted(one))) for one in known),
+        tuple((*_numbers(one), Cell(count_text(one))) for one in known),
         frozenset({1, 2, 3, 5, 6}),
     )
 
 
 def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Block]:
     rows = tuple(
-        (Cell(name), *_numbers(one), Cell(counted(one)))
+        (Cell(name), *_numbers(one), Cell(count_text(one)))
         for name, metrics in groups.items()
         for one in metrics
         if one.difference or one.worse or one.better  # what stayed the same is in the JSON
@@ -207,7 +207,7 @@ _NUMBERS = ("A", "B", "B − A", "95 % interval", "n", "worse / better")
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    return fitted(comparison_sections(comparison))
+    return fit_sections(comparison_sections(comparison))
 
 
 def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
@@ -229,12 +229,12 @@ def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
             listed = getattr(comparison.pairs, word)
             yield _samples(f"{listed.count} samples {word}, left out", listed)
     explored = [one for one in comparison.exploratory if one.difference is not None]
-    yield folded(
+    yield fold_lines(
         "Exploratory metrics (not tested)",
         table(("metric", *_NUMBERS), [_row(one) for one in explored]),
     )
     for title, field in GROUPS.items():
-        yield folded(f"By {title}", _group(title, getattr(comparison, field)))
+        yield fold_lines(f"By {title}", _group(title, getattr(comparison, field)))
 
 
 def _headline(comparison: Comparison) -> str:
@@ -249,12 +249,12 @@ def _headline(comparison: Comparison) -> str:
 def _row(one: Compared) -> tuple[str, ...]:
     return (
         as_code(one.metric),
-        rounded(one.a),
-        rounded(one.b),
-        signed(one.difference),
+        round_text(one.a),
+        round_text(one.b),
+        sign_text(one.difference),
         interval(one),
         str(one.n),
-        counted(one),
+        count_text(one),
     )
 
 
@@ -272,4 +272,4 @@ def _samples(title: str, listed: Listed) -> list[str]:
     shown = [f"- {as_code(name, LONGEST_ID)}" for name in listed.sample_ids[:MARKDOWN_IDS]]
     if listed.count > len(shown):
         shown.append(f"- and {listed.count - len(shown)} more")
-    return folded(title, shown)
+    return fold_lines(title, shown)

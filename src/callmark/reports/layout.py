@@ -106,14 +106,14 @@ def _screen_lines(blocks: Iterable[Block], width: int | None) -> Iterator[Painte
     for block in blocks:
         match block:
             case TextLine(cells=cells, indent=indent):
-                yield from _wrapped([_safe(cell) for cell in cells], indent, width)
+                yield from _wrap([_safe(cell) for cell in cells], indent, width)
             case Table():
                 yield from _table_lines(block, width)
             case _:
                 assert_never(block)
 
 
-def _wrapped(cells: Painted, indent: int, width: int | None) -> Iterator[Painted]:
+def _wrap(cells: Painted, indent: int, width: int | None) -> Iterator[Painted]:
     """Broken between words; what follows stands a little further in."""
     start = Cell(" " * indent)
     if width is None or indent + sum(_width(cell.text) for cell in cells) <= width:
@@ -124,15 +124,15 @@ def _wrapped(cells: Painted, indent: int, width: int | None) -> Iterator[Painted
         for word in re.findall(r" +|[^ ]+", cell.text):
             size = _width(word)
             if used + size > width and not first:
-                yield _joined(row)
+                yield _join(row)
                 row, used, first = [Cell(" " * (indent + 2))], indent + 2, True
             if not (first and word.isspace() and len(row) == 1 and used > indent):
                 row.append(Cell(word, cell.style))
                 used, first = used + size, False
-    yield _joined(row)
+    yield _join(row)
 
 
-def _joined(row: Painted) -> Painted:
+def _join(row: Painted) -> Painted:
     """Neighbours of one style become one again."""
     groups = groupby(row, key=lambda cell: cell.style)
     return [Cell("".join(cell.text for cell in cells), style) for style, cells in groups]
@@ -143,7 +143,7 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Painted]:
     grid = [head, *([_safe(cell) for cell in row] for row in table.rows)]
     widths = [max(_width(cell.text) for cell in column) for column in zip(*grid, strict=True)]
     if width is not None:
-        widths = _narrowed(widths, table.elastic, width)
+        widths = _narrow(widths, table.elastic, width)
     for row in grid:
         painted = [Cell("  ")]
         for number, (whole, size) in enumerate(zip(row, widths, strict=True)):
@@ -154,7 +154,7 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Painted]:
         yield painted
 
 
-def _narrowed(widths: list[int], elastic: frozenset[int], width: int) -> list[int]:
+def _narrow(widths: list[int], elastic: frozenset[int], width: int) -> list[int]:
     """The widest of the elastic columns give way first."""
     narrowed = list(widths)
     while 2 + sum(size + 2 for size in narrowed) > width:

@@ -16,7 +16,7 @@ from callmark.reports.terminal import (
     bound_text,
     counts_text,
     interval,
-    rounded,
+    round_text,
     verdict_text,
 )
 
@@ -55,7 +55,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def folded(title: str, lines: Iterable[str]) -> list[str]:
+def fold_lines(title: str, lines: Iterable[str]) -> list[str]:
     """Nothing without a line. A summary is HTML, not Markdown: there other things are escaped."""
     inner = list(lines)
     if not inner:
@@ -70,7 +70,7 @@ def folded(title: str, lines: Iterable[str]) -> list[str]:
     ]
 
 
-def fitted(sections: Iterable[Sequence[str]], limit: int = LIMIT) -> str:
+def fit_sections(sections: Iterable[Sequence[str]], limit: int = LIMIT) -> str:
     """One text, shorter than the limit: a section that has no room is left out as a whole."""
     kept: list[str] = []
     left_out, room = 0, limit - 2 * len(_LEFT_OUT)
@@ -120,7 +120,7 @@ def write_markdown(finished: FinishedRun, stream: BinaryIO) -> None:
 
 
 def report_markdown(finished: FinishedRun) -> str:
-    return fitted(_sections(finished))
+    return fit_sections(_sections(finished))
 
 
 def _sections(finished: FinishedRun) -> Iterator[Sequence[str]]:
@@ -132,10 +132,10 @@ def _sections(finished: FinishedRun) -> Iterator[Sequence[str]]:
         yield [f"- **warning:** {as_text(warning)}", ""]
     yield from _gates(finished)
     yield _trials(failed_trials(finished))
-    yield folded("By tool", _tools(report))
+    yield fold_lines("By tool", _tools(report))
     for title, groups in (("locale", report.locales), ("slice", report.slices)):
-        yield folded(f"By {title}", _groups(title, groups))
-    yield folded("Fingerprints", _fingerprints(report))
+        yield fold_lines(f"By {title}", _groups(title, groups))
+    yield fold_lines("Fingerprints", _fingerprints(report))
 
 
 def _gates(finished: FinishedRun) -> Iterator[Sequence[str]]:
@@ -151,7 +151,7 @@ def _gates(finished: FinishedRun) -> Iterator[Sequence[str]]:
         for gate in loud
         if gate.reason is not None
     ] + ([""] if loud else [])
-    yield folded(f"What passed ({len(passed)})", _gate_table(passed, metrics))
+    yield fold_lines(f"What passed ({len(passed)})", _gate_table(passed, metrics))
     for why, absent in absent_gates(gates):
         yield [f"n/a, {as_text(why)}: {', '.join(map(as_code, absent))}", ""]
 
@@ -168,7 +168,7 @@ def _gate_row(gate: GateOutcome, metric: Metric | None) -> tuple[str, ...]:
     return (
         _STATUSES[gate.status],
         as_code(gate.name),
-        rounded(gate.value, gate.bound),
+        round_text(gate.value, gate.bound),
         as_text(bound_text(gate.op, gate.bound)) + low + loosened,
         str(gate.n),
         interval(metric),
@@ -180,7 +180,7 @@ def _trials(failed: FailedTrials) -> list[str]:
     shown = [_trial_line(one) for one in failed.first[:SHOWN_TRIALS]]
     if failed.count > len(shown):
         shown.append(f"- and {failed.count - len(shown)} more")
-    return folded(f"{failed.count} trials to look at", shown)
+    return fold_lines(f"{failed.count} trials to look at", shown)
 
 
 def _trial_line(failed: FailedTrial) -> str:
@@ -190,7 +190,7 @@ def _trial_line(failed: FailedTrial) -> str:
 
 def _tools(report: Report) -> list[str]:
     rows = [
-        (as_code(tool), rounded(delta.lax), rounded(delta.strict), str(delta.sample_count))
+        (as_code(tool), round_text(delta.lax), round_text(delta.strict), str(delta.sample_count))
         for tool, delta in list(report.per_tool_deltas.items())[:SHOWN_GROUPS]
     ]
     return table(("tool", "F1 lax", "F1 strict", "n"), rows)
@@ -206,7 +206,7 @@ def _groups(title: str, groups: dict[str, MetricBlock]) -> list[str]:
 
 
 def _value(metric: Metric | None) -> str:
-    return rounded(None if metric is None else metric.value)
+    return round_text(None if metric is None else metric.value)
 
 
 def _fingerprints(report: Report) -> list[str]:

@@ -14,11 +14,16 @@ from callmark.probe.records import (
     ProbeReport,
     ProbeResult,
 )
-from callmark.reports.compare import comparison_blocks, comparison_sections, decision_line, signed
+from callmark.reports.compare import (
+    comparison_blocks,
+    comparison_sections,
+    decision_line,
+    sign_text,
+)
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
-from callmark.reports.markdown import as_text, fitted, folded, table
+from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import rounded
+from callmark.reports.terminal import round_text
 
 SHOWN_CASES = 6
 LONGEST_NAME = 60
@@ -53,7 +58,7 @@ def answer_lines(report: ProbeReport) -> Iterator[TextLine]:
     yield from (answer_line(one.result) for one in report.results)
 
 
-def decided(report: ProbeReport) -> Iterator[TextLine]:
+def decision_lines(report: ProbeReport) -> Iterator[TextLine]:
     """The same, with what the whole dataset says: either can be a regression."""
     yield from answer_lines(report)
     if report.comparison is not None:
@@ -112,8 +117,8 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     )
     yield line()
     yield _by_tool(evidence.cases)
-    yield from _listed("lost", _lost(one, evidence.cases), "bad")
-    yield from _listed("with a wrong tool", _invented(one, evidence.cases), "bad")
+    yield from _list("lost", _lost(one, evidence.cases), "bad")
+    yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
 
 
 def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[Cell, ...]]:
@@ -121,20 +126,20 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
     between = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
     yield _row(
         "valid calls",
-        rounded(evidence.json_valid_rate_base),
-        rounded(evidence.json_valid_rate_ft),
-        signed(evidence.validity_delta),
+        round_text(evidence.json_valid_rate_base),
+        round_text(evidence.json_valid_rate_ft),
+        sign_text(evidence.validity_delta),
         between,
     )
-    yield _row("calls with a wrong tool", "", rounded(evidence.hallucination_rate))
+    yield _row("calls with a wrong tool", "", round_text(evidence.hallucination_rate))
     pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
-    differ = rounded(evidence.mean_arg_disagreement)
+    differ = round_text(evidence.mean_arg_disagreement)
     yield _row("arguments that differ", "", differ, "", pairs)
     if evidence.null_mean is not None:
         z = "no z" if result.z_score is None else f"z {result.z_score:+.2f}"
         rank = evidence.null_rank or ""
-        yield _row("valid calls of nulls", "", rounded(evidence.null_mean), z, rank)
-    yield _row("score", "", rounded(result.score))
+        yield _row("valid calls of nulls", "", round_text(evidence.null_mean), z, rank)
+    yield _row("score", "", round_text(result.score))
 
 
 def _row(*texts: str) -> tuple[Cell, ...]:
@@ -163,21 +168,21 @@ def _by_tool(cases: Sequence[CaseOutcome]) -> Table:
 
 def _lost(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
     return [
-        f"{_shown(name)}: {case.tuned.reason or 'no valid call'}"
+        f"{_show(name)}: {case.tuned.reason or 'no valid call'}"
         for name, case in zip(one.case_names, cases, strict=True)
         if case.base.valid and not case.tuned.valid
     ]
 
 
-def _invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+def _list_invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
     return [
-        f"{_shown(name)}: calls {case.tuned.call.name}, expected {case.gold_tool_name}"
+        f"{_show(name)}: calls {case.tuned.call.name}, expected {case.gold_tool_name}"
         for name, case in zip(one.case_names, cases, strict=True)
         if case.hallucinated and case.tuned.call is not None
     ]
 
 
-def _listed(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
+def _list(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
     if not cases:
         return
     yield line()
@@ -187,7 +192,7 @@ def _listed(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
         yield line(f"and {len(cases) - SHOWN_CASES} more (--json lists all)", "quiet", indent=2)
 
 
-def _shown(name: str) -> str:
+def _show(name: str) -> str:
     return one_line(name, LONGEST_NAME)
 
 
@@ -200,7 +205,7 @@ def _null_lines(nulls: NullResult | None) -> Iterator[Block]:
     for one in nulls.calibrations:
         cases = "2 sentinel cases" if one.sentinels else f"{one.num_cases} cases of {one.probe}"
         for rank in one.ranks:
-            rates = ", ".join(rounded(rate) for rate in rank.rates)
+            rates = ", ".join(round_text(rate) for rate in rank.rates)
             text = f"{nulls.method} nulls at {rank.rank_multiplier:g} × the rank, {cases}: {rates}"
             yield line(text, "quiet", indent=2)
 
@@ -209,7 +214,7 @@ _ICONS: dict[Style, str] = {"good": "✅", "bad": "❌", "warn": "⚠️"}
 
 
 def probe_markdown(report: ProbeReport) -> str:
-    return fitted(_sections(report))
+    return fit_sections(_sections(report))
 
 
 def _sections(report: ProbeReport) -> Iterator[Sequence[str]]:
@@ -220,7 +225,7 @@ def _sections(report: ProbeReport) -> Iterator[Sequence[str]]:
     if not report.results:
         yield ["### ⚠️ Nothing probed", ""]
     yield [*(f"- **warning:** {as_text(warning)}" for warning in report.warnings), ""]
-    yield folded("Signals and cases", blocks_markdown(result_blocks(report)))
+    yield fold_lines("Signals and cases", blocks_markdown(result_blocks(report)))
     if report.comparison is not None:
         yield from comparison_sections(report.comparison)
 

@@ -43,7 +43,7 @@ class RunProgress:
             self._draw(standing, pace)
         else:
             done = f"{standing.finished} of {standing.total}" if pace.left else standing.finished
-            print(f"{done} trials{_said(pace, standing)}", file=self._stream, flush=True)
+            print(f"{done} trials{_say(pace, standing)}", file=self._stream, flush=True)
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +64,7 @@ class RunProgress:
             self._task = self._bar.add_task("trials", total=total, said="")
             self._bar.start()
         self._bar.update(
-            self._task, completed=standing.finished, total=total, said=_said(pace, standing)
+            self._task, completed=standing.finished, total=total, said=_say(pace, standing)
         )
 
 
@@ -86,7 +86,7 @@ def pace_of(standing: Standing, seconds: float) -> Pace:
     return Pace(rate, clock)
 
 
-def _said(pace: Pace, standing: Standing) -> str:
+def _say(pace: Pace, standing: Standing) -> str:
     parts = [f"{pace.rate:.1f}/s"]
     if pace.left is not None:
         parts.append(f"{pace.left} left")

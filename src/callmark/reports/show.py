@@ -12,7 +12,7 @@ from callmark.records.samples import ExtractorBy
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import rounded
+from callmark.reports.terminal import round_text
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
@@ -66,10 +66,10 @@ def _prompt(result: Result, limit: int | None) -> Iterator[Block]:
     for message in messages:
         content = message.get("content")
         text = content if isinstance(content, str) else canonical_json(content)
-        yield from _said(str(message.get("role")), text, limit)
+        yield from _say(str(message.get("role")), text, limit)
 
 
-def _said(role: str, text: str, limit: int | None) -> Iterator[Block]:
+def _say(role: str, text: str, limit: int | None) -> Iterator[Block]:
     yield line()
     yield line(role, "strong")
     cut = text if limit is None or len(text) <= 4 * limit else text[: 4 * limit] + "…"
@@ -91,7 +91,7 @@ def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
         yield from _calls([pair for pair in numbered if pair[1].turn == turn], limit)
         for said in result.said:
             if said.turn == turn:
-                yield from _said("user", said.text, limit)
+                yield from _say("user", said.text, limit)
     placed = range(1, len(result.turns) + 1)
     yield from _calls([pair for pair in numbered if pair[1].turn not in placed], limit)
 
@@ -211,11 +211,11 @@ def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
     for match in span.matches:
         yield (
             Cell(f"{match.start}-{match.end}"),
-            Cell(_quoted(answer, match.start, match.end)),
+            Cell(_quote(answer, match.start, match.end)),
             Cell(f"{'supported' if match.cls == 'value' else match.cls} ({match.kind})", "good"),
             Cell("prompt" if match.call < 0 else str(match.call)),
             Cell(match.path or "/"),
-            Cell(_excerpt(match.value, _quoted(answer, match.start, match.end))),
+            Cell(_excerpt(match.value, _quote(answer, match.start, match.end))),
             Cell("yes" if match.strict else "no"),
         )
     proved = {(match.start, match.end) for match in span.matches}
@@ -225,7 +225,7 @@ def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
         style: Style = "bad" if value.label == "unsupported" else "plain"
         yield (
             Cell(f"{value.start}-{value.end}"),
-            Cell(_quoted(answer, value.start, value.end)),
+            Cell(_quote(answer, value.start, value.end)),
             Cell(f"{value.label} ({value.kind})", style),
             *(Cell("") for _ in range(4)),
         )
@@ -242,7 +242,7 @@ def _excerpt(value: Json, quoted: str) -> str:
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
 
 
-def _quoted(answer: bytes, start: int, end: int) -> str:
+def _quote(answer: bytes, start: int, end: int) -> str:
     return one_line(answer[start:end].decode("utf-8", "replace"), SHOWN_VALUE)
 
 
@@ -254,8 +254,8 @@ def _scores(scores: Scores) -> Iterator[Block]:
     f1_counts = (("lax", scores.lax), *([("strict", scores.strict)] if scores.strict_keys else []))
     for name, part in f1_counts if scores.kind == "eligible" else ():
         yield line(
-            f"{name:<6}  F1 {rounded(part.f1)}  precision {rounded(part.precision)} "
-            f"({part.grounded} of {scores.spans_counted})  recall {rounded(part.recall)} "
+            f"{name:<6}  F1 {round_text(part.f1)}  precision {round_text(part.precision)} "
+            f"({part.grounded} of {scores.spans_counted})  recall {round_text(part.recall)} "
             f"({part.found} of {scores.facts_required} by {scores.recall_kind})"
         )
     for name, verdict in _verdicts(scores):
@@ -264,7 +264,7 @@ def _scores(scores: Scores) -> Iterator[Block]:
                 (Cell(f"{name}: "), Cell("yes", "good") if verdict else Cell("no", "bad"))
             )
     if scores.call_f1 is not None:
-        yield line(f"call F1: {rounded(scores.call_f1)}")
+        yield line(f"call F1: {round_text(scores.call_f1)}")
     if scores.kind != "unclassified":
         yield from _differences(scores.calls.differences)
     for finding in scores.privacy.findings:

@@ -97,7 +97,7 @@ def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
         "; ".join(reasons),
         *(None if scores is None else _at(scores, place) for _, place in _SCORES.values()),
         *(None if values is None else values.get(label, 0) for label in _LABELS),
-        *(_shown(result.metadata.get(name)) for name in _METADATA),
+        *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
         result.model_output,
     ]
@@ -111,7 +111,7 @@ def _at(scores: Scores, place: str) -> Value:
     return found
 
 
-def _shown(value: object) -> str | None:
+def _show(value: object) -> str | None:
     """Metadata say what the dataset says, in whatever type."""
     if isinstance(value, list):
         return "; ".join(map(str, value))

@@ -62,7 +62,7 @@ def report_blocks(
     yield from _notes(report, next_steps)
 
 
-def rounded(value: Number | None, bound: Number | None = None) -> str:
+def round_text(value: Number | None, bound: Number | None = None) -> str:
     """Three decimals, or as many more as are needed not to seem equal to a bound, to 0 or to 1."""
     if value is None:
         return "-"
@@ -82,7 +82,7 @@ def bound_text(op: Op, bound: Number) -> str:
 def gate_text(outcome: GateOutcome) -> str:
     """What a gate saw and wanted, in one line."""
     low = ", the low end of the interval" if outcome.compared == "ci_95_low" else ""
-    value = f"{rounded(outcome.value, outcome.bound)}{low}"
+    value = f"{round_text(outcome.value, outcome.bound)}{low}"
     wanted = bound_text(outcome.op, outcome.bound)
     loosened = ", LOOSENED" if outcome.loosened else ""
     about = f"n {outcome.n}, {policy_text(outcome)}, from {outcome.source}{loosened}"
@@ -178,7 +178,7 @@ def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
     return (
         Cell(status, STATUS_STYLE[outcome.status]),
         Cell(outcome.name),
-        Cell(rounded(outcome.value, outcome.bound)),
+        Cell(round_text(outcome.value, outcome.bound)),
         Cell(bound_text(outcome.op, outcome.bound) + low),
         Cell(str(outcome.n)),
         Cell(interval(metric), "quiet"),
@@ -219,7 +219,7 @@ def _ungated(report: Report) -> Iterator[Block]:
             tuple(
                 (
                     Cell(name),
-                    Cell(rounded(metric.value)),
+                    Cell(round_text(metric.value)),
                     Cell(str(metric.n)),
                     Cell(interval(metric), "quiet"),
                 )
@@ -230,9 +230,9 @@ def _ungated(report: Report) -> Iterator[Block]:
     if report.repeat is not None:
         repeat = report.repeat
         yield line(
-            f"over {repeat.trials} trials: pass@1 {rounded(repeat.pass_at_1.value)}, "
-            f"pass^{repeat.trials} {rounded(repeat.pass_hat_k.value)}, "
-            f"verdict flips on {rounded(repeat.flip_share.value)} of the samples",
+            f"over {repeat.trials} trials: pass@1 {round_text(repeat.pass_at_1.value)}, "
+            f"pass^{repeat.trials} {round_text(repeat.pass_hat_k.value)}, "
+            f"verdict flips on {round_text(repeat.flip_share.value)} of the samples",
             indent=2,
         )
 
@@ -246,9 +246,9 @@ def _per_tool(report: Report) -> Iterator[Block]:
         tuple(
             (
                 Cell(tool),
-                Cell(rounded(delta.lax)),
-                Cell(rounded(delta.strict)),
-                Cell(rounded(delta.delta_lax_minus_strict)),
+                Cell(round_text(delta.lax)),
+                Cell(round_text(delta.strict)),
+                Cell(round_text(delta.delta_lax_minus_strict)),
                 Cell(str(delta.sample_count)),
             )
             for tool, delta in report.per_tool_deltas.items()
@@ -277,7 +277,7 @@ def _groups(title: str, blocks: dict[str, MetricBlock]) -> Iterator[Block]:
 
 
 def _value(metric: Metric | None) -> str:
-    return rounded(None if metric is None else metric.value)
+    return round_text(None if metric is None else metric.value)
 
 
 def _failing(report: Report) -> Iterator[Block]:
@@ -285,11 +285,11 @@ def _failing(report: Report) -> Iterator[Block]:
     binding = {outcome.name for outcome in report.gates} - report.warning_gates
     failed = {name: short for name, short in report.failing.items() if name in binding}
     others = {name: short for name, short in report.failing.items() if name not in binding}
-    yield from _listed("samples to look at", failed)
-    yield from _listed("not failed, but worth a look (warnings, no gate)", others)
+    yield from _list("samples to look at", failed)
+    yield from _list("not failed, but worth a look (warnings, no gate)", others)
 
 
-def _listed(title: str, found: dict[str, Failing]) -> Iterator[Block]:
+def _list(title: str, found: dict[str, Failing]) -> Iterator[Block]:
     found = {name: samples for name, samples in found.items() if samples.count}
     if not found:
         return

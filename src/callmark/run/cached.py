@@ -15,7 +15,7 @@ from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json, canonical_json, plain
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
-from callmark.run.wiring import resolved
+from callmark.run.wiring import resolve_secrets
 from callmark.runners.http.chat import REMEMBERED, encode_json
 from callmark.store.response_cache import ResponseCache
 
@@ -84,7 +84,7 @@ class Keys:
             "runner_fingerprint": fingerprints.runner_fingerprint,
             "decoding": plain(decoding),
             # With what ${NAME} stands for: it may be the name of an adapter.
-            "extra_body": resolved(config.extra_body, "extra_body", []),
+            "extra_body": resolve_secrets(config.extra_body, "extra_body", []),
             "raw_prompt": raw_prompt,
             # Two servers may call two models by one name, unless somebody says which one it is.
             "endpoint": None if config.model_revision else endpoint,
@@ -280,7 +280,7 @@ def _lossless(reply: Reply) -> bytes | None:
 
 
 @contextmanager
-def cached(setup: Setup) -> Iterator[Setup]:
+def add_cache(setup: Setup) -> Iterator[Setup]:
     """The same with a cache around its runner, where there is one to use."""
     config = setup.config
     if config.cache is None or why_unused(config, setup.fingerprints):

@@ -17,7 +17,7 @@ from callmark.records.report import FAILING_CAP, Failing, Metric, Number
 from callmark.records.results import Result, Scores
 from callmark.records.samples import ExpectedCall, Sample
 from callmark.records.seams import Failure, Reply
-from callmark.records.trace import TraceEntry, answered
+from callmark.records.trace import TraceEntry, answer_entry
 from callmark.run.offers import Offer, installed_formats
 from callmark.stats.estimates import SampledValue
 from callmark.summary.metrics import Measure
@@ -188,7 +188,7 @@ def _call(call: ExpectedCall, answer: Sequence[Json]) -> TraceEntry:
         served_by=None,
         schema_errors=() if unknown else None,
     )
-    return answered(entry, answer[0]) if answer else entry
+    return answer_entry(entry, answer[0]) if answer else entry
 
 
 LONG_FROM = 40  # items: a smaller dataset needs no long context

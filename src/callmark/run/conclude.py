@@ -16,12 +16,12 @@ from callmark.errors import Incomplete, OutputFailed, UsageError
 from callmark.records.jsontext import Json, sha256_hex
 from callmark.records.report import Report, ReportHeader, Shard, Timing
 from callmark.records.seams import Observed, Progress, Runner
-from callmark.run.cached import cached
+from callmark.run.cached import add_cache
 from callmark.run.evaluate import Evaluator
 from callmark.run.fingerprints import shard_settings
 from callmark.run.loop import Interrupts, TrialLoop, driver, journal_of
 from callmark.run.offers import GivenTools
-from callmark.run.prepare import Setup, completed, prepared
+from callmark.run.prepare import Setup, complete_config, prepare
 from callmark.runners.options import RunnerFactory
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer
@@ -107,7 +107,7 @@ def run(
     raised. `open_runner` None: by the name that the config says; `tools` None: registry and
     fixtures of the config."""
     started = time.perf_counter()
-    config = completed(config)
+    config = complete_config(config)
     if config.engine is not None:
         raise UsageError("--engine: this way to run knows no engine: use `callmark.run`")
     if config.num_shards > 1 and config.source_of("shard_index") == "default":
@@ -116,7 +116,7 @@ def run(
             " or --engine local, which runs them all"
         )
     with Interrupts() as interrupts, ExitStack() as stack:
-        with prepared(config, open_runner, tools) as opened, cached(opened) as setup:
+        with prepare(config, open_runner, tools) as opened, add_cache(opened) as setup:
             journal = journal_of(setup)
             if journal is not None:
                 stack.enter_context(journal)
@@ -125,7 +125,7 @@ def run(
             with driver(setup.runner) as drive:
                 loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
                 ending = ending_of(loop, journal)
-            observed = _observed(loop, setup.runner, tools)
+            observed = _observe(loop, setup.runner, tools)
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
         timing = Timing(
@@ -137,13 +137,13 @@ def run(
         if setup.config.out is not None and setup.config.num_shards > 1:
             with suppress(OutputFailed):  # merging can do without it
                 write_summary(Path(setup.config.out), report, summariser)
-        code = concluded(setup.config, report, ending, publish)
+        code = conclude(setup.config, report, ending, publish)
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()
         return RunOutcome(report, code, loop.notes)
 
 
-def concluded(
+def conclude(
     config: RunConfig, report: Report, ending: Ending, publish: Publish | None = None
 ) -> int:
     """The report in its place, and the exit code."""
@@ -206,7 +206,7 @@ def write_report(path: Path, report: Report) -> None:
         stream.write(text + b"\n")
 
 
-def _observed(loop: TrialLoop, runner: Runner, tools: GivenTools | None) -> Observed:
+def _observe(loop: TrialLoop, runner: Runner, tools: GivenTools | None) -> Observed:
     """Who answered, what was measured, and what was seen of tools that a caller brought along."""
     seen = loop.origin()
     more = Observed() if tools is None else tools.observed()

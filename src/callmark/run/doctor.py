@@ -15,7 +15,7 @@ import msgspec
 from callmark.broker.broker import ToolBroker
 from callmark.broker.check import check_fixtures
 from callmark.calls.formats import FORMATS
-from callmark.config import RunConfig, load_config, placed
+from callmark.config import RunConfig, load_config, place_error
 from callmark.datasets.reader import open_dataset
 from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError
 from callmark.grounding.ground import ground
@@ -95,12 +95,12 @@ def examine_runner(config: RunConfig) -> Examination:
     observed = Observed()
     code = 0
     try:
-        with _opened(config) as session:
+        with _open(config) as session:
             for name, look in CHECKS.items():
                 findings[name] = look(session)
             observed = session.runner.observed()
     except CallmarkError as error:
-        told = placed(config, error) if isinstance(error, UsageError) else error
+        told = place_error(config, error) if isinstance(error, UsageError) else error
         ended = next((name for name in CHECKS if name not in findings), "closing")
         findings[ended] = Finding("wrong", str(told))
         code = error.exit_code
@@ -120,7 +120,7 @@ def examine_runner(config: RunConfig) -> Examination:
 
 
 @contextmanager
-def _opened(config: RunConfig) -> Iterator[_Session]:
+def _open(config: RunConfig) -> Iterator[_Session]:
     offers = open_offers(config.registry, config.allowlist)
     prompts = open_prompts(config.prompt_wrapper, config.system)
     decoding = decoding_of(config)
@@ -242,7 +242,7 @@ def _reachable(session: _Session) -> Finding:
 
 
 def _answers(session: _Session) -> Finding:
-    trace = _finished(session.plain()).trace
+    trace = _require_finished(session.plain()).trace
     if trace.tool_trace:
         called = ", ".join(str(entry.name) for entry in trace.tool_trace)
         return Finding("note", f"called {called}, though no tool was offered")
@@ -254,8 +254,8 @@ def _answers(session: _Session) -> Finding:
             "look at the chat template, and give a thinking model more --max-tokens",
         )
     if trace.stop == "truncated":
-        return Finding("note", f"cut off: {_quoted(trace.model_output)}", next="raise --max-tokens")
-    return Finding("ok", _quoted(trace.model_output))
+        return Finding("note", f"cut off: {_quote(trace.model_output)}", next="raise --max-tokens")
+    return Finding("ok", _quote(trace.model_output))
 
 
 def _calls_tools(session: _Session) -> Finding:
@@ -263,12 +263,12 @@ def _calls_tools(session: _Session) -> Finding:
     trace = played.trace
     calls = [entry for entry in trace.tool_trace if entry.turn in (1, None)]
     if not calls:
-        _finished(played)
+        _require_finished(played)
         came = "cut off before a call came" if trace.stop == "truncated" else "no call came"
-        return Finding("wrong", f"{came}, but {_quoted(trace.model_output)}", *_NO_CALL)
+        return Finding("wrong", f"{came}, but {_quote(trace.model_output)}", *_NO_CALL)
     bad = next((call for call in calls if _what_is_wrong(call)), None)
     if bad is not None:
-        return Finding("wrong", f"{_what_is_wrong(bad)}: {_quoted(bad.raw or '')}", *_BAD_CALL)
+        return Finding("wrong", f"{_what_is_wrong(bad)}: {_quote(bad.raw or '')}", *_BAD_CALL)
     first = calls[0]
     shown = f"{first.name} {canonical_json(first.arguments)}"
     if first.format == "native":
@@ -277,7 +277,7 @@ def _calls_tools(session: _Session) -> Finding:
 
 
 def _uses_results(session: _Session) -> Finding:
-    trace = _finished(session.with_tool(), "with the result of a tool: ").trace
+    trace = _require_finished(session.with_tool(), "with the result of a tool: ").trace
     if not any(entry.served for entry in trace.tool_trace):
         return Finding("unchecked", "no call that could be answered came")
     if trace.turns is None or len(trace.turns) < 2:
@@ -285,8 +285,8 @@ def _uses_results(session: _Session) -> Finding:
     start, end = trace.turns[-1]
     last = trace.model_output.encode()[start:end].decode()
     if ground(last, [RESULT])["lax"]:
-        return Finding("ok", _quoted(last))
-    said = _quoted(last) if last else "an empty text"
+        return Finding("ok", _quote(last))
+    said = _quote(last) if last else "an empty text"
     return Finding(
         "note",
         f"was told that {FACT}, and answered {said}",
@@ -315,9 +315,9 @@ def _keeps_tools(session: _Session) -> Finding:
 
 
 def _is_equal(session: _Session) -> Finding:
-    first = _said(session.with_tool())
+    first = _say(session.with_tool())
     asked = session.config.repeat if session.config.repeat > 1 else REPEATS
-    flips = sum(_said(_finished(other)) != first for other in session.repeated(asked))
+    flips = sum(_say(_require_finished(other)) != first for other in session.repeated(asked))
     found = f"{flips} of {asked} repeats differ ({flips / asked:.0%})"
     if not flips:
         return Finding("ok", found)
@@ -334,7 +334,7 @@ CHECKS: dict[str, Callable[[_Session], Finding]] = {
 }
 
 
-def _finished(played: Played, when: str = "") -> Played:
+def _require_finished(played: Played, when: str = "") -> Played:
     if played.error is not None:
         raise Incomplete(when + played.error)
     return played
@@ -350,14 +350,14 @@ def _what_is_wrong(call: TraceEntry) -> str | None:
     return None
 
 
-def _said(played: Played) -> tuple[str, list[Json]]:
+def _say(played: Played) -> tuple[str, list[Json]]:
     """What is compared: text and calls, without the numbers that servers give to calls."""
     trace = played.trace
     calls = [[entry.name, entry.arguments, entry.raw] for entry in trace.tool_trace]
     return trace.model_output, calls
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     line = " ".join(text.split())
     return f'"{line[:SHOWN]}…"' if len(line) > SHOWN else f'"{line}"'
 
@@ -397,7 +397,7 @@ def examine(config: Path | None, flags: dict[str, Json]) -> Iterator[Check]:
     """This machine and the shipped files; then the user's own, if flags or settings name some."""
     yield _python()
     yield from map(_dependency, DEPENDENCIES)
-    yield from _shipped()
+    yield from _check_shipped()
     try:
         settings = load_config(config, flags)
     except CallmarkError as error:
@@ -421,23 +421,23 @@ def _dependency(name: str) -> Check:
         return Check(name, False, f"is not installed: pip install {name}")
 
 
-def _shipped() -> Iterator[Check]:
-    yield _tried("default settings", lambda: f"{len(default_config()['gates'])} gates")
-    yield _tried("result schema", lambda: str(schema("eval_result")["$id"]))
-    yield _tried("allowlist", lambda: f"{len(allowlist())} tools")
+def _check_shipped() -> Iterator[Check]:
+    yield _check_by("default settings", lambda: f"{len(default_config()['gates'])} gates")
+    yield _check_by("result schema", lambda: str(schema("eval_result")["$id"]))
+    yield _check_by("allowlist", lambda: f"{len(allowlist())} tools")
     demo = demo_paths()
     yield from _examine_files("bundled ", Files(str(demo.dataset), str(demo.fixtures), None))
 
 
 def _examine_files(whose: str, files: Files) -> Iterator[Check]:
-    yield _tried(f"{whose}tools", lambda: f"{len(open_registry(files.registry).names)} tools")
+    yield _check_by(f"{whose}tools", lambda: f"{len(open_registry(files.registry).names)} tools")
     if files.fixtures is not None:
-        yield _tried(f"{whose}fixtures", lambda: _fixtures(files))
+        yield _check_by(f"{whose}fixtures", lambda: _fixtures(files))
     if files.dataset is not None:
-        yield _tried(f"{whose}dataset", lambda: _dataset(files))
+        yield _check_by(f"{whose}dataset", lambda: _dataset(files))
 
 
-def _tried(subject: str, look: Callable[[], str]) -> Check:
+def _check_by(subject: str, look: Callable[[], str]) -> Check:
     try:
         return Check(subject, True, look())
     except CallmarkError as error:

@@ -22,7 +22,7 @@ from callmark.records.samples import Header
 from callmark.records.seams import Runner
 from callmark.scorers.score import SCORER_VERSION
 from callmark.stats.columns import Numbering
-from callmark.store.problems import shown
+from callmark.store.problems import show_value
 from callmark.store.recorded import Recorded, RecordedIndex, read_recorded
 from callmark.summary.trials import ConflictingResults
 
@@ -105,8 +105,8 @@ def refuse_other_pins(
     """Raises if anything differs from what the header at `where` says; warnings instead where that
     was asked for."""
     differing = [
-        f"{name}: the header of the dataset has {_shown(getattr(header, name))},"
-        f" this run {_shown(getattr(computed, name))}"
+        f"{name}: the header of the dataset has {_show(getattr(header, name))},"
+        f" this run {_show(getattr(computed, name))}"
         for name, check in checks.items()
         if check == "different"
     ]
@@ -173,11 +173,11 @@ def _version_of(package: str) -> str | None:
         return None
 
 
-def _shown(value: Json) -> str:
+def _show(value: Json) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
-def located(conflict: ConflictingResults, path: Path) -> BadInput:
+def locate_conflict(conflict: ConflictingResults, path: Path) -> BadInput:
     """The same with file and lines."""
     if not path.is_file():
         return BadInput(f"{path}: {conflict}")
@@ -185,11 +185,13 @@ def located(conflict: ConflictingResults, path: Path) -> BadInput:
     found = [line for line in read_recorded(path) if _is_meant(line, conflict)]
     line = found[-1].line
     if first == second:
-        what = f"sample_id: {shown(first)}, trial {conflict.trial}"
+        what = f"sample_id: {show_value(first)}, trial {conflict.trial}"
         advice = "number repeated answers with `trial`"
         return BadInput(f"{path}:{line}: {what} stands on line {found[0].line} too: {advice}")
     other = next(entry for entry in found if entry.sample_id != found[-1].sample_id)
-    what = f"index: {conflict.index} is that of {shown(other.sample_id)} on line {other.line} too"
+    what = (
+        f"index: {conflict.index} is that of {show_value(other.sample_id)} on line {other.line} too"
+    )
     advice = "results of different datasets cannot be summarised together"
     return BadInput(f"{path}:{line}: {what}: {advice}")
 
@@ -206,9 +208,9 @@ def unasked(index: RecordedIndex, dataset: Dataset, count: int) -> BadInput:
         asked = trials.setdefault(line.sample_id, 0)
         if line.trial >= asked - 1:
             break
-    what = f"sample_id: {shown(line.sample_id)} is no sample of {dataset.name}"
+    what = f"sample_id: {show_value(line.sample_id)} is no sample of {dataset.name}"
     if asked:
-        what = f"trial: is {line.trial}, but {shown(line.sample_id)} has no trial {asked - 1}"
+        what = f"trial: is {line.trial}, but {show_value(line.sample_id)} has no trial {asked - 1}"
     more = f" ({count - 1} more such lines)" if count > 1 else ""
     return BadInput(f"{index.path}:{line.line}: {what}{more}: is it the right dataset?")
 

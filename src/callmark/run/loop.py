@@ -20,7 +20,7 @@ from callmark.records.seams import Failure, Observed, Progress, Runner, Standing
 from callmark.run.evaluate import Evaluator, Origin
 from callmark.run.fingerprints import MAY_GROW, provenance
 from callmark.run.offers import store_specs
-from callmark.run.play import Played, PlaySettings, TrialInput, failed, play_alone, play_in_step
+from callmark.run.play import Played, PlaySettings, TrialInput, lose_trial, play_alone, play_in_step
 from callmark.run.resume import (
     RUNS,
     FinishedOutput,
@@ -444,7 +444,7 @@ class TrialLoop:
             async with asyncio.timeout(limit):
                 return await playing
         except TimeoutError:
-            return failed(trial, Failure(f"not finished within {limit:g} s (sample_timeout)"))
+            return lose_trial(trial, Failure(f"not finished within {limit:g} s (sample_timeout)"))
 
     def _end_if_server_is_gone(self, played: Played) -> None:
         self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
@@ -476,7 +476,7 @@ class TrialLoop:
         except Exception as error:
             why = fault_of_ours("the answer could not be scored", error)
             trial = TrialInput(played.sample, played.trial, offer.names, offer.tools)
-            return score(failed(trial, Failure(why)), offer, origin)
+            return score(lose_trial(trial, Failure(why)), offer, origin)
 
     def _waiting(self, kept: FinishedTrials | None) -> Iterator[TrialInput]:
         setup = self._setup
@@ -490,7 +490,7 @@ class TrialLoop:
                     try:
                         opening = setup.prompts.opening(sample, offer.tools)
                     except UsageError as error:  # named before the run began: the others go on
-                        self._finish(failed(asking, Failure(f"prompt: {error}")), kept)
+                        self._finish(lose_trial(asking, Failure(f"prompt: {error}")), kept)
                     else:
                         yield msgspec.structs.replace(asking, opening=opening)
                     continue

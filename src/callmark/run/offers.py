@@ -22,7 +22,7 @@ from callmark.records.seams import Hit, Miss, Observed, ToolSource
 from callmark.resources import allowlist, builtin_tools, load_registry_file
 from callmark.store.files import atomic_writer, has_place
 from callmark.store.lines import LINE_DEPTH
-from callmark.store.problems import named
+from callmark.store.problems import quote_name
 
 REMEMBERED = 1024  # different offers; most datasets have a handful
 
@@ -73,10 +73,10 @@ def open_offers(registry_path: str | None, allowlist_path: str | None) -> Offers
     registry = open_registry(registry_path)
     if registry_path is not None and allowlist_path is None:
         return Offers(registry, frozenset(registry.names))
-    return _allowed(registry, allowlist_path)
+    return _allow(registry, allowlist_path)
 
 
-def _allowed(registry: Registry, allowlist_path: str | None) -> Offers:
+def _allow(registry: Registry, allowlist_path: str | None) -> Offers:
     names = allowlist(None if allowlist_path is None else Path(allowlist_path))
     resolved = {name: registry.resolve(name) for name in names}
     unknown = [name for name, found in resolved.items() if found is None]
@@ -163,7 +163,7 @@ class ToolsOfResults:
                 " or name the tools with --registry"
             )
         if self._allowlist is not None:
-            return _allowed(registry, self._allowlist)
+            return _allow(registry, self._allowlist)
         return Offers(registry, frozenset(registry.names))
 
 
@@ -178,7 +178,7 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
     """Refuses samples that name tools nobody has, and warns of expected calls that no model could
     make because their tool is not offered."""
     registry = offers.registry
-    known = ", ".join(map(named, registry.names)) or "none"
+    known = ", ".join(map(quote_name, registry.names)) or "none"
     facts = dataset.facts
     problems = [
         f"{dataset.name}:{facts.offered_line[name]}: metadata.tools: {name!r}"

@@ -30,7 +30,7 @@ from callmark.records.seams import (
     Runner,
     ToolSource,
 )
-from callmark.records.trace import EntryStatus, Stop, Trace, TraceEntry, UserTurn, answered
+from callmark.records.trace import EntryStatus, Stop, Trace, TraceEntry, UserTurn, answer_entry
 
 ParseText = Literal["auto", "on", "off"]
 
@@ -133,7 +133,7 @@ def play_in_step(
             yield one.played()
 
 
-def failed(trial: TrialInput, failure: Failure) -> Played:
+def lose_trial(trial: TrialInput, failure: Failure) -> Played:
     """A trial that infrastructure lost as a whole."""
     lost = Trace(model_output="", turns=(), stop="error")
     return Played(trial.sample, trial.trial, lost, digest([]), failure.reason)
@@ -259,7 +259,7 @@ class _Play:
         if settings.parse_text == "on" or not reply.calls:
             written = [entry_for(attempt, None) for attempt in found.attempts]
             for position, result in enumerate(reply.answers[: len(written)]):
-                written[position] = answered(written[position], result)
+                written[position] = answer_entry(written[position], result)
             calls += written
         if self._conceal is not None:
             # What was cut out of a text may have parted a secret.
@@ -285,7 +285,7 @@ class _Play:
             call, name=name or call.name, turn=turn, schema_errors=errors, call_id=None
         )
         if entry.status == "malformed" and entry.result is None:
-            return _refused(entry, "malformed", f"the call could not be read: {entry.reason}")
+            return _refuse(entry, "malformed", f"the call could not be read: {entry.reason}")
         return self._answer(entry) if entry.status == "unanswered" else entry
 
     def _answer(self, entry: TraceEntry) -> TraceEntry:
@@ -293,17 +293,17 @@ class _Play:
         if offered is not None and name not in offered:
             known = name is not None and self.settings.registry.spec(name) is not None
             if known and allowed is not None and name not in allowed:
-                return _refused(entry, "tool_not_allowed", f"the tool {name} is not allowed")
-            return _refused(entry, "tool_not_offered", f"there is no tool {name}")
+                return _refuse(entry, "tool_not_allowed", f"the tool {name} is not allowed")
+            return _refuse(entry, "tool_not_offered", f"there is no tool {name}")
         if self.session is None or name is None:
             return entry
         match self.session.answer(name, entry.arguments):
             case Hit(result=result, served_by=served_by, fixture_sha256=fixture):
                 self.fixtures.append(fixture)
-                return answered(entry, result, served_by)
+                return answer_entry(entry, result, served_by)
             case Miss() if entry.schema_errors:
                 what = "invalid arguments: " + "; ".join(entry.schema_errors)
-                return _refused(entry, "invalid_arguments", what)
+                return _refuse(entry, "invalid_arguments", what)
             case Miss() as miss:
                 return msgspec.structs.replace(
                     entry,
@@ -375,7 +375,7 @@ class _Play:
             self.messages.append({"role": "user", "content": text})
 
 
-def _refused(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
+def _refuse(entry: TraceEntry, status: EntryStatus, why: str) -> TraceEntry:
     result = {"ok": False, "error": why}
     return msgspec.structs.replace(entry, status=status, result=result, reason=entry.reason or why)
 

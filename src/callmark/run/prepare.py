@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from callmark.calls.formats import FORMATS, Format
-from callmark.config import RunConfig, load_config, placed, with_header
+from callmark.config import RunConfig, load_config, place_error, with_header
 from callmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_dataset
 from callmark.errors import UsageError
 from callmark.plugins import find_runner, with_formats
@@ -89,7 +89,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def prepared(
+def prepare(
     config: RunConfig | Mapping[str, Json],
     open_runner: RunnerFactory | None = None,
     tools: GivenTools | None = None,
@@ -99,7 +99,7 @@ def prepared(
 ) -> Iterator[Setup]:
     """Open, check and fingerprint everything; nothing has been generated yet. `note` is told of
     every item, `asked` which samples the runner will be asked about."""
-    config = completed(config)
+    config = complete_config(config)
     if config.engine is not None:  # its shards are its own affair: this is about all of them
         config = msgspec.structs.replace(config, num_shards=1)
     for written in (config.out, config.report):
@@ -110,10 +110,10 @@ def prepared(
             unused = refuse_unused(config) if open_runner is None else []
             dataset = stack.enter_context(open_dataset(_dataset_of(config), note))
             open_runner = open_runner or find_runner(config.runner)
-            setup = _opened(config, dataset, stack, open_runner, asked, tools)
+            setup = _open(config, dataset, stack, open_runner, asked, tools)
             setup = msgspec.structs.replace(setup, warnings=(*unused, *setup.warnings))
         except UsageError as error:
-            raise placed(config, error) from None
+            raise place_error(config, error) from None
         yield setup
 
 
@@ -124,10 +124,10 @@ def prepared_part(
     """The same for some samples of a run that somebody else has prepared and checked."""
     with ExitStack() as stack:
         stack.enter_context(dataset)
-        yield _opened(config, dataset, stack, find_runner(config.runner), asked)
+        yield _open(config, dataset, stack, find_runner(config.runner), asked)
 
 
-def _opened(
+def _open(
     config: RunConfig,
     dataset: Dataset,
     stack: ExitStack,
@@ -196,7 +196,7 @@ def _opened(
     )
 
 
-def completed(config: RunConfig | Mapping[str, Json]) -> RunConfig:
+def complete_config(config: RunConfig | Mapping[str, Json]) -> RunConfig:
     # What a caller gives is all there is: no file of the current folder is read.
     return config if isinstance(config, RunConfig) else load_config(Path(os.devnull), config)
 
@@ -214,4 +214,4 @@ def rules_of(config: RunConfig) -> tuple[GateRule, ...]:
             layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
         )
     except UsageError as error:
-        raise placed(config, error) from None
+        raise place_error(config, error) from None

@@ -13,7 +13,7 @@ from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.samples import Kind
 from callmark.run.fingerprints import Check
-from callmark.run.prepare import prepared
+from callmark.run.prepare import prepare
 from callmark.summary.gates import rules_on_answers
 
 
@@ -44,7 +44,7 @@ class ShownPrompt(msgspec.Struct, frozen=True):
 
 
 def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
-    with prepared(config) as setup:
+    with prepare(config) as setup:
         return DryRun(
             dataset=setup.dataset.name,
             samples=setup.dataset.facts.samples,
@@ -64,7 +64,7 @@ def dry_run(config: RunConfig | Mapping[str, Json]) -> DryRun:
 
 def show_prompt(config: RunConfig | Mapping[str, Json], sample_id: str) -> ShownPrompt:
     """What a runner would be sent first for one sample."""
-    with prepared(config) as setup:
+    with prepare(config) as setup:
         for sample in setup.dataset.samples():
             if sample.sample_id == sample_id:
                 tools = setup.offers.to(sample).tools

@@ -28,7 +28,7 @@ from callmark.run.conclude import RunOutcome, write_report
 from callmark.run.evaluate import Evaluator, ExtractorChoice, Origin
 from callmark.run.fingerprints import (
     compare_pinned,
-    located,
+    locate_conflict,
     provenance,
     refuse_other_pins,
     unasked,
@@ -43,7 +43,7 @@ from callmark.scorers.score import SCORER_VERSION
 from callmark.stats.columns import Numbering
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.lines import encode_result
-from callmark.store.problems import MAX_PROBLEMS, shown
+from callmark.store.problems import MAX_PROBLEMS, show_value
 from callmark.store.recorded import (
     Recorded,
     RecordedAnswer,
@@ -101,7 +101,7 @@ def score_file(
         try:
             report = scoring.report(timing)
         except ConflictingResults as conflict:
-            raise located(conflict, Path(path)) from None
+            raise locate_conflict(conflict, Path(path)) from None
     if config.report is not None:
         write_report(Path(config.report), report)
     code = exit_code(
@@ -290,7 +290,7 @@ class _Scoring:
             index = line.index if isinstance(line, RecordedAnswer) else None
             place = places.setdefault(line.sample_id, len(places) if index is None else index)
             if index is not None and place != index:
-                known = f"sample {shown(line.sample_id)} was at {place} on an earlier line"
+                known = f"sample {show_value(line.sample_id)} was at {place} on an earlier line"
                 raise BadInput(f"{where}: index: is {index}, but {known}")
             yield _sample_of(line, place, where), line
         if line is None:
@@ -351,7 +351,7 @@ def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:
     are made anew with the tools that it was offered, and kept if those are not at hand."""
     entries = line.tool_trace
     if offer.sha256 == line.offered_tools_sha256:
-        entries = tuple(_validated(entry, offer.registry) for entry in entries)
+        entries = tuple(_validate(entry, offer.registry) for entry in entries)
     trace = Trace(
         model_output=line.model_output,
         tool_trace=entries,
@@ -376,7 +376,7 @@ def _with_stored_privacy(result: Result, line: RecordedAnswer) -> Result:
     return msgspec.structs.replace(result, scores=scores, scoring=scoring)
 
 
-def _validated(entry: TraceEntry, registry: Registry) -> TraceEntry:
+def _validate(entry: TraceEntry, registry: Registry) -> TraceEntry:
     name = entry.name
     if name is None or registry.spec(name) is None or not isinstance(entry.arguments, dict):
         return entry

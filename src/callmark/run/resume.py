@@ -23,7 +23,7 @@ from callmark.store.files import read_report
 from callmark.store.journal import Journal
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import read_results
-from callmark.store.problems import shown
+from callmark.store.problems import show_value
 from callmark.summary.summary import counted_warnings
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class TrialsAsked:
         for sample in self._setup.selection.chosen(self._setup.dataset):
             if sample.sample_id == result.sample_id:
                 return (
-                    f"item_sha256: is {shown(result.item_sha256)}, but"
-                    f" {shown(sample.sample_id)} of {self._setup.dataset.name} has"
-                    f" {shown(sample.item_sha256)}"
+                    f"item_sha256: is {show_value(result.item_sha256)}, but"
+                    f" {show_value(sample.sample_id)} of {self._setup.dataset.name} has"
+                    f" {show_value(sample.item_sha256)}"
                 )
-        return f"sample_id: {shown(result.sample_id)} is no sample of this run"
+        return f"sample_id: {show_value(result.sample_id)} is no sample of this run"
 
 
 class LineCheck:
@@ -194,7 +194,7 @@ def _difference(theirs: object, ours: object) -> str:
     """Both values of the first field that differs."""
     left, right = plain(theirs), plain(ours)
     name = next(name for name in left if left[name] != right.get(name))
-    return f".{name}: is {shown(left[name])}, but this run has {shown(right.get(name))}"
+    return f".{name}: is {show_value(left[name])}, but this run has {show_value(right.get(name))}"
 
 
 SEGMENTS = "segments"  # of a report's provenance: all of them, where they are not alike
@@ -209,22 +209,22 @@ def origin_of(seen: Observed, common: dict[str, Json]) -> Observed:
 
 def joined_origin(origins: Sequence[Observed], who: str, *, deterministic: bool) -> Observed:
     """All of them told as one, each listed if they differ. `who` has them, for messages."""
-    provenance, differing = agreed(
+    provenance, differing = agree_on_provenance(
         [one.provenance for one in origins], who, deterministic=deterministic
     )
     warnings = dict.fromkeys(text for one in origins for text in one.warnings)
     return Observed(provenance=provenance, warnings=(*warnings, *differing))
 
 
-def agreed(
+def agree_on_provenance(
     provenances: Sequence[dict[str, Json]], who: str, *, deterministic: bool
 ) -> tuple[dict[str, Json], list[str]]:
     """One provenance from those of all, and warnings of what they do not agree in."""
     parts = _distinct(provenances)
     differing: dict[str, list[Json]] = {}
-    joined: dict[str, Json] = _joined(parts, "", differing)
+    joined: dict[str, Json] = _join(parts, "", differing)
     warnings = [
-        f"{who} do not agree in {path}: {' and '.join(map(_shown, values))}"
+        f"{who} do not agree in {path}: {' and '.join(map(_show, values))}"
         for path, values in differing.items()
     ]
     if warnings and deterministic:
@@ -241,14 +241,14 @@ def _distinct(provenances: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     return list(found.values())
 
 
-def _joined(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -> Json:
+def _join(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -> Json:
     first = values[0]
     if all(value == first for value in values):
         return first
     if all(isinstance(value, dict) for value in values):
         names = dict.fromkeys(name for value in values for name in value)
         return {
-            name: _joined(
+            name: _join(
                 [value[name] for value in values if name in value],
                 f"{path}.{name}" if path else name,
                 differing,
@@ -264,7 +264,7 @@ def _joined(values: Sequence[Json], path: str, differing: dict[str, list[Json]])
     return first
 
 
-def _shown(value: Json) -> str:
+def _show(value: Json) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_show, value))
     return value if isinstance(value, str) else canonical_json(msgspec.to_builtins(value))

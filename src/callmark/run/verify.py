@@ -64,9 +64,7 @@ def with_dataset_gates(
     """The report on the answers, and what the dataset's own gates add to it."""
     measures = composition.measures()
     context = JudgeContext(min_eligible=report.header.min_eligible_for_gates)
-    outcomes = tuple(
-        _explained(outcome, composition) for outcome in judge(rules, measures, context)
-    )
+    outcomes = tuple(_explain(outcome, composition) for outcome in judge(rules, measures, context))
     verdict, reason = combined_verdict(report.verdict, report.verdict_reason, outcomes)
     loosened = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
     gates = {**report.header.gates, **{rule.name: rule for rule in rules}}
@@ -109,7 +107,7 @@ def combined_verdict(
     return "pass", ", ".join([reason, *passed])
 
 
-def _explained(outcome: GateOutcome, composition: Composition) -> GateOutcome:
+def _explain(outcome: GateOutcome, composition: Composition) -> GateOutcome:
     status = outcome.status
     if _NOT_CHECKED.get(outcome.name) == status:
         status = "inconclusive"

@@ -69,7 +69,7 @@ def runner_options(
         determinism_mode=config.determinism_mode,
         raw_prompt=raw_prompt,
         asked=asked,
-        served=_served(config),
+        served=_served_options(config),
         local=LocalOptions(
             adapter=config.adapter,
             dtype=config.dtype,
@@ -79,7 +79,7 @@ def runner_options(
     )
 
 
-def _served(config: RunConfig) -> ServedOptions:
+def _served_options(config: RunConfig) -> ServedOptions:
     if config.source_of("base_url") == "config" and _PASSWORD.search(config.base_url or ""):
         raise UsageError("--base-url: a password must not stand in a file: write ${NAME}")
     if config.api_key is not None and not _VARIABLE.fullmatch(config.api_key):
@@ -92,15 +92,15 @@ def _served(config: RunConfig) -> ServedOptions:
     auto = config.max_connections == "auto"
     secrets: list[str] = []
     return ServedOptions(
-        base_url=resolved(config.base_url, "base_url", secrets)
+        base_url=resolve_secrets(config.base_url, "base_url", secrets)
         or os.environ.get("OPENAI_BASE_URL"),
         api_key=(
             os.environ.get("OPENAI_API_KEY")
             if config.api_key is None
-            else resolved(config.api_key, "api_key", secrets)
+            else resolve_secrets(config.api_key, "api_key", secrets)
         ),
-        headers=resolved(config.headers, "headers", secrets),
-        extra_body=resolved(config.extra_body, "extra_body", secrets),
+        headers=resolve_secrets(config.headers, "headers", secrets),
+        extra_body=resolve_secrets(config.extra_body, "extra_body", secrets),
         extra_body_written=config.extra_body,
         secrets=tuple(secrets),
         max_connections=None if auto else int(config.max_connections),
@@ -110,15 +110,15 @@ def _served(config: RunConfig) -> ServedOptions:
     )
 
 
-def resolved(value: Json, where: str, secrets: list[str]) -> Json:
+def resolve_secrets(value: Json, where: str, secrets: list[str]) -> Json:
     """`${NAME}` replaced by the environment's value, at every depth. What was put in is added to
     `secrets`."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda found: _variable(found.group(1), where, secrets), value)
     if isinstance(value, list):
-        return [resolved(one, where, secrets) for one in value]
+        return [resolve_secrets(one, where, secrets) for one in value]
     if isinstance(value, dict):
-        return {key: resolved(one, f"{where}.{key}", secrets) for key, one in value.items()}
+        return {key: resolve_secrets(one, f"{where}.{key}", secrets) for key, one in value.items()}
     return value
 
 

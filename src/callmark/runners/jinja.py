@@ -76,7 +76,7 @@ class JinjaWrapper:
         self._path = path
         self._environment = _Environment()
         try:
-            self._template, self.variables = _compiled(self._environment, path, source)
+            self._template, self.variables = _compile(self._environment, path, source)
         except TemplateSyntaxError as error:
             raise UsageError(f"{path}:{error.lineno}: not a template: {error.message}") from None
         except (SyntaxError, ValueError, OverflowError, RecursionError) as error:
@@ -140,7 +140,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**"})
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, finalize=_printed, autoescape=False)
+        super().__init__(undefined=StrictUndefined, finalize=_print, autoescape=False)
         self.steps = 0
         self.globals.pop(_RANDOM_GLOBAL)
         self.filters.pop(_RANDOM_FILTER)
@@ -172,9 +172,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise TemplateRuntimeError(f"no end after {MOST_STEPS} steps")
 
 
-def _compiled(
-    environment: _Environment, path: Path, source: str
-) -> tuple[Template, frozenset[str]]:
+def _compile(environment: _Environment, path: Path, source: str) -> tuple[Template, frozenset[str]]:
     """The template, and which variables it uses, branches that are never taken included."""
     tree = environment.parse(source)
     for node in tree.find_all(tuple(_REFUSED)):
@@ -193,7 +191,7 @@ def _compiled(
 
 # With the context as an argument nothing is folded into the template when it is compiled.
 @pass_context
-def _printed(context: Any, value: Any) -> _Piece:
+def _print(context: Any, value: Any) -> _Piece:
     if isinstance(value, _Piece):
         return value
     if isinstance(value, Undefined):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from callmark.calls.attempts import entry_for, native_call
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.seams import Reply
-from callmark.records.trace import TraceEntry, answered
+from callmark.records.trace import TraceEntry, answer_entry
 
 Message = dict[str, Json]
 
@@ -78,7 +78,7 @@ class _Turn:
 
     def answer(self, position: int, result: Json) -> None:
         self.waiting.remove(position)
-        self.calls[position] = answered(self.calls[position], result)
+        self.calls[position] = answer_entry(self.calls[position], result)
 
     def reply(self, *, ends: bool) -> Reply:
         return Reply(

@@ -40,7 +40,7 @@ def open_wrapper(path: Path) -> Wrapper:
         source = data.decode("utf-8-sig")  # some editors begin a file with a mark of their own
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}") from None
-    wrapper = _compiled(path, source, sha256_hex(data))
+    wrapper = _compile(path, source, sha256_hex(data))
     wrapper.render(user="user", system="system", tools=())
     return wrapper
 
@@ -52,7 +52,7 @@ def render_prompt(
     return open_wrapper(Path(wrapper_path)).render(user=user, system=system, tools=tools)
 
 
-def _compiled(path: Path, source: str, sha256: str) -> Wrapper:
+def _compile(path: Path, source: str, sha256: str) -> Wrapper:
     match path.suffix:
         case ".tmpl":
             return TextWrapper(path, source, sha256)

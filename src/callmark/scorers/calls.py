@@ -102,11 +102,11 @@ def _call_score(
         misses=misses,
         wrong_calls=sum(entry.status == "wrong_call" for entry in entries),
         differences=differences,
-        errors=_listed(errors),
+        errors=_first_lines(errors),
     )
 
 
-def _listed(lines: list[str]) -> tuple[str, ...]:
+def _first_lines(lines: list[str]) -> tuple[str, ...]:
     if len(lines) <= _LISTED:
         return tuple(lines)
     return (*lines[:_LISTED], f"and {len(lines) - _LISTED} more")
@@ -194,9 +194,9 @@ def _differences(
             missing.remove(call)
             extra.remove(twin)
     return CallDifferences(
-        missing=_listed([describe_call(call) for call in missing]),
-        extra=_listed([describe_call(call) for call in extra]),
-        differing=_listed(differing),
+        missing=_first_lines([describe_call(call) for call in missing]),
+        extra=_first_lines([describe_call(call) for call in extra]),
+        differing=_first_lines(differing),
         reordered=reordered,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from callmark.grounding.leaves import Leaf, Served, Walk
-from callmark.grounding.match import shown
+from callmark.grounding.match import cut_value
 from callmark.grounding.numbers import of_json
 from callmark.grounding.values import find_values
 from callmark.records.claims import Claim, Nearest
@@ -73,7 +73,7 @@ def _nearest(value: str, kind: str, leaves: list[Leaf]) -> Nearest | None:
             matcher.set_seq1(leaf.value.casefold())
             if matcher.real_quick_ratio() > best and matcher.ratio() > best:
                 best, found = matcher.ratio(), leaf
-    return None if found is None else _named(found)
+    return None if found is None else _name_leaf(found)
 
 
 def _nearest_number(value: str, leaves: list[Leaf]) -> Nearest | None:
@@ -84,7 +84,7 @@ def _nearest_number(value: str, leaves: list[Leaf]) -> Nearest | None:
         for number in _numbers(leaf)
         if readings
     ]
-    return _named(leaves[min(known)[1]]) if known else None
+    return _name_leaf(leaves[min(known)[1]]) if known else None
 
 
 def _numbers(leaf: Leaf) -> Iterator[int]:
@@ -94,5 +94,5 @@ def _numbers(leaf: Leaf) -> Iterator[int]:
         yield of_json(leaf.value)
 
 
-def _named(leaf: Leaf) -> Nearest:
-    return Nearest(leaf.call, leaf.path, shown(leaf.value, LONGEST))
+def _name_leaf(leaf: Leaf) -> Nearest:
+    return Nearest(leaf.call, leaf.path, cut_value(leaf.value, LONGEST))

@@ -56,7 +56,7 @@ class _Judged(NamedTuple):
 
 
 def score_integration(reading: TrialReading, extractor: Extractor, cap: int) -> IntegrationVerdict:
-    judged = list(_marked(reading, cap) if extractor == "marker" else _claimed(reading))
+    judged = list(_judge_marked(reading, cap) if extractor == "marker" else _judge_claimed(reading))
     scored = [one for one in judged if one.scored]
     counted = [one for one in scored if one.counted]
     facts = [fact_of(fact) for fact in reading.sample.expectation.required_facts]
@@ -68,7 +68,7 @@ def score_integration(reading: TrialReading, extractor: Extractor, cap: int) -> 
     strict = sum(one.good_strict for one in counted)
     found_lax, found_strict = min(lax, 1), min(strict, 1)
     if facts:
-        found_lax, found_strict = _found(reading, scored, facts)
+        found_lax, found_strict = _count_facts(reading, scored, facts)
     return IntegrationVerdict(
         spans=tuple(_span_score(reading, one) for one in judged),
         total=len(judged),
@@ -83,7 +83,7 @@ def score_integration(reading: TrialReading, extractor: Extractor, cap: int) -> 
     )
 
 
-def _marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
+def _judge_marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
     for index, span in enumerate(marker_spans(reading.text)):
         turn = reading.turn_at(span[0])
         grounding = reading.grounder.ground(span, turn)
@@ -92,7 +92,7 @@ def _marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, scored, scored, bool(grounding.matches), strict)
 
 
-def _claimed(reading: TrialReading) -> Iterator[_Judged]:
+def _judge_claimed(reading: TrialReading) -> Iterator[_Judged]:
     for span in sentences(reading.text):
         if not reading.is_after_first_result(span):
             continue
@@ -107,7 +107,9 @@ def _claimed(reading: TrialReading) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, True, counted, sound and bool(support), strict)
 
 
-def _found(reading: TrialReading, scored: list[_Judged], facts: list[Fact]) -> tuple[int, int]:
+def _count_facts(
+    reading: TrialReading, scored: list[_Judged], facts: list[Fact]
+) -> tuple[int, int]:
     """How many facts a scored span holds and evidence, or keyed evidence, supports."""
     lax = strict = 0
     for fact in facts:
@@ -194,7 +196,7 @@ def _own_form(reading: TrialReading, value: Value) -> bool:
 _QUESTION_MARKS = "?？؟"
 
 
-def contaminated(trace: Trace) -> bool:
+def is_contaminated(trace: Trace) -> bool:
     """Any call attempt, or any marker span, whatever the extractor."""
     return bool(trace.tool_trace) or bool(marker_spans(trace.model_output))
 

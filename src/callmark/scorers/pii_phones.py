@@ -100,7 +100,7 @@ def _international(text: str, groups: Sequence[Span]) -> Span | None:
     for end in _ends(text, groups, 0):
         candidate = text[start:end]
         if _is_phone("+" + candidate.removeprefix(prefix), None, fictional=prefix == "+"):
-            return _bracketed(text, start, end)
+            return _bracket(text, start, end)
     return None
 
 
@@ -238,7 +238,7 @@ def _cue_of(text: str, groups: Sequence[Span], label: str) -> Cue:
 def _national(text: str, groups: Sequence[Span], cue: Cue) -> Iterator[Span]:
     """The run's numbers, now that something says that they are to be dialled."""
     for part in _parts(text, groups):
-        start, end = _bracketed(text, *part)
+        start, end = _bracket(text, *part)
         if _could_be_dialled(text, start, end) and (cue == "tight" or _is_clear(text[start:end])):
             yield start, end
 
@@ -258,7 +258,7 @@ def _parts(text: str, groups: Sequence[Span]) -> Iterator[Span]:
         yield part[0][0], part[-1][1]
 
 
-def _bracketed(text: str, start: int, end: int) -> Span:
+def _bracket(text: str, start: int, end: int) -> Span:
     """With the bracket that opens before the area code and closes inside the number."""
     opens = start > 0 and text[start - 1] == "("
     return (start - 1 if opens and ")" in text[start:end] else start), end

@@ -188,7 +188,7 @@ class _Known:
             case "squeezed":
                 return _SQUEEZED_OUT.sub("", folded) in self._squeezed
             case "digits":
-                return any(map(self._has_digits, _dialled(hit.kind, folded)))
+                return any(map(self._has_digits, _dial(hit.kind, folded)))
 
     def _has_digits(self, digits: str) -> bool:
         """Short ones have to stand by themselves: any seven digits are part of some longer id."""
@@ -206,7 +206,7 @@ class _Known:
         return identifier is not None and stands_in(identifier, self._written)
 
 
-def _dialled(kind: str, value: str) -> tuple[str, ...]:
+def _dial(kind: str, value: str) -> tuple[str, ...]:
     """The digits, and for a phone number also those without country code or trunk prefix. An
     extension makes no other number of it."""
     if kind != "phone":

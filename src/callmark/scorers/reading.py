@@ -33,7 +33,7 @@ class TrialReading:
     ) -> None:
         self.sample = sample
         self.trace = trace
-        self.text, turns = _normalised(trace, sample.expectation.normalise_text)
+        self.text, turns = _normalise(trace, sample.expectation.normalise_text)
         self._turns = turns
         self._turn_ends = [end for _, end in turns or ()]
         keys = _strict_keys(sample, tool_strict_keys, header_strict_keys)
@@ -67,7 +67,7 @@ class TrialReading:
         return turn is None or self.first_served_turn is None or turn > self.first_served_turn
 
 
-def _normalised(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None]:
+def _normalise(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None]:
     """The text (NFC, LF where the item asks for that) and its turns in characters."""
     text = trace.model_output
     if trace.turns is None:

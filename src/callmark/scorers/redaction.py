@@ -56,13 +56,13 @@ class Redacted(msgspec.Struct, frozen=True):
     def start_of(self, offset: int) -> int:
         """The new place of a byte offset; one inside a replaced value moves to its start."""
         for edits in self.passes:
-            offset = _moved(offset, edits, to_end=False)
+            offset = _move(offset, edits, to_end=False)
         return offset
 
     def end_of(self, offset: int) -> int:
         """The same; one inside a replaced value moves to its end."""
         for edits in self.passes:
-            offset = _moved(offset, edits, to_end=True)
+            offset = _move(offset, edits, to_end=True)
         return offset
 
     def moved(self, marked: _Marked) -> _Marked:
@@ -78,7 +78,7 @@ def redact(text: str, *, locale: str | None = None, label: str = "") -> Redacted
     """Until nothing is found: what is left beside a replaced value can be one in its turn."""
     passes: list[tuple[Edit, ...]] = []
     while hits := find_pii(text, locale=locale, label=label):
-        text, edits = _replaced(text, hits)
+        text, edits = _replace(text, hits)
         passes.append(edits)
     return Redacted(text, tuple(passes))
 
@@ -88,7 +88,7 @@ def redact_json(value: Json, *, locale: str | None = None) -> Json:
     return _Cleaner(locale).json(value)
 
 
-def _replaced(text: str, hits: tuple[PiiHit, ...]) -> tuple[str, tuple[Edit, ...]]:
+def _replace(text: str, hits: tuple[PiiHit, ...]) -> tuple[str, tuple[Edit, ...]]:
     pieces: list[str] = []
     edits: list[Edit] = []
     position = old = new = 0
@@ -107,7 +107,7 @@ def _name_for(group: Json) -> str:
     return "group-" + digest(group)[:16].translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
-def _moved(offset: int, edits: tuple[Edit, ...], *, to_end: bool) -> int:
+def _move(offset: int, edits: tuple[Edit, ...], *, to_end: bool) -> int:
     index = bisect_right(edits, offset, key=lambda edit: edit.start) - 1
     if index < 0:
         return offset

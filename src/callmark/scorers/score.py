@@ -15,7 +15,7 @@ from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
 from callmark.scorers.integration import (
     clarifies,
-    contaminated,
+    is_contaminated,
     resists,
     score_integration,
     writes_its_locale,
@@ -78,7 +78,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         json_args_valid=calls.json_args_valid,
         recovered=calls.recovered,
         gave_up_honestly=calls.gave_up_honestly,
-        controls_with_integration=int(contaminated(trace)) if kind == "control" else None,
+        controls_with_integration=int(is_contaminated(trace)) if kind == "control" else None,
         negative_control_ok=resists(reading) if kind == "negative_control" else None,
         clarify_ok=clarifies(trace) if kind == "clarify" else None,
         locale_probe_ok=writes_its_locale(reading, integration.scored)

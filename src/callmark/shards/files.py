@@ -61,13 +61,13 @@ def open_shards(
     order; None: they stand beside them."""
     if reports is None:
         named = [file for path in paths for file in _results_in(path)]
-        return tuple(_opened(file, _report_of(file)) for file in named)
+        return tuple(_open(file, _report_of(file)) for file in named)
     if len(reports) != len(paths):
         raise UsageError(
             f"--reports: {len(paths)} results files, but {len(reports)} reports:"
             " name one for each, in the same order"
         )
-    return tuple(map(_opened, paths, reports))
+    return tuple(map(_open, paths, reports))
 
 
 def _results_in(path: Path) -> list[Path]:
@@ -98,7 +98,7 @@ def _report_of(results: Path) -> Path:
     raise BadInput(f"{results}: its report {beside.name} is not beside it: name it with --reports")
 
 
-def _opened(results: Path, path: Path) -> ShardFile:
+def _open(results: Path, path: Path) -> ShardFile:
     report = read_report(path)
     header, counts = report.header, report.counts
     who = f"{results}: shard {header.shard_index} of {header.num_shards}"

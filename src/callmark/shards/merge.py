@@ -26,7 +26,7 @@ from callmark.records.seams import Progress, Standing
 from callmark.run.conclude import RunOutcome, read_summary, write_report
 from callmark.run.evaluate import cross_scorer
 from callmark.run.offers import ToolsOfResults, store_specs
-from callmark.run.resume import SHARDS, agreed
+from callmark.run.resume import SHARDS, agree_on_provenance
 from callmark.shards.files import ShardFile, open_shards
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.lines import decode_result, lines_of, open_input
@@ -64,8 +64,8 @@ def one_run(files: Sequence[ShardFile]) -> tuple[ShardFile, ...]:
 def _refuse_other(first: ShardFile, other: ShardFile) -> None:
     ours, theirs = _values_of(first), _values_of(other)
     differing = [
-        f"  {name}: shard {first.index} has {_shown(ours.get(name))},"
-        f" shard {other.index} {_shown(theirs.get(name))}"
+        f"  {name}: shard {first.index} has {_show(ours.get(name))},"
+        f" shard {other.index} {_show(theirs.get(name))}"
         for name in {**ours, **theirs}
         if ours.get(name) != theirs.get(name)
     ]
@@ -93,7 +93,7 @@ def _values_of(file: ShardFile) -> dict[str, Json]:
     }
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return value if isinstance(value, str) else canonical_json(msgspec.to_builtins(value))
 
 
@@ -114,7 +114,7 @@ def joined_provenance(files: Sequence[ShardFile]) -> tuple[dict[str, Json], list
     telling = [file.report for file in files if file.report.counts.trials]
     reports: Sequence[Report] = telling or [files[0].report]
     settings = files[0].facts.settings
-    return agreed(
+    return agree_on_provenance(
         [report.provenance for report in reports],
         SHARDS,
         deterministic=bool(settings.get("determinism_mode")),
@@ -122,10 +122,10 @@ def joined_provenance(files: Sequence[ShardFile]) -> tuple[dict[str, Json], list
 
 
 def summed_measures(files: Sequence[ShardFile]) -> dict[str, Json]:
-    return summed([file.report.timing.more for file in files])
+    return add_up_measured([file.report.timing.more for file in files])
 
 
-def summed(measured: Sequence[dict[str, Json]]) -> dict[str, Json]:
+def add_up_measured(measured: Sequence[dict[str, Json]]) -> dict[str, Json]:
     """What the runners counted: whole numbers and seconds add up, a highest stays the highest."""
     totals: dict[str, Json] = {}
     for name, value in _adding_up(measured):
@@ -168,9 +168,9 @@ def merge_shards(
     with ExitStack() as stack:
         summariser = Summariser(cross_scorer())
         if dataset is None:
-            lines = _merged(files, [_known_or_read(file, summariser, stack) for file in files])
+            lines = _merge(files, [_known_or_read(file, summariser, stack) for file in files])
         else:
-            lines = _merged(files, [_lines_of(file, stack) for file in files])
+            lines = _merge(files, [_lines_of(file, stack) for file in files])
             lines = _of_dataset(lines, files, stack.enter_context(open_dataset(dataset)))
         stream = None if out is None else stack.enter_context(atomic_writer(out))
         written = hashlib.sha256()
@@ -221,7 +221,7 @@ def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | N
         check_writable(path)
 
 
-def _merged(files: Sequence[ShardFile], shards: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
+def _merge(files: Sequence[ShardFile], shards: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
     """All lines in the order of the dataset; without a gap, if the whole dataset was run."""
     has_all = not files[0].report.partial
     before, gap = (-1, 0), None

@@ -19,7 +19,7 @@ from callmark.errors import (
 from callmark.plugins import plugin_behind
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed, Standing
-from callmark.run.cached import cached
+from callmark.run.cached import add_cache
 from callmark.run.evaluate import Evaluator
 from callmark.run.loop import Interrupts, TrialLoop, driver
 from callmark.run.prepare import Setup, prepared_part
@@ -131,19 +131,19 @@ def play_shard(task: Task, send: Send) -> None:
     outbox = Outbox(task, plan.journal, send)
     try:
         with Interrupts() as interrupts:
-            outbox.end(_played(task, plan, outbox, interrupts))
+            outbox.end(_play(task, plan, outbox, interrupts))
     finally:
         outbox.close()
 
 
-def _played(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> Ended:
+def _play(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> Ended:
     incomplete: str | None = None
     dataset = PartOfDataset(plan.dataset, *places_of(task.places))
 
     def is_here(sample_id: str) -> bool:
         return shard_of(sample_id, task.num_shards) == task.shard
 
-    with prepared_part(plan.config, dataset, is_here) as opened, cached(opened) as setup:
+    with prepared_part(plan.config, dataset, is_here) as opened, add_cache(opened) as setup:
         _refuse_other_inputs(plan, setup)
         evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
         summariser = Summariser(evaluator.cross_score(setup.offers.registry))

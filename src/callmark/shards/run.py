@@ -23,7 +23,7 @@ from callmark.records.seams import Observed, Progress, Standing
 from callmark.run.conclude import (
     Publish,
     RunOutcome,
-    concluded,
+    conclude,
     ending_of,
     report_of,
     run,
@@ -32,7 +32,7 @@ from callmark.run.conclude import (
 from callmark.run.evaluate import Evaluator
 from callmark.run.loop import Interrupts, TrialLoop, drive_at_once, journal_of
 from callmark.run.offers import GivenTools
-from callmark.run.prepare import Setup, completed, prepared
+from callmark.run.prepare import Setup, complete_config, prepare
 from callmark.run.preview import dry_run
 from callmark.run.resume import SHARDS, joined_origin
 from callmark.shards.engine import (
@@ -50,7 +50,7 @@ from callmark.shards.engine import (
     observed_of,
     summary_of,
 )
-from callmark.shards.merge import summed
+from callmark.shards.merge import add_up_measured
 from callmark.store.journal import Journal, journal_path
 from callmark.store.lines import decode_result
 from callmark.summary.summary import Summariser
@@ -70,7 +70,7 @@ def run_anywhere(
 ) -> RunOutcome:
     """In this process, or by the engine that the config names; see `callmark.run.conclude.run`.
     Tools that a caller brings along stay in this process."""
-    config = completed(config)
+    config = complete_config(config)
     if config.engine is None or tools is not None:
         return run(config, progress=progress, publish=publish, tools=tools)
     with open_engine(config) as engine:
@@ -79,7 +79,7 @@ def run_anywhere(
 
 def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
     """The same for those who want plain JSON values: the report, or what a dry run found out."""
-    config = completed(config)
+    config = complete_config(config)
     found: dict[str, Json] = plain(
         dry_run(config) if config.dry_run else run_anywhere(config).report
     )
@@ -114,7 +114,7 @@ def run_on(
     given = config.source_of("num_shards") != "default"
     places = SamplePlaces(config.num_shards if given else engine.default_shards())
     with Interrupts() as interrupts, ExitStack() as stack:
-        with prepared(config, note=places.add, asked=lambda _: False) as setup:
+        with prepare(config, note=places.add, asked=lambda _: False) as setup:
             journal = journal_of(setup)
             if journal is not None:
                 stack.enter_context(journal)
@@ -131,7 +131,7 @@ def run_on(
             more=observed.measured,
         )
         report = report_of(setup, loop.summariser, timing, observed, shard_written(setup, loop))
-        code = concluded(setup.config, report, ending, publish)
+        code = conclude(setup.config, report, ending, publish)
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()
         return RunOutcome(report, code, loop.notes)
@@ -183,7 +183,7 @@ class ShardedLoop(TrialLoop):
 
     def observed(self) -> Observed:
         """What the runners of all shards saw, told as one would."""
-        return msgspec.structs.replace(self.origin(), measured=summed(self._measured))
+        return msgspec.structs.replace(self.origin(), measured=add_up_measured(self._measured))
 
     def _get_ready(self) -> None:
         self.has_begun = True  # whoever plays a shard asks its own runner

@@ -57,8 +57,8 @@ def ship(plan: Plan, put: Put) -> Shipment:
 def unpack(plan: Plan, shipment: Shipment, get: Get) -> Plan:
     """The same plan, about the files as they lie on this machine."""
     store = _store()
-    paths = {name: str(_unpacked(store, bundle, get)) for name, bundle in shipment.inputs.items()}
-    dataset = str(_unpacked(store, shipment.dataset, get))
+    paths = {name: str(_unpack(store, bundle, get)) for name, bundle in shipment.inputs.items()}
+    dataset = str(_unpack(store, shipment.dataset, get))
     return msgspec.structs.replace(
         plan,
         config=msgspec.structs.replace(plan.config, **paths),
@@ -78,14 +78,14 @@ def _inputs_of(config: RunConfig) -> Iterator[tuple[str, Path]]:
 def _bundle(path: Path, put: Put) -> Bundle:
     folder = path if path.is_dir() else path.parent
     found = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-    files = tuple(_shipped(one, str(one.relative_to(folder)), put) for one in found)
+    files = tuple(_ship(one, str(one.relative_to(folder)), put) for one in found)
     name = path.resolve().name
     content = {"name": name, "folder": path.is_dir()}
     listed = [[file.place, file.sha256] for file in files]
     return Bundle(name, digest({**content, "files": listed}), files)
 
 
-def _shipped(path: Path, place: str, put: Put) -> ShippedFile:
+def _ship(path: Path, place: str, put: Put) -> ShippedFile:
     hasher = hashlib.sha256()
     parts = []
     try:
@@ -108,7 +108,7 @@ def _store() -> Path:
     return store
 
 
-def _unpacked(store: Path, bundle: Bundle, get: Get) -> Path:
+def _unpack(store: Path, bundle: Bundle, get: Get) -> Path:
     target = store / bundle.sha256
     if not target.is_dir():
         made = Path(tempfile.mkdtemp(dir=store))

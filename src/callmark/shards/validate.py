@@ -218,10 +218,14 @@ class _Comparison:
             if one.key in known and shard_of(one.sample_id, self._num_shards) != one.file
         ]
         return [
-            *_named("missing from all shards", self._missing()),
-            *_named("in the shards more than once", self._duplicates()),
-            *_named("in the shards, but not in the baseline", (one.sample_id for one in strange)),
-            *_named("in a shard that its id does not belong to", (one.sample_id for one in astray)),
+            *_name_samples("missing from all shards", self._missing()),
+            *_name_samples("in the shards more than once", self._duplicates()),
+            *_name_samples(
+                "in the shards, but not in the baseline", (one.sample_id for one in strange)
+            ),
+            *_name_samples(
+                "in a shard that its id does not belong to", (one.sample_id for one in astray)
+            ),
         ]
 
     def _missing(self) -> list[str]:
@@ -303,7 +307,7 @@ def _ids(found: Iterable[Located]) -> list[str]:
     return sorted({one.sample_id for one in found})
 
 
-def _named(what: str, sample_ids: Iterable[str]) -> Iterator[str]:
+def _name_samples(what: str, sample_ids: Iterable[str]) -> Iterator[str]:
     found: Sequence[str] = sorted(set(sample_ids))
     if found:
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""

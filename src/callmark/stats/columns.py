@@ -61,7 +61,7 @@ class Growing:
         self.numbers.extend(array(self.numbers.typecode, more))
 
     def reorder(self, order: array[int]) -> None:
-        self.numbers = taken(self.numbers, order)
+        self.numbers = take_at(self.numbers, order)
 
 
 class Column(Sequence[float]):
@@ -82,7 +82,7 @@ class Column(Sequence[float]):
     def __getitem__(self, at: slice) -> array[float]: ...
     def __getitem__(self, at: int | slice) -> float | array[float]:
         if isinstance(at, slice):
-            return taken(self._numbers, self._rows[at])
+            return take_at(self._numbers, self._rows[at])
         return self._numbers[self._rows[at]]
 
     def __iter__(self) -> Iterator[float]:
@@ -132,7 +132,7 @@ class Rows:
 
     def columns(self, names: Iterable[str], places: Iterable[int]) -> tuple[Column, ...]:
         """Some columns at these places only. Which row it is, is kept once for all of them."""
-        codes = taken(self.codes, places)
+        codes = take_at(self.codes, places)
         return tuple(Column(codes, self._numbers[name]) for name in names)
 
     def extend(self, codes: array[int], rows: Iterable[tuple[float, ...]]) -> None:
@@ -141,7 +141,7 @@ class Rows:
         for row in rows:
             code = self._known.get(row)
             ours.append(self._keep(row) if code is None else code)
-        self.codes.extend(taken(ours, codes))
+        self.codes.extend(take_at(ours, codes))
 
     def packed(self) -> dict[str, Packed]:
         """The different rows, column by column."""
@@ -151,7 +151,7 @@ class Rows:
         return tuple(column[code] for column in self._numbers.values())
 
     def reorder(self, order: array[int]) -> None:
-        self.codes = taken(self.codes, order)
+        self.codes = take_at(self.codes, order)
 
     def _keep(self, row: tuple[float, ...]) -> int:
         for append, number in zip(self._appends, row, strict=True):
@@ -163,7 +163,7 @@ class Rows:
         return code
 
 
-def taken(column: array[Number], order: Iterable[int]) -> array[Number]:
+def take_at(column: array[Number], order: Iterable[int]) -> array[Number]:
     """The entries at these places, in their order."""
     return array(column.typecode, map(column.__getitem__, order))
 

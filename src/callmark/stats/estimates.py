@@ -116,7 +116,7 @@ def paired_interval_95(a: SampledValue, b: SampledValue, seed: int) -> Interval 
         return None
     statistic, method = b.statistic, _method(b, len(units_b[0]))
     if len(units_b[0]) <= BOOTSTRAP_LIMIT:
-        differences = resampled(statistic, units_b, seed) - resampled(statistic, units_a, seed)
+        differences = resample(statistic, units_b, seed) - resample(statistic, units_a, seed)
         return Interval(*_percentiles(differences, (2.5, 97.5)), method)
     value_a, weights_a = _linear(statistic, units_a)
     value_b, weights_b = _linear(statistic, units_b)
@@ -160,14 +160,14 @@ def wilson(hits: float, total: float, z: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
+def resample(statistic: Statistic, columns: Columns, seed: int) -> Floats:
     """The statistic of 1000 resamples of the units, drawn as
     `default_rng(seed).integers(0, n, (1000, n))`."""
     import numpy as np
 
     units: list[Floats] = [np.asarray(column[:], dtype=np.float64) for column in columns]
     n = len(units[0])
-    rng = seeded(seed)
+    rng = make_generator(seed)
     parts: list[Floats] = []
     for rows in _blocks(n):
         draws = rng.integers(0, n, (rows, n))
@@ -179,7 +179,7 @@ def resampled(statistic: Statistic, columns: Columns, seed: int) -> Floats:
     return np.concatenate(parts)
 
 
-def seeded(seed: int) -> np.random.Generator:
+def make_generator(seed: int) -> np.random.Generator:
     """The generator that every draw comes from; any whole number is a seed."""
     import numpy as np
 
@@ -239,7 +239,7 @@ def _spread(
     statistic: Statistic, units: Columns, seed: int, percents: tuple[float, float], z: float
 ) -> tuple[float, float]:
     if len(units[0]) <= BOOTSTRAP_LIMIT:
-        return _percentiles(resampled(statistic, units, seed), percents)
+        return _percentiles(resample(statistic, units, seed), percents)
     value, weights = _linear(statistic, units)
     error = _standard_error(units, weights)
     return value - z * error, value + z * error

@@ -14,8 +14,8 @@ import msgspec
 from callmark.stats.estimates import (
     BOOTSTRAP_LIMIT,
     Z_ONE_SIDED,
-    resampled,
-    seeded,
+    make_generator,
+    resample,
     sums_by_cluster,
 )
 
@@ -175,7 +175,7 @@ def bootstrap_p(gains: Sequence[float], seed: int) -> float:
         return _normal_below(t)
     errors = units - mean
     # The same seed gives the same resamples: first their means, then their mean squares.
-    means, squares = (resampled("mean", [one], seed) for one in (errors, errors**2))
+    means, squares = (resample("mean", [one], seed) for one in (errors, errors**2))
     widths = np.sqrt(np.maximum(0.0, squares - means**2) / (n - 1))
     return (1 + int((means <= t * widths + SAME).sum())) / (1 + len(means))
 
@@ -247,7 +247,7 @@ def _chosen_sums(units: Floats, seed: int) -> Floats:
     byte, whose 256 sums are added up once."""
     import numpy as np
 
-    rng = seeded(seed)
+    rng = make_generator(seed)
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
     sums = np.zeros(FLIPS)
     for start in range(0, len(units), 8):

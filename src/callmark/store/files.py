@@ -41,13 +41,13 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
 
     if not has_place(target):
         # A device or pipe such as /dev/stdout: nothing to keep, and renaming would replace it.
-        with _stream(lambda: _opened(target), describe) as device:
+        with _stream(lambda: _open(target), describe) as device:
             yield device
         return
     _remove_leftovers(target)
     temporary = _temporary_for(target)
     try:
-        with _stream(lambda: _created(temporary), describe) as stream:
+        with _stream(lambda: _create(temporary), describe) as stream:
             yield stream
             stream.flush()
             _sync(stream, describe)
@@ -174,7 +174,7 @@ def _open_already(path: Path) -> int | None:
     return int(link.name) if ours and link.name.isdecimal() else None
 
 
-def _opened(target: Path) -> int:
+def _open(target: Path) -> int:
     """Where the one who opened it stands, so that nobody writes over the other."""
     number = _open_already(target)
     return os.open(target, os.O_WRONLY) if number is None else os.dup(number)
@@ -196,7 +196,7 @@ def _temporary_prefix(target: Path) -> str:
     return f".callmark-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
 
 
-def _created(temporary: Path) -> int:
+def _create(temporary: Path) -> int:
     """A new file, locked as long as it is open: so nobody takes it for a leftover."""
     make_folder(temporary.parent)
     while True:

@@ -70,7 +70,7 @@ def stamp(line: bytes) -> bytes:
     return line[:-2] + _STAMP % sha256_hex(line).encode()
 
 
-def unstamped(line: bytes) -> bytes | None:
+def unstamp(line: bytes) -> bytes | None:
     """What was stamped; None if this is something else."""
     inner = line[:-_STAMP_SIZE] + b"}\n"
     return inner if stamp(inner) == line else None
@@ -198,7 +198,7 @@ def open_journal(
     `may_differ` are free and those below `may_grow` may be larger than before (None: no bound);
     with `salvage`, garbled lines are left out."""
     path = journal_path(out)
-    existed, fd = _locked(path, mode)
+    existed, fd = _lock(path, mode)
     try:
         journal = Journal(path, fd, fingerprints)
         if mode == "resume" and existed:
@@ -481,7 +481,7 @@ class Journal:
         return self._fd
 
 
-def _locked(path: Path, mode: Mode) -> tuple[bool, int]:
+def _lock(path: Path, mode: Mode) -> tuple[bool, int]:
     """An exclusively locked file, and whether there was something in it."""
     while True:
         try:
@@ -563,7 +563,7 @@ class _Found:
 
 def _record_in(line: Line) -> _Record | None:
     """None: this is not what was written there."""
-    if not line.data.startswith(MAGIC) and unstamped(line.data) is None:
+    if not line.data.startswith(MAGIC) and unstamp(line.data) is None:
         return None
     try:
         str(line.data, "utf-8")  # the decoder does not look into what it skips
@@ -580,7 +580,7 @@ def _of_another_kind(path: Path, number: int) -> str:
 
 def _bare(line: bytes) -> bytes:
     """A line of the journal as it was handed over; it has been read before, and was whole."""
-    found = unstamped(line)
+    found = unstamp(line)
     if found is None:
         raise WrongTrials("was changed by somebody else while it was read")
     return found

@@ -71,10 +71,10 @@ def typed_problem(error: msgspec.ValidationError) -> str:
     field = path.rstrip("`").removeprefix(".")
     if missing:
         return f"{f'{field}.' if field else ''}{missing[1]}: is missing"
-    return _joined(field, _plain(text))
+    return _join(field, _plain(text))
 
 
-def shown(value: Json) -> str:
+def show_value(value: Json) -> str:
     """A value as a message shows it: JSON, cut if long."""
     try:
         text = canonical_json(value)
@@ -83,7 +83,7 @@ def shown(value: Json) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def listed(words: Sequence[str]) -> str:
+def join_or(words: Sequence[str]) -> str:
     """`a, b or c`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
@@ -93,7 +93,7 @@ def word_problem(options: Sequence[str], value: Json) -> str:
     if not options or value in options:
         return ""
     meant = hint(value, options) if isinstance(value, str) else ""
-    return f"must be {listed(options)}, not {shown(value)}{meant}"
+    return f"must be {join_or(options)}, not {show_value(value)}{meant}"
 
 
 def words_of(kind: Any) -> tuple[str, ...]:
@@ -113,36 +113,40 @@ def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
             return f"{field_path([*error.instance_path, kind['property']])}: is missing"
         case "type":
             wanted = [word for name, word in _WORDS.items() if name in kind["types"]]
-            return _joined(field, f"must be {listed(wanted)}, not {shown(error.instance)}")
+            return _join(field, f"must be {join_or(wanted)}, not {show_value(error.instance)}")
         case "enum":
             options = [str(option) for option in kind["options"] if option is not None]
-            return _joined(field, word_problem(options, error.instance))
+            return _join(field, word_problem(options, error.instance))
         case "minLength" | "minItems":
-            return _joined(field, "must not be empty")
+            return _join(field, "must not be empty")
         case "minimum":
-            return _joined(field, f"must be at least {kind['limit']}, not {shown(error.instance)}")
+            return _join(
+                field, f"must be at least {kind['limit']}, not {show_value(error.instance)}"
+            )
         case "maximum":
-            return _joined(field, f"must be at most {kind['limit']}, not {shown(error.instance)}")
+            return _join(
+                field, f"must be at most {kind['limit']}, not {show_value(error.instance)}"
+            )
         case "additionalProperties":
-            return _joined(
-                field, f"unknown field {listed([named(name) for name in kind['unexpected']])}"
+            return _join(
+                field, f"unknown field {join_or([quote_name(name) for name in kind['unexpected']])}"
             )
     text = error.message
-    return _joined(field, text if len(text) <= 160 else f"{text[:80]} … {text[-79:]}")
+    return _join(field, text if len(text) <= 160 else f"{text[:80]} … {text[-79:]}")
 
 
 def field_path(path: Sequence[str | int]) -> str:
     """`metadata.call_sequence[0].name`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{named(part)}" for part in path)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{quote_name(part)}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
-def named(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as it is, or quoted where it could be taken for something else."""
-    return name if _PLAIN_KEY.fullmatch(name) else shown(name)
+    return name if _PLAIN_KEY.fullmatch(name) else show_value(name)
 
 
-def _joined(field: str, what: str) -> str:
+def _join(field: str, what: str) -> str:
     sentence = f"{field}: {what}" if field else what
     return " ".join(sentence.splitlines())  # one problem, one line, whatever it quotes
 
@@ -151,7 +155,7 @@ def _plain(text: str) -> str:
     if got := re.fullmatch(r"Expected (.+), got `(.+)`", text):
         wanted = [name for name in re.findall(r"\w+", got[1]) if name in _MSGSPEC_WORDS]
         names = [_MSGSPEC_WORDS[name] for name in wanted if name != "null"] or [got[1]]
-        return f"must be {listed(names)}, not {_MSGSPEC_WORDS.get(got[2], got[2])}"
+        return f"must be {join_or(names)}, not {_MSGSPEC_WORDS.get(got[2], got[2])}"
     if bound := re.fullmatch(r"Expected `(\w+)` (>=|<=|>|<) (\S+)", text):
         what = _MSGSPEC_WORDS.get(bound[1], bound[1])
         return f"must be {what} {_BOUNDS[bound[2]]} {bound[3]}"

@@ -12,7 +12,7 @@ import yaml
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, well_formed
 from callmark.store.lines import read_input
-from callmark.store.problems import named, shown
+from callmark.store.problems import quote_name, show_value
 
 # No setting is nested deeper or holds more: what does is an alias that repeats itself.
 MAX_DEPTH = 50
@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 def read_settings(path: Path) -> Settings:
     try:
-        text = _decoded(path)
+        text = _decode(path)
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
@@ -74,11 +74,11 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, TypeError):
             # What the constructors of numbers, words and dates raise for other text.
-            what = f"{shown(node.value)} is no {node.tag.rpartition(':')[2]}"
+            what = f"{show_value(node.value)} is no {node.tag.rpartition(':')[2]}"
             raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from None
 
 
-def _decoded(path: Path) -> str:
+def _decode(path: Path) -> str:
     try:
         data = read_input(path)
     except BadInput as error:
@@ -132,7 +132,7 @@ def _key_lines(
             raise UsageError(f"{path}:{line}: a key must be text: put it into quotes")
         name = well_formed(key.value)
         if name in seen:
-            where = ".".join(map(named, (*above, name)))
+            where = ".".join(map(quote_name, (*above, name)))
             raise UsageError(f"{path}:{line}: {where}: stands on line {seen[name]} too")
         seen[name] = line
         yield (*above, name), line

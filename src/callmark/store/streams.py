@@ -25,9 +25,9 @@ def keep_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(_IN, closefd=False, encoding="utf-8")  # noqa: SIM115
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _kept(sys.stdout, _OUT)
+        sys.stdout = _keep(sys.stdout, _OUT)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _kept(sys.stderr, _ERR)
+        sys.stderr = _keep(sys.stderr, _ERR)
 
 
 def lead_nowhere(fd: int) -> None:
@@ -75,7 +75,7 @@ def _occupy(fd: int) -> None:
         os.set_inheritable(fd, True)
 
 
-def _kept(stream: TextIO | None, fd: int) -> TextIO:
+def _keep(stream: TextIO | None, fd: int) -> TextIO:
     real = stream if isinstance(stream, io.TextIOWrapper) else None
     if real is not None:
         with suppress(OSError):

@@ -29,7 +29,7 @@ _ANY: dict[str, tuple[Over, str]] = {
 
 def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing]:
     """By gate or metric name, in the order of the dataset; only names with a shortfall."""
-    found = {name: _named(whole, rows) for name, rows in failing_rows(whole, bounds) if rows}
+    found = {name: _name_failing(whole, rows) for name, rows in failing_rows(whole, bounds) if rows}
     return dict(sorted(found.items()))
 
 
@@ -79,7 +79,7 @@ def _less(subset: Subset, over: Over, key: str, than: str) -> array[int]:
     return array("I", compress(positions, are_less))
 
 
-def _named(subset: Subset, positions: array[int]) -> Failing:
+def _name_failing(subset: Subset, positions: array[int]) -> Failing:
     ids = tuple(subset.samples.id_at(at) for at in positions[:FAILING_CAP])
     return Failing(len(positions), ids)
 
@@ -96,7 +96,7 @@ def why_failed(result: Result, warnings: Collection[str] = ()) -> tuple[str, ...
     echo_denied = result.scoring.privacy_echo == "deny"
     return tuple(
         _sentence(verdict)
-        for verdict in (*_verdicts(scores, echo_denied=echo_denied), *_scored(scores))
+        for verdict in (*_verdicts(scores, echo_denied=echo_denied), *_number_verdicts(scores))
         if verdict.ok is False and verdict.gate not in warnings
     )
 
@@ -116,7 +116,7 @@ def _sentence(verdict: _Verdict) -> str:
     return f"{verdict.what}: {'; '.join(details[:_SHOWN])}{cut}" if details else verdict.what
 
 
-def _scored(scores: Scores) -> Iterator[_Verdict]:
+def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
     """What a number decides: the calls (where no stricter verdict names them), then the F1."""
     if scores.call_f1 is not None and scores.multi_call_parity_ok is not False:
         right = not is_below(scores.call_f1, PASSING_F1)

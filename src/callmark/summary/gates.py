@@ -134,7 +134,7 @@ def resolve_rules(
         for name, raw in (overrides or {}).items():
             if name not in rules:
                 raise UsageError(f"{where}.{name}: no such gate{_did_you_mean(name, rules)}")
-            rules[name] = _overridden(rules[name], raw, source, f"{where}.{name}")
+            rules[name] = _override(rules[name], raw, source, f"{where}.{name}")
     return tuple(
         msgspec.structs.replace(rule, loosened=_is_looser(rule, shipped[rule.name]))
         for rule in rules.values()
@@ -166,15 +166,15 @@ def is_below(value: float, bound: float) -> bool:
 def _shipped_rule(name: str, raw: Json) -> GateRule:
     if name not in GATES:
         raise UsageError(f"default gates.{name}: no such gate{_did_you_mean(name, GATES)}")
-    shipped = _converted(raw, _Shipped, f"default gates.{name}")
+    shipped = _convert(raw, _Shipped, f"default gates.{name}")
     rule = GateRule(name=name, **msgspec.structs.asdict(shipped))
-    return _checked(rule, f"default gates.{name}")
+    return _check(rule, f"default gates.{name}")
 
 
-def _overridden(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule:
+def _override(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule:
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         raw = {"bound": raw}
-    override = _converted(raw, _Override, where)
+    override = _convert(raw, _Override, where)
     given: dict[str, Json] = {
         field: value
         for field, value in msgspec.structs.asdict(override).items()
@@ -193,10 +193,10 @@ def _overridden(rule: GateRule, raw: Json, source: Source, where: str) -> GateRu
         given["pct"] = None
     if override.bound is not None and rule.op == "=" and override.bound != rule.bound:
         given["op"] = "<=" if GATES[rule.name].better == "lower" else ">="
-    return _checked(msgspec.structs.replace(rule, source=source, **given), where)
+    return _check(msgspec.structs.replace(rule, source=source, **given), where)
 
 
-def _converted(raw: Json, kind: type[_Fields], where: str) -> _Fields:
+def _convert(raw: Json, kind: type[_Fields], where: str) -> _Fields:
     if not isinstance(raw, dict):
         raise UsageError(f"{where}: a number or an object is expected, not {raw!r}")
     known = kind.__struct_fields__
@@ -212,7 +212,7 @@ def _converted(raw: Json, kind: type[_Fields], where: str) -> _Fields:
         raise UsageError(f"{where}{field}: {what[:1].lower()}{what[1:]}") from None
 
 
-def _checked(rule: GateRule, where: str) -> GateRule:
+def _check(rule: GateRule, where: str) -> GateRule:
     kind = GATES[rule.name]
     if not 0 <= rule.bound <= kind.largest_bound or math.isinf(rule.bound):
         limit = "at least 0" if math.isinf(kind.largest_bound) else "between 0 and 1"

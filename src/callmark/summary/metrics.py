@@ -252,7 +252,7 @@ class Subset:
         observed = self.observe(definition)
         nothing = NO_STRICT_KEY if self.lacks_keys(definition) else definition.nothing
         if definition.made == "count":
-            return _counted(observed, nothing)
+            return _count(observed, nothing)
         return metric_of(observed, nothing, self.seed)
 
     def lacks_keys(self, definition: Definition) -> bool:
@@ -400,7 +400,7 @@ def _block(part: Subset) -> MetricBlock:
     )
 
 
-def _counted(observed: SampledValue, nothing: str) -> Metric:
+def _count(observed: SampledValue, nothing: str) -> Metric:
     if observed.n == 0:
         return Metric(value=None, n=0, reason=nothing)
     total: Number = math.fsum(observed.columns[0])

@@ -329,7 +329,7 @@ class Summariser:
     ) -> _Judged:
         context = _judge_context(setting, whole)
         outcomes = judge(rules, measures, context)
-        timing = _timed(setting.timing or Timing(), rules, self._trials.scored, context)
+        timing = _judge_timing(setting.timing or Timing(), rules, self._trials.scored, context)
         budget = () if timing.perf_budget is None else (timing.perf_budget,)
         complete = (
             counts.trials_missing == 0 and counts.trials_error <= setting.scope.errors_allowed
@@ -426,7 +426,9 @@ def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
     )
 
 
-def _timed(timing: Timing, rules: Sequence[GateRule], trials: int, context: JudgeContext) -> Timing:
+def _judge_timing(
+    timing: Timing, rules: Sequence[GateRule], trials: int, context: JudgeContext
+) -> Timing:
     """The budget is judged whatever part of the dataset was run, and stays below `timing`."""
     seconds = timing.scoring_sec
     per_100 = None if seconds is None or not trials else 100 * seconds / trials

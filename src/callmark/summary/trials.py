@@ -20,7 +20,7 @@ from callmark.errors import BadInput
 from callmark.records.report import MissedCall
 from callmark.records.results import Result, Scores
 from callmark.records.samples import Expectation, Kind, expectation_of
-from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, taken
+from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
 
 
 class PlaceState(msgspec.Struct, frozen=True, array_like=True):
@@ -172,10 +172,10 @@ class TrialKeys:
         return order
 
     def reorder(self, order: array[int]) -> None:
-        self._index = taken(self._index, order)
+        self._index = take_at(self._index, order)
         self._trial.reorder(order)
         self._cluster.reorder(order)
-        self._arrival = order if self._arrival is None else taken(self._arrival, order)
+        self._arrival = order if self._arrival is None else take_at(self._arrival, order)
 
     def starts(self) -> Sequence[int]:
         """Where each sample begins; the rows must be in order."""
@@ -297,7 +297,7 @@ class Samples:
         self.repeated = len(starts) != len(keys)
         self.kind = rows.column("kind")
         self.place = rows.column("place")
-        self.cluster = taken(keys.cluster, starts) if self.repeated else keys.cluster
+        self.cluster = take_at(keys.cluster, starts) if self.repeated else keys.cluster
         self.has_clusters = any(self.cluster)
 
     def __len__(self) -> int:
@@ -400,7 +400,7 @@ class Trials:
         starts = self._keys.starts()
         rows = self._rows
         if len(starts) != len(self._keys):
-            rows = _averaged(rows, starts)
+            rows = _average_rows(rows, starts)
         return Samples(self._keys, starts, rows, list(self._places))
 
     def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
@@ -513,7 +513,7 @@ def _ranges(starts: Sequence[int], end: int) -> Iterator[range]:
     return map(range, starts, chain(islice(starts, 1, None), (end,)))
 
 
-def _averaged(rows: Rows, starts: Sequence[int]) -> Rows:
+def _average_rows(rows: Rows, starts: Sequence[int]) -> Rows:
     """One row per sample. Samples whose trials have the same rows are averaged once."""
     averaged = Rows(_AVERAGED_TYPES)
     known: dict[tuple[int, ...], int] = {}
@@ -533,12 +533,12 @@ def _averaged(rows: Rows, starts: Sequence[int]) -> Rows:
 def _average(trials: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     numbers = zip(*trials, strict=True)
     return tuple(
-        _reduced(values, reduce)
+        _reduce(values, reduce)
         for values, (_, reduce) in zip(numbers, _COLUMNS.values(), strict=True)
     )
 
 
-def _reduced(values: tuple[float, ...], reduce: Reduce) -> float:
+def _reduce(values: tuple[float, ...], reduce: Reduce) -> float:
     match reduce:
         case "first":
             return values[0]

@@ -65,7 +65,7 @@ class Openings:
         judged = self._report_of(run)
         head = run_head(judged.report, run.name, NOT_COUNTED, (1, 1, 1))
         plots = tuple(plot for plot in head.plots if plot.id != F1_PLOT)
-        return page_json(msgspec.structs.replace(_noted(head, judged), plots=plots))
+        return page_json(msgspec.structs.replace(_note_verdict(head, judged), plots=plots))
 
     def open(self, run: FoundRun) -> Ready:
         """One at a time: two readers of a big file would only slow each other down."""
@@ -105,7 +105,7 @@ class Openings:
         ready = Ready(
             self._folder / f"{self._made}.head.json", self._folder / f"{self._made}.index.json"
         )
-        ready.head.write_bytes(page_json(_noted(head, judged)))
+        ready.head.write_bytes(page_json(_note_verdict(head, judged)))
         ready.index.write_bytes(page_json(index.built()))
         return ready
 
@@ -115,7 +115,7 @@ def _key(run: FoundRun) -> Key:
     return run.id, run.stamp, tuple(map(stamp_of, report_paths(run.path)))
 
 
-def _noted(head: PageHead, judged: JudgedRun) -> PageHead:
+def _note_verdict(head: PageHead, judged: JudgedRun) -> PageHead:
     if not judged.note:
         return head
     return msgspec.structs.replace(head, warnings=(judged.note, *head.warnings))

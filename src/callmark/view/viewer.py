@@ -34,18 +34,18 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def list_page(folder: str) -> Page:
-    return _served(folder, "view-list.js", "list.html")
+    return _serve_page(folder, "view-list.js", "list.html")
 
 
 def run_page(name: str) -> Page:
-    return _served(name, "view-run.js")
+    return _serve_page(name, "view-run.js")
 
 
 def live_page(name: str) -> Page:
-    return _served(name, "view-live.js")
+    return _serve_page(name, "view-live.js")
 
 
-def _served(title: str, start: str, template: str = "page.html") -> Page:
+def _serve_page(title: str, start: str, template: str = "page.html") -> Page:
     style, script = page_style("view.css"), page_script("served.js", start)
     parts = shell(title=title, style=style, script=script, connects=True, template=template)
     policy = policy_of(style, script, connects=True)

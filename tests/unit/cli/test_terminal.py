@@ -23,7 +23,7 @@ from callmark.records.report import (
     ToolDelta,
 )
 from callmark.reports.layout import plain_text
-from callmark.reports.terminal import report_blocks, rounded
+from callmark.reports.terminal import report_blocks, round_text
 
 COUNTS = Counts(
     samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,
@@ -154,12 +154,12 @@ def test_hostile_ids_and_errors_do_not_reach_the_terminal():
     ],
 )
 def test_d44_rounding_never_hides_a_shortfall(value, bound, text):
-    assert rounded(value, bound) == text
+    assert round_text(value, bound) == text
 
 
 @given(st.floats(0, 2, allow_nan=False), st.sampled_from([0.0, 0.05, 0.9, 0.95, 0.98, 1.0]))
 def test_d44_a_shown_value_equals_a_bound_only_if_it_is_equal(value, bound):
-    assert (float(rounded(value, bound)) == bound) == (value == bound)
+    assert (float(round_text(value, bound)) == bound) == (value == bound)
 
 
 def test_the_record_is_what_is_written_to_disk():

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import make_error, make_result, numbered, served_call, silent
 
 from callmark.compare.compare import CompareOptions, check_primary, compare_sides
-from callmark.compare.metrics import decided, rulings
+from callmark.compare.metrics import decide, rulings
 from callmark.compare.records import Comparison, PointCheck, exit_code
 from callmark.compare.sides import Side
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
@@ -407,7 +407,7 @@ def test_the_vectors_that_are_simulated_are_those_of_a_comparison():
             ruling["valid_call_rate"].bound,
             ruling["valid_call_rate"].decision,
         )
-        assert (found.decision, found.decision_reason) == decided(ruling)
+        assert (found.decision, found.decision_reason) == decide(ruling)
 
 
 def test_numbered_results_of_every_kind_are_compared():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callmark.errors import BadInput
-from callmark.live.server import listed, open_served
+from callmark.live.server import describe_tools, open_served
 from callmark.live.sessions import LONGEST_ID, Sessions, TooManySessions, TraceFile, join_answers
 from callmark.resources import data_path
 
@@ -23,10 +23,10 @@ def lines(path: Path) -> list[dict]:
 
 
 def test_built_in_tools_have_their_schemas_and_unknown_ones_take_anything(tmp_path):
-    tools = {tool["name"]: tool for tool in listed(sessions().broker)}
+    tools = {tool["name"]: tool for tool in describe_tools(sessions().broker)}
     assert "q" in tools["web.search"]["inputSchema"]["properties"]
     (tmp_path / "odd.jsonl").write_text('{"name": "odd", "key": {}, "result": 1}\n')
-    [odd] = listed(open_served(tmp_path, None))
+    [odd] = describe_tools(open_served(tmp_path, None))
     assert odd == {"name": "odd", "inputSchema": {"type": "object"}}
 
 

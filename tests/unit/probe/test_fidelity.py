@@ -15,7 +15,7 @@ from callmark.probe.fidelity import (
     error_result,
     exit_code,
     fidelity,
-    finalised,
+    finalise,
     valid_rate,
 )
 from callmark.probe.spec import FidelitySpec, ToolUseCase, calibration_spec
@@ -273,12 +273,12 @@ def test_b35_every_field_of_the_result():
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_b35_numbers_that_are_none_do_not_leave_the_probe(number):
     result = FidelityResult(name="x", verdict="pass", raw=number, score=1.0, message="m")
-    found = finalised(result)
+    found = finalise(result)
     assert (found.verdict, found.raw, found.score) == ("error", None, None)
     other = FidelityResult(
         name="x", verdict="pass", raw=0.5, z_score=number, ci_95=(0.0, number), message="m"
     )
-    found = finalised(other)
+    found = finalise(other)
     assert (found.verdict, found.z_score, found.ci_95) == ("pass", None, None)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.local_models import make_adapter, random_model
 
-from callmark.probe.nulls import Factors, NullAdapters, matched, seed_of, spectrum
+from callmark.probe.nulls import Factors, NullAdapters, match_spectrum, seed_of, spectrum
 from callmark.probe.spec import NullAdapterSpec
 from callmark.probe.views import NullRun
 from callmark.runners.hf.folder import adapter_folder, model_folder
@@ -211,7 +211,7 @@ def test_spectrum_and_matched_agree_with_a_full_decomposition(out, into, rank, o
     assert torch.allclose(values, whole[: len(values)], atol=1e-9)
     for size in (rank, other):
         place = Factors(torch.empty(out, size), torch.empty(size, into), scaling)
-        made_b, made_a = matched(values, place, draw)
+        made_b, made_a = match_spectrum(values, place, draw)
         product = scaling * made_b @ made_a
         assert made_b.isfinite().all()
         assert float(product.norm()) == pytest.approx(float(whole.norm()), abs=1e-9)
@@ -221,5 +221,5 @@ def test_spectrum_and_matched_agree_with_a_full_decomposition(out, into, rank, o
 
 def test_an_adapter_without_scale_gives_a_null_without_effect():
     trained = Factors(torch.ones(3, 2), torch.ones(2, 3), 0.0)
-    b, a = matched(spectrum(trained), trained, torch.Generator().manual_seed(1))
+    b, a = match_spectrum(spectrum(trained), trained, torch.Generator().manual_seed(1))
     assert float((b @ a).norm()) == 0

@@ -17,8 +17,8 @@ from callmark.reports.markdown import (
     LIMIT,
     as_code,
     as_text,
-    fitted,
-    folded,
+    fit_sections,
+    fold_lines,
     report_markdown,
     table,
 )
@@ -90,7 +90,7 @@ def test_any_text_stays_where_it_is_put(text: str):
             f"- {as_code(text)}",
             "",
             *table(("a", "b"), [(as_text(text), as_code(text))]),
-            *folded(f"1 {text}", ["- x"]),
+            *fold_lines(f"1 {text}", ["- x"]),
             "the end",
         ]
     )
@@ -105,7 +105,7 @@ def test_any_text_stays_where_it_is_put(text: str):
     st.lists(st.lists(st.text("ab", max_size=90), max_size=4), max_size=12), st.integers(400, 2000)
 )
 def test_what_has_no_room_is_left_out_as_a_whole_and_counted(sections, limit):
-    text = fitted(sections, limit)
+    text = fit_sections(sections, limit)
     assert len(text) <= limit
     whole = "".join(f"{line}\n" for section in sections for line in section)
     assert text == whole or "parts are left out" in text

@@ -10,7 +10,7 @@ from tests.unit.test_compare_reports import COMPARISON
 from callmark.probe.records import FidelityResult, ProbeReport, ProbeResult
 from callmark.reports.html.probe import probe_head
 from callmark.reports.markdown import LIMIT
-from callmark.reports.probe import decided, probe_markdown
+from callmark.reports.probe import decision_lines, probe_markdown
 
 
 def report_of(result: dict, names: list[str], **more: object) -> ProbeReport:
@@ -53,7 +53,7 @@ def test_hostile_names_stay_in_their_place(hostile: str):
 
 def test_a_regression_of_the_dataset_is_what_a_probe_answers_with():
     report = report_of(probe(), [f"case {n}" for n in range(20)], comparison=COMPARISON)
-    words = [line.cells[0].text for line in decided(report)]
+    words = [line.cells[0].text for line in decision_lines(report)]
     assert words == ["NO DROP SEEN", "REGRESSION"]
     head = probe_head(report, "a probe")
     assert (head.word, head.style) == ("REGRESSION", "bad")

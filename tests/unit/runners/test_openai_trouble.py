@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callmark.errors import CallmarkError, Incomplete, UsageError
 from callmark.records.seams import Reply
-from callmark.runners.http.trouble import Refused, Retry, Situation, complaint_of, judged
+from callmark.runners.http.trouble import Refused, Retry, Situation, complaint_of, judge_complaint
 
 SITUATION = Situation(
     where="http://host/v1",
@@ -30,7 +30,7 @@ ANSWERED = Situation(
 
 def verdict(status, body, situation=SITUATION, asked=None):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return judged(complaint_of(status, data), situation, asked)
+    return judge_complaint(complaint_of(status, data), situation, asked)
 
 
 def said(message, **more):

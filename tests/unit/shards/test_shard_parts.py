@@ -10,8 +10,8 @@ from callmark.records.samples import shard_of
 from callmark.records.seams import Observed
 from callmark.run.resume import SHARDS, joined_origin
 from callmark.shards.engine import Failed, SamplePlaces, places_of
-from callmark.shards.merge import summed
-from callmark.shards.shipping import _bundle, _unpacked
+from callmark.shards.merge import add_up_measured
+from callmark.shards.shipping import _bundle, _unpack
 from callmark.store.key_index import KeyIndex
 from callmark.store.recorded import RecordedIndex
 
@@ -68,19 +68,19 @@ def test_a_bundle_arrives_as_it_was_and_is_named_by_what_it_holds(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     bundle = _bundle(folder, put)
-    there = _unpacked(store, bundle, lambda at: sent[at])
+    there = _unpack(store, bundle, lambda at: sent[at])
     assert {one.name: one.read_bytes() for one in there.rglob("*.jsonl")} == {
         "a.jsonl": b"1",
         "b.jsonl": b"2",
     }
     sent.clear()  # known by its name: nothing is fetched again
-    assert _unpacked(store, bundle, lambda at: sent[at]) == there
+    assert _unpack(store, bundle, lambda at: sent[at]) == there
     (folder / "a.jsonl").write_bytes(b"3")
     changed = _bundle(folder, put)
     assert changed.sha256 != bundle.sha256
     with pytest.raises(BadInput, match="did not arrive"):
-        _unpacked(store, changed, lambda at: b"?")
-    assert _unpacked(store, _bundle(folder / "a.jsonl", put), lambda at: sent[at]).is_file()
+        _unpack(store, changed, lambda at: b"?")
+    assert _unpack(store, _bundle(folder / "a.jsonl", put), lambda at: sent[at]).is_file()
 
 
 def test_what_runners_saw_is_told_as_one():
@@ -100,7 +100,7 @@ def test_what_runners_saw_is_told_as_one():
         joined_origin(seen, SHARDS, deterministic=True)
     alike = joined_origin([seen[0], seen[2]], SHARDS, deterministic=True)
     assert alike == seen[0]
-    assert summed([{"tokens": 3, "x_sec": 0.5}, {"tokens": 4, "x_sec": 1}]) == {
+    assert add_up_measured([{"tokens": 3, "x_sec": 0.5}, {"tokens": 4, "x_sec": 1}]) == {
         "tokens": 7,
         "x_sec": 1.5,
     }

@@ -18,7 +18,7 @@ from callmark.stats.estimates import (
     SampledValue,
     interval_95,
     paired_interval_95,
-    resampled,
+    resample,
     wilson,
 )
 from callmark.stats.paired import (
@@ -191,7 +191,7 @@ def test_the_normal_interval_of_a_difference_is_near_the_bootstrap():
     found = paired_interval_95(a, b, seed=0)
     assert found.method == "normal"
     drawn = [
-        resampled("pooled", [side.astype(float), totals.astype(float)], 3)
+        resample("pooled", [side.astype(float), totals.astype(float)], 3)
         for side in (a_hits, b_hits)
     ]
     wanted = np.percentile(drawn[1] - drawn[0], [2.5, 97.5])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
 from callmark.records.jsontext import sha256_hex
 from callmark.records.seams import Observed
-from callmark.store.journal import journal_path, open_journal, stamp, unstamped
+from callmark.store.journal import journal_path, open_journal, stamp, unstamp
 from callmark.store.lines import encode_result
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}
@@ -61,7 +61,7 @@ def test_it_stands_beside_the_output_and_begins_with_the_fingerprints(out, line)
     assert path == out.with_name("results.jsonl.journal")
     head, first = path.read_bytes().splitlines(keepends=True)
     assert json.loads(head) == {"journal": 2, "fingerprints": FINGERPRINTS}
-    assert unstamped(first) == line(0)
+    assert unstamp(first) == line(0)
 
 
 def test_a_line_is_with_the_system_at_once(out, line):

@@ -72,20 +72,20 @@ _FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-_ROWS_OF = {_folded(other): rows for rows, others in _FAMILIES for other in others.split()}
+_ROWS_OF = {_fold(other): rows for rows, others in _FAMILIES for other in others.split()}
 
 
 def chosen_formats(name: str, formats: Sequence[Format]) -> Sequence[Format]:
     """The rows that a name stands for: `auto`, a row's own name, or one of a family."""
     if name == "auto":
         return formats
-    wanted = _ROWS_OF.get(_folded(name), (_folded(name),))
-    names = {_folded(row) for row in wanted}
-    chosen = [row for row in formats if _folded(row.name) in names]
+    wanted = _ROWS_OF.get(_fold(name), (_fold(name),))
+    names = {_fold(row) for row in wanted}
+    chosen = [row for row in formats if _fold(row.name) in names]
     if not chosen:
         known = ", ".join(dict.fromkeys(row.name for row in formats))
         raise UsageError(f"unknown call format {name!r}; known: auto, {known}")

@@ -19,7 +19,7 @@ def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     tag = match.group(1).lower() if match else ""
     body = match.end() if match else mark_end
     if tag in _CALL_TAGS:
-        return _marked(reading, start, body)
+        return _read_marked(reading, start, body)
     if tag not in _JSON_TAGS:
         return None
     elements, end = _body(reading, body)
@@ -30,7 +30,7 @@ def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     return TextBlock(end, reading.unmarked(elements, _NAME, start, end))
 
 
-def _marked(reading: TurnReading, start: int, body: int) -> TextBlock:
+def _read_marked(reading: TurnReading, start: int, body: int) -> TextBlock:
     elements, end = _body(reading, body)
     if end is not None and elements:
         return TextBlock(end, reading.marked(elements, _NAME, start, end))

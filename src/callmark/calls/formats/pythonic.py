@@ -31,7 +31,7 @@ def python_block(reading: TurnReading, at: tuple[int, int], format_name: str) ->
     return TextBlock(end, attempts) if attempts else "there is no call in it"
 
 
-def _marked(opening: str, closing: str, ahead: str = "") -> Format:
+def _format_marked(opening: str, closing: str, ahead: str = "") -> Format:
     def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         position = reading.skip_blanks(mark_end)
         found = reading.elements_at(position)
@@ -59,8 +59,8 @@ def _read_unmarked(reading: TurnReading, start: int, mark_end: int) -> TextBlock
 
 
 PYTHONIC = (
-    _marked("<|python_start|>", "<|python_end|>"),
-    _marked("<|tool_call_start|>", "<|tool_call_end|>"),
-    _marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
+    _format_marked("<|python_start|>", "<|python_end|>"),
+    _format_marked("<|tool_call_start|>", "<|tool_call_end|>"),
+    _format_marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
     Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked),
 )

@@ -32,10 +32,10 @@ def conversation_of(result: Result) -> list[Message]:
     """Prompt, turns, calls with their answers, what the user said. Where the order of text and
     calls is not known, all calls come first."""
     prompt = list(prompt_of(result.prompt))
-    return [*prompt, *_with_reasoning(_answered(result), result.reasoning)]
+    return [*prompt, *_with_reasoning(_answer(result), result.reasoning)]
 
 
-def _answered(result: Result) -> list[Message]:
+def _answer(result: Result) -> list[Message]:
     messages: list[Message] = []
     entries = list(enumerate(result.tool_trace, start=1))
     if result.turns is None:

@@ -27,7 +27,7 @@ class LocaleForm(msgspec.Struct, frozen=True, gc=False):
 
     def number(self, units: int, decimals: int) -> str:
         whole, fraction = divmod(units, 10**decimals)
-        text = _grouped(str(whole), self.group, self.secondary)
+        text = _group(str(whole), self.group, self.secondary)
         if decimals:
             text += f"{self.decimal}{fraction:0{decimals}}"
         return text.translate(_ARABIC) if self.native else text
@@ -41,7 +41,7 @@ class LocaleForm(msgspec.Struct, frozen=True, gc=False):
         return text.translate(_ARABIC) if self.native else text
 
 
-def _grouped(digits: str, group: str, secondary: int) -> str:
+def _group(digits: str, group: str, secondary: int) -> str:
     head, last = digits[:-3], digits[-3:]
     parts = [last]
     while head:

@@ -29,13 +29,13 @@ def item_of(sample: MadeSample) -> dict[str, Json]:
         **draft.metadata,
     }
     if draft.calls:
-        metadata["call_sequence"] = [_expected(call) for call in draft.calls]
+        metadata["call_sequence"] = [_expect(call) for call in draft.calls]
     if draft.facts:
         metadata["required_facts"] = [fact_of(fact) for fact in draft.facts]
     return {"prompt": draft.prompt, "metadata": metadata, "teacher_text": draft.answer.final}
 
 
-def _expected(call: MadeCall) -> dict[str, Json]:
+def _expect(call: MadeCall) -> dict[str, Json]:
     expected: dict[str, Json] = {"name": call.name, "arguments": call.arguments}
     if call.optional:
         expected["optional"] = list(call.optional)
@@ -59,18 +59,18 @@ def fixture_lines(sample: MadeSample) -> Iterator[tuple[str, bytes]]:
 
 
 def answer_line(sample_id: str, answer: Answer) -> bytes:
-    return encode(recorded(sample_id, answer)) + b"\n"
+    return encode(record_answer(sample_id, answer)) + b"\n"
 
 
-def recorded(sample_id: str, answer: Answer) -> dict[str, Json]:
+def record_answer(sample_id: str, answer: Answer) -> dict[str, Json]:
     """A results line without results: those come from the fixtures."""
-    output, ranges = _joined(answer.texts)
+    output, ranges = _join(answer.texts)
     return {
         "sample_id": sample_id,
         "trial": 0,
         "model_output": output,
         "tool_trace": [
-            _attempted(attempt, turn)
+            _attempt(attempt, turn)
             for turn, made in enumerate(answer.turns, start=1)
             for attempt in made.attempts
         ],
@@ -78,7 +78,7 @@ def recorded(sample_id: str, answer: Answer) -> dict[str, Json]:
     }
 
 
-def _attempted(attempt: Attempt, turn: int) -> dict[str, Json]:
+def _attempt(attempt: Attempt, turn: int) -> dict[str, Json]:
     entry: dict[str, Json] = {"name": attempt.name, "arguments": attempt.arguments, "turn": turn}
     if attempt.malformed is not None:
         entry["status"] = "malformed"
@@ -87,7 +87,7 @@ def _attempted(attempt: Attempt, turn: int) -> dict[str, Json]:
     return entry
 
 
-def _joined(texts: tuple[str, ...]) -> tuple[str, list[dict[str, int]]]:
+def _join(texts: tuple[str, ...]) -> tuple[str, list[dict[str, int]]]:
     """The turns joined by a newline, empty ones dropped, and the bytes that each of them takes."""
     ranges: list[dict[str, int]] = []
     end = 0

@@ -87,10 +87,10 @@ def counts_of(total: int) -> dict[PlanCell, int]:
         if room < 0 and admitted:
             break
         admitted.append(cell)
-    return _shared(total, admitted)
+    return _share(total, admitted)
 
 
-def _shared(total: int, cells: Sequence[PlanCell]) -> dict[PlanCell, int]:
+def _share(total: int, cells: Sequence[PlanCell]) -> dict[PlanCell, int]:
     """By weight, but none below its floor: what floors take more, the others have less."""
     counts: dict[PlanCell, int] = {}
     free, room = list(cells), total
@@ -103,12 +103,12 @@ def _shared(total: int, cells: Sequence[PlanCell]) -> dict[PlanCell, int]:
             counts[cell] = cell.floor(total)
             room -= counts[cell]
             free.remove(cell)
-    shares = apportioned(room, [cell.weight for cell in free])
+    shares = apportion(room, [cell.weight for cell in free])
     counts |= zip(free, shares, strict=True)
     return {cell: counts[cell] for cell in cells}
 
 
-def apportioned(total: int, weights: Sequence[int]) -> list[int]:
+def apportion(total: int, weights: Sequence[int]) -> list[int]:
     """Whole numbers with this sum, as near to the weights as they can be (largest remainder)."""
     whole = sum(weights)
     counts = [total * weight // whole for weight in weights]
@@ -144,7 +144,7 @@ def _recipe_counts(total: int) -> Iterator[tuple[int, int]]:
             if (recipe.scenario, recipe.complexity) == (cell.scenario, cell.complexity)
         ]
         yield from zip(
-            members, apportioned(count, [RECIPES[at].share for at in members]), strict=True
+            members, apportion(count, [RECIPES[at].share for at in members]), strict=True
         )
 
 

@@ -66,10 +66,10 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        return self.pattern.format_map(dict(written(value, self.form) for value in self.values))
+        return self.pattern.format_map(dict(write_value(value, self.form) for value in self.values))
 
 
-def written(value: Stated, form: LocaleForm) -> tuple[str, str]:
+def write_value(value: Stated, form: LocaleForm) -> tuple[str, str]:
     """The slot of a pattern that a value fills, and with which text."""
     match value:
         case Number(units=units, decimals=decimals):

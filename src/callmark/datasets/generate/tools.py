@@ -114,7 +114,7 @@ def write_file(
     return MadeCall(
         name="file.write",
         arguments={"path": path, "content": content},
-        result={"ok": True, "bytes_written": size} if error is None else _failed(error),
+        result={"ok": True, "bytes_written": size} if error is None else _fail_with(error),
         step=step,
         match={"content": _ANY, "mode": _ANY},
         optional=("mode",),
@@ -135,7 +135,7 @@ def read_repository(path: str, repository: str, content: str, *, step: int = 0) 
     )
 
 
-def offered(world: World, calls: Sequence[MadeCall]) -> dict[str, Json]:
+def offer_some(world: World, calls: Sequence[MadeCall]) -> dict[str, Json]:
     """Every fourth sample offers only some tools: never just those it needs."""
     if world.rng.randrange(4):
         return {}
@@ -145,7 +145,7 @@ def offered(world: World, calls: Sequence[MadeCall]) -> dict[str, Json]:
     return {"tools": [name for name in TOOL_NAMES if name in wanted]}
 
 
-def _failed(error: str) -> dict[str, Json]:
+def _fail_with(error: str) -> dict[str, Json]:
     return {"ok": False, "error": error}
 
 
@@ -224,6 +224,6 @@ def hits_on(world: World, subject: Subject, sheet: str | None = None) -> list[Js
     ]
 
 
-def asked(world: World, *sentences: str) -> str:
+def join_prompt(world: World, *sentences: str) -> str:
     """A prompt out of its sentences, on one line or on several."""
     return world.pick((" ", " ", "\n")).join(filter(None, sentences))

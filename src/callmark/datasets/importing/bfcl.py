@@ -40,7 +40,7 @@ def json_schema(node: Object, line: int, notes: Notes) -> Object:
     schema: Object = {}
     for key, value in node.items():
         if key == "type" and isinstance(value, str):
-            schema |= _typed(value, line, notes)
+            schema |= _type_schema(value, line, notes)
         elif key == "properties" and isinstance(value, dict):
             schema[key] = {name: _inner(one, line, notes) for name, one in value.items()}
         elif key in ("items", "additionalProperties"):
@@ -55,7 +55,7 @@ def _inner(value: Json, line: int, notes: Notes) -> Json:
     return json_schema(value, line, notes) if isinstance(value, dict) else value
 
 
-def _typed(name: str, line: int, notes: Notes) -> Object:
+def _type_schema(name: str, line: int, notes: Notes) -> Object:
     if name.lower() not in TYPE:
         notes.add("unknown_type", line, name)
     found = TYPE.get(name.lower())
@@ -95,7 +95,7 @@ class Alternatives:
     def members(self, accepted: Object, pointer: str = "") -> Object:
         made: Object = {}
         for key, values in accepted.items():
-            stands, value = self.choose(values, f"{pointer}/{_escaped(key)}")
+            stands, value = self.choose(values, f"{pointer}/{_escape(key)}")
             if stands:
                 made[key] = value
         return made
@@ -151,7 +151,7 @@ def _is_text(properties: Json, key: str) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "string"
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -186,12 +186,12 @@ def read_bfcl(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         except msgspec.ValidationError as error:
             raise BadInput(f"{desk.place(line)}: {typed_problem(error)}") from None
         truth = answers.get(row.id) if row.ground_truth is None else row.ground_truth
-        imported = _imported(row, truth, line, desk)
+        imported = _import_row(row, truth, line, desk)
         if imported is not None:
             yield imported
 
 
-def _imported(row: _Row, truth: list[Json] | None, line: int, desk: Desk) -> Imported | None:
+def _import_row(row: _Row, truth: list[Json] | None, line: int, desk: Desk) -> Imported | None:
     turns = row.question if row.question and isinstance(row.question[0], list) else [row.question]
     given = row.functions if row.function is None else row.function
     if len(turns) > 1 or given is None:
@@ -226,7 +226,7 @@ def _expectation(
     if row.control == "no_call" or NO_CALL in category:
         return {"expected_behaviour": "no_tool"}
     calls = [
-        _expected(name, accepted, row, offer, line, desk)
+        _expect_call(name, accepted, row, offer, line, desk)
         for one in truth or ()
         for name, accepted in _calls_in(one, desk.place(line))
     ]
@@ -246,7 +246,7 @@ def _calls_in(one: Json, place: str) -> Iterator[tuple[str, Object]]:
         yield name, accepted
 
 
-def _expected(
+def _expect_call(
     name: str, accepted: Object, row: _Row, offer: SourceOffer, line: int, desk: Desk
 ) -> Object:
     own = offer.names.get(name, name)

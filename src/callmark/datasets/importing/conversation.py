@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from callmark.calls.attempts import nested_too_deeply
+from callmark.calls.attempts import is_nested_too_deeply
 from callmark.calls.normalise import normalise
 from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
@@ -48,7 +48,7 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         desk.notes.add("no_prompt", talk.line, talk.sample_id)
         return None
     offer = _offer(talk, messages, desk)
-    messages = [_renamed(message, offer.names) for message in messages]
+    messages = [_rename(message, offer.names) for message in messages]
     replies = replies_of(messages[opening:])
     item: Object = {"prompt": _prompt(messages[:opening])}
     script = list(_script(replies, talk, desk))
@@ -98,7 +98,7 @@ def _fixtures(
             desk.notes.add(
                 "call_of_unknown_tool", talk.line, f"{talk.sample_id}: {fixture['name']}"
             )
-        elif call is None or nested_too_deeply([fixture["result"]]):
+        elif call is None or is_nested_too_deeply([fixture["result"]]):
             desk.notes.add("result_too_deep", talk.line, f"{talk.sample_id}: {fixture['name']}")
         else:
             yield f"{call.name} {call.key_json}", fixture
@@ -133,7 +133,7 @@ def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
     return desk.tools.called([call.name for call in calls if call.name], talk.line)
 
 
-def _renamed(message: Object, names: Mapping[str, str]) -> Object:
+def _rename(message: Object, names: Mapping[str, str]) -> Object:
     if all(name == own for name, own in names.items()):
         return message
     made = dict(message)

@@ -58,7 +58,7 @@ def read_inspect(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
     for line, value in records:
         talk = _talk(value, line, about, desk)
         if talk.tools is None:
-            talk = msgspec.structs.replace(talk, tools=_offered(ours, talk.metadata))
+            talk = msgspec.structs.replace(talk, tools=_offer(ours, talk.metadata))
         imported = imported_talk(talk, desk)
         if imported is not None:
             yield imported
@@ -71,7 +71,7 @@ def _ours(metadata: Json) -> dict[str, Json]:
     return {tool["name"]: tool for tool in named if isinstance(tool.get("name"), str)}
 
 
-def _offered(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | None:
+def _offer(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | None:
     names = metadata.get("tools")
     wanted = names if isinstance(names, list) else list(tools)
     return [tools[name] for name in wanted if isinstance(name, str) and name in tools] or None
@@ -80,7 +80,7 @@ def _offered(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | 
 def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
     if isinstance(value, dict) and isinstance(value.get("attachments"), dict):
         kept = {name: value[name] for name in ("messages", "input", "events") if name in value}
-        value = {**value, **_attached(kept, value["attachments"])}
+        value = {**value, **_attach(kept, value["attachments"])}
     try:
         sample = msgspec.convert(value, _Sample)
     except msgspec.ValidationError as error:
@@ -89,7 +89,7 @@ def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
         line=line,
         sample_id=str(sample.id),
         trial=sample.epoch - 1,
-        messages=[_message(one) for one in sample.messages] or _asked(sample.input),
+        messages=[_message(one) for one in sample.messages] or _ask(sample.input),
         tools=_tools(sample.events),
         metadata=sample.metadata,
         about={**about, "target": sample.target},
@@ -98,7 +98,7 @@ def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
     )
 
 
-def _asked(given: str | list[Json]) -> list[Object]:
+def _ask(given: str | list[Json]) -> list[Object]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     try:
@@ -110,7 +110,7 @@ def _asked(given: str | list[Json]) -> list[Object]:
 def _message(message: _Message) -> Object:
     made: Object = {"role": message.role, "content": message.content}
     if message.role == "assistant":
-        made |= _spoken(message)
+        made |= _speak(message)
     elif message.role == "tool":
         made |= {"tool_call_id": message.tool_call_id, "name": message.function}
         if message.error is not None and not is_error_result(text_of(message.content)):
@@ -122,7 +122,7 @@ def _message(message: _Message) -> Object:
     return made
 
 
-def _spoken(message: _Message) -> Object:
+def _speak(message: _Message) -> Object:
     made: Object = {}
     if isinstance(message.content, list):
         thoughts = [
@@ -161,12 +161,12 @@ def _tools(events: list[Json]) -> list[Json] | None:
     return list(found.values()) if asked else None
 
 
-def _attached(value: Json, attachments: Object) -> Json:
+def _attach(value: Json, attachments: Object) -> Json:
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         found = attachments.get(value.removeprefix(_ATTACHMENT))
         return found if isinstance(found, str) else value
     if isinstance(value, list):
-        return [_attached(entry, attachments) for entry in value]
+        return [_attach(entry, attachments) for entry in value]
     if isinstance(value, dict):
-        return {name: _attached(entry, attachments) for name, entry in value.items()}
+        return {name: _attach(entry, attachments) for name, entry in value.items()}
     return value

@@ -80,7 +80,7 @@ def _archived_value(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
         raise BadInput(f"{where}: unpacks to {info.file_size} bytes, more than {MAX_MEMBER}")
     if info.flag_bits & _ENCRYPTED:
         raise BadInput(f"{where}: is encrypted")
-    data = _unpacked(archive, info, where)
+    data = _unpack(archive, info, where)
     if len(data) != info.file_size:
         raise BadInput(f"{where}: unpacks to another size than the archive says")
     try:
@@ -89,7 +89,7 @@ def _archived_value(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
         raise BadInput(f"{where}:{error.line}: {error}") from None
 
 
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> bytes:
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> bytes:
     """At most one byte more than the archive says, so that a lie shows and does no harm."""
     limit = info.file_size + 1
     try:
@@ -145,7 +145,7 @@ def records_of_folder(folder: Path) -> Iterator[Record]:
         )
     frame = _value(folder / FRAME)
     files = {path.stem: path for path in sorted((folder / SIMULATIONS).glob("*.json"))}
-    listed = _listed(frame)
+    listed = _list(frame)
     missing = [name for name in listed if name not in files]
     if missing:
         raise BadInput(
@@ -157,7 +157,7 @@ def records_of_folder(folder: Path) -> Iterator[Record]:
         yield Record(number, _value(files[name]))
 
 
-def _listed(frame: Json) -> list[str]:
+def _list(frame: Json) -> list[str]:
     index = frame.get(INDEX) if isinstance(frame, dict) else None
     entries = index if isinstance(index, list) else []
     return [str(entry.get("id")) for entry in entries if isinstance(entry, dict)]

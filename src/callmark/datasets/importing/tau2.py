@@ -10,7 +10,7 @@ import msgspec
 
 from callmark.datasets.importing.conversation import Talk, function_call, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.tau_bench import Trial, expected
+from callmark.datasets.importing.tau_bench import Trial, expect_calls
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.store.problems import typed_problem
@@ -94,10 +94,10 @@ def read_tau2(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
     """The first record is the document without its simulations, each other one a simulation. As
     in tau-bench every trial is a sample, and a task is a cluster."""
     line, value = next(records)
-    frame = _typed(value, _Frame, desk.place(line))
+    frame = _type(value, _Frame, desk.place(line))
     tasks = {str(task.id): task for task in frame.tasks}
     for line, value in records:
-        run = _typed(value, _Simulation, desk.place(line))
+        run = _type(value, _Simulation, desk.place(line))
         imported = imported_talk(_talk(run, line, frame, tasks, desk), desk)
         if imported is not None:
             yield imported
@@ -119,7 +119,7 @@ def _talk(run: _Simulation, line: int, frame: _Frame, tasks: dict[str, _Task], d
         sample_id=f"task-{run.task_id}-trial-{run.trial or 0}",
         messages=[*policy, *_messages(run.messages or (), line, desk)],
         tools=_tools(environment.tool_defs),
-        expects={"cluster": f"task-{run.task_id}", **_expected(criteria)},
+        expects={"cluster": f"task-{run.task_id}", **_expect(criteria)},
         about={
             "format": "tau2",
             "simulation": run.id,
@@ -162,9 +162,9 @@ def _result(content: str | None, is_error: bool) -> str:
     return json.dumps({"error": text or "error"}, ensure_ascii=False) if is_error else text
 
 
-def _expected(criteria: _Criteria) -> Object:
+def _expect(criteria: _Criteria) -> Object:
     calls = [_call(one) for one in criteria.actions or () if one.requestor == "assistant"]
-    return expected(calls, criteria.communicate_info or ())
+    return expect_calls(calls, criteria.communicate_info or ())
 
 
 def _call(action: _Action) -> Object:
@@ -187,7 +187,7 @@ def _tools(given: dict[str, _Signature] | None) -> list[Json] | None:
     ]
 
 
-def _typed(value: Json, kind: type[T], place: str) -> T:
+def _type(value: Json, kind: type[T], place: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -62,7 +62,7 @@ def read_tau_bench(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
             messages=value["traj"],
             expects={
                 "cluster": f"task-{run.task_id}",
-                **expected(
+                **expect_calls(
                     [{"name": one.name, "arguments": one.kwargs} for one in task.actions],
                     task.outputs,
                 ),
@@ -81,7 +81,7 @@ def read_tau_bench(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
             yield imported
 
 
-def expected(calls: Sequence[Object], facts: Sequence[str]) -> Object:
+def expect_calls(calls: Sequence[Object], facts: Sequence[str]) -> Object:
     """What a task asks for: these calls among others, and these values in the answer."""
     metadata: Object = {}
     if calls:

@@ -17,7 +17,7 @@ from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, canonical_json
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.problems import MAX_PROBLEMS, shown
+from callmark.store.problems import MAX_PROBLEMS, show_value
 from callmark.store.recorded import BadLine, messages_of
 
 FIXTURES_FILE = "imported.jsonl"
@@ -181,7 +181,7 @@ class _Seen:
                 notes.add("duplicate", entry.line, f"as on line {earlier}")
                 return False, False
             raise BadInput(
-                f"{self._desk.place(entry.line)}: sample_id: {shown(entry.sample_id)}, trial"
+                f"{self._desk.place(entry.line)}: sample_id: {show_value(entry.sample_id)}, trial"
                 f" {entry.trial} stands on line {earlier} too"
             )
         self._trials[key] = entry.line

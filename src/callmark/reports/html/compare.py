@@ -15,11 +15,11 @@ from callmark.records.results import Result
 from callmark.reports.compare import (
     DECISION_STYLE,
     GROUPS,
-    counted,
+    count_text,
     facts,
     interval,
     p_text,
-    signed,
+    sign_text,
 )
 from callmark.reports.html.file import PageFile, page_json
 from callmark.reports.html.index import (
@@ -43,7 +43,7 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.html.page import page_result
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import rounded
+from callmark.reports.terminal import round_text
 
 LABELS: dict[str, str] = {
     "fails": "lost",
@@ -66,7 +66,7 @@ class Flipped(msgspec.Struct, frozen=True):
     gained: Mapping[str, tuple[str, ...]]
 
 
-def flipped(comparison: Comparison) -> Flipped:
+def find_flips(comparison: Comparison) -> Flipped:
     lost: dict[str, tuple[str, ...]] = {}
     gained: dict[str, tuple[str, ...]] = {}
     for metric, both in comparison.flips.items():
@@ -89,7 +89,7 @@ def pairs_of(
 ) -> Iterator[PagePairs]:
     """`a` and `b`: the results of both sides, as they were compared; each is read once."""
     with tempfile.TemporaryFile() as of_a, tempfile.TemporaryFile() as of_b:
-        pairs = PagePairs(flipped(comparison), (of_a, of_b))
+        pairs = PagePairs(find_flips(comparison), (of_a, of_b))
         pairs.read(a, b)
         yield pairs
 
@@ -283,12 +283,12 @@ def _primary_row(one: Compared) -> tuple[PageCell, ...]:
 
 def _cells(one: Compared) -> tuple[PageCell, ...]:
     return (
-        PageCell(rounded(one.a)),
-        PageCell(rounded(one.b)),
-        PageCell(signed(one.difference)),
+        PageCell(round_text(one.a)),
+        PageCell(round_text(one.b)),
+        PageCell(sign_text(one.difference)),
         PageCell(interval(one), "quiet"),
         PageCell(str(one.n)),
-        PageCell(counted(one)),
+        PageCell(count_text(one)),
     )
 
 

@@ -47,13 +47,13 @@ def page_json(value: Any) -> bytes:
 
 
 def page_style(*more: str) -> str:
-    return _joined((*STYLES, *more))
+    return _join((*STYLES, *more))
 
 
 def page_script(*start: str) -> str:
     """The whole program: one function, so that nothing of it is global. `start` are the files that
     say where samples come from, and begin; none: the page is a file."""
-    return f'(() => {{\n"use strict";\n{_joined((*SCRIPTS, *(start or (START,))))}}})();\n'
+    return f'(() => {{\n"use strict";\n{_join((*SCRIPTS, *(start or (START,))))}}})();\n'
 
 
 def policy_of(style: str, script: str, *, connects: bool = False) -> str:
@@ -134,7 +134,7 @@ class PageFile:
         self._stream.write(b"</script>\n")
 
 
-def _joined(names: Iterable[str]) -> str:
+def _join(names: Iterable[str]) -> str:
     return "".join(data_path("page", name).read_text("utf-8") for name in names)
 
 

@@ -193,10 +193,11 @@ def _remarks(result: Result) -> list[str]:
 
 def excerpt_of(result: Result) -> str:
     """The start of what was asked, and on a second line of what was answered."""
-    return f"{_cut(asked(result.prompt), PROMPT_BYTES)}\n{_cut(result.model_output, ANSWER_BYTES)}"
+    asked = _cut(last_question(result.prompt), PROMPT_BYTES)
+    return f"{asked}\n{_cut(result.model_output, ANSWER_BYTES)}"
 
 
-def asked(prompt: str | list[dict[str, Json]]) -> str:
+def last_question(prompt: str | list[dict[str, Json]]) -> str:
     """What the user said last in the prompt."""
     if isinstance(prompt, str):
         return prompt

@@ -20,7 +20,7 @@ from callmark.reports.terminal import (
     counts_text,
     interval,
     policy_text,
-    rounded,
+    round_text,
     verdict_line,
 )
 
@@ -141,7 +141,7 @@ def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
     return (
         PageCell(outcome.status.upper() if open_ else outcome.status, STATUS_STYLE[outcome.status]),
         PageCell(outcome.name, "strong"),
-        PageCell(rounded(outcome.value, outcome.bound)),
+        PageCell(round_text(outcome.value, outcome.bound)),
         PageCell(bound_text(outcome.op, outcome.bound) + low),
         PageCell(str(outcome.n)),
         PageCell(interval(report.metrics.get(outcome.name)), "quiet"),
@@ -153,7 +153,7 @@ def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
 
 
 def _metric_row(name: str, metric: Metric) -> tuple[PageCell, ...]:
-    value = rounded(metric.value) if metric.value is not None else metric.reason or "-"
+    value = round_text(metric.value) if metric.value is not None else metric.reason or "-"
     return (
         PageCell(name),
         PageCell(value),
@@ -198,7 +198,7 @@ def _f1_plot(report: Report, distribution: Distribution) -> Plot:
     own, chance = distribution.own, distribution.chance
     mean, level = report.metrics.get(LAX), report.metrics.get("chance_f1")
     means = [
-        f"{name}: mean {rounded(metric.value)}"
+        f"{name}: mean {round_text(metric.value)}"
         + (f", 95 % interval {interval(metric)}" if metric.ci_95 else "")
         for name, metric in (("answers", mean), ("chance", level))
         if metric is not None and metric.value is not None
@@ -291,7 +291,7 @@ def _timing(report: Report) -> PageTiming:
                 id="timing-numbers",
                 title="Timing",
                 columns=("what", "value"),
-                rows=tuple((PageCell(name), PageCell(text)) for name, text in _timed(report)),
+                rows=tuple((PageCell(name), PageCell(text)) for name, text in _time_facts(report)),
                 right=(1,),
                 folded=True,
             ),
@@ -300,12 +300,12 @@ def _timing(report: Report) -> PageTiming:
     )
 
 
-def _timed(report: Report) -> Iterator[tuple[str, str]]:
+def _time_facts(report: Report) -> Iterator[tuple[str, str]]:
     timing = report.timing
     for name in ("wall_time_sec", "scoring_sec", "sec_per_100"):
         value = getattr(timing, name)
         if value is not None:
-            yield name, rounded(value)
+            yield name, round_text(value)
     yield from _flat("", timing.more)
 
 
@@ -316,7 +316,7 @@ def _flat(above: str, value: Json) -> Iterator[tuple[str, str]]:
     elif isinstance(value, int | float | str) and not isinstance(value, bool):
         yield (
             one_line(above, 100),
-            one_line(value, 200) if isinstance(value, str) else rounded(value),
+            one_line(value, 200) if isinstance(value, str) else round_text(value),
         )
 
 

@@ -15,7 +15,7 @@ from callmark.reports.html.index import NOT_IN_THE_FILE, Candidates, IndexBuilde
 from callmark.reports.html.overview import MADE_BY, PageCell, PageHead, PageTable, left_out
 from callmark.reports.layout import Style, Table, TextLine
 from callmark.reports.neutral import one_line
-from callmark.reports.probe import decided, probe_blocks
+from callmark.reports.probe import decision_lines, probe_blocks
 
 LABELS = {"fails": "lost or wrong", "gained": "gained", "status": "calls", "tool": "expected tool"}
 SIDES = ("base", "tuned")
@@ -60,7 +60,7 @@ def _write_cases(page: PageFile, head: PageHead, report: ProbeReport) -> None:
 def probe_head(report: ProbeReport, name: str) -> PageHead:
     words: list[tuple[str, Style, str]] = [
         (line.cells[0].text, line.cells[0].style, line.cells[1].text.strip())
-        for line in decided(report)
+        for line in decision_lines(report)
     ] or [("NOTHING PROBED", "warn", "the suite holds no tool_use_fidelity")]
     word, style, reason = min(words, key=lambda one: URGENCY.index(one[1]))
     comparison = report.comparison

@@ -42,7 +42,7 @@ def plan(
     for rows in _families(prompts) if batching == "prefix" else [range(len(prompts))]:
         if not rows:
             continue
-        shared = _shared(prompts, rows) if batching == "prefix" and len(rows) > 1 else 0
+        shared = _share(prompts, rows) if batching == "prefix" and len(rows) > 1 else 0
         prefix = shared if shared >= SHORTEST_PREFIX else 0
         batches = _batches(prompts, rows, batching, batch_size, min(growth, GROWTH))
         made.append(Family(prefix, tuple(batches)))
@@ -89,7 +89,7 @@ def _batches(
     yield tuple(batch)
 
 
-def _shared(prompts: Sequence[Tokens], rows: Sequence[int]) -> int:
+def _share(prompts: Sequence[Tokens], rows: Sequence[int]) -> int:
     """The length of what all begin with; of each prompt at least one token is left."""
     first, *others = (prompts[row] for row in rows)
     common = min((_common(first, other) for other in others), default=len(first))

@@ -54,7 +54,7 @@ class RawPrompts:
 
     def text(self, messages: Sequence[Message], tools: Sequence[Json]) -> str:
         first, *later = messages
-        return str(first.get("content") or "") + "".join(map(_appended, later))
+        return str(first.get("content") or "") + "".join(map(_append, later))
 
     def fingerprint_parts(self) -> dict[str, Json]:
         return {"chat_template": None, "tools_block": self.tools_block}
@@ -292,7 +292,7 @@ def _one_call_a_message(messages: Sequence[Message], tools: Sequence[Json]) -> l
 def _in_own_words(messages: Sequence[Message], tools: Sequence[Json]) -> list[Message]:
     """Calls inside the text, as the model wrote them: for templates that know no others."""
     return [
-        {"role": "assistant", "content": one.get(RAW_TEXT) or _marked(one)}
+        {"role": "assistant", "content": one.get(RAW_TEXT) or _mark(one)}
         if one.get("tool_calls")
         else one
         for one in messages
@@ -307,7 +307,7 @@ def _written_out(messages: Sequence[Message], tools: Sequence[Json]) -> list[Mes
         made.append({"role": "system", "content": TOOLS_BLOCK.format(tools=lines)})
     for message in messages:
         role = "user" if message["role"] == "tool" else message["role"]
-        content = _marked(message)
+        content = _mark(message)
         if made and made[-1]["role"] == role:
             made[-1] = {"role": role, "content": f"{made[-1]['content']}\n\n{content}"}
         else:
@@ -324,7 +324,7 @@ _FORMS = (
 )
 
 
-def _marked(message: Message) -> str:
+def _mark(message: Message) -> str:
     if message["role"] == "tool":
         return f"<tool_response>\n{message['content']}\n</tool_response>"
     calls = [call["function"] for call in message.get("tool_calls") or []]
@@ -342,7 +342,7 @@ def _without_system(messages: Sequence[Message]) -> list[Message]:
     return others
 
 
-def _appended(message: Message) -> str:
+def _append(message: Message) -> str:
     if message.get("role") == "assistant":
         return str(message.get(RAW_TEXT, message.get("content") or ""))
     text = text_of(message.get("content"))

@@ -96,9 +96,9 @@ class Replies:
         if any(one.field == _CALLS and not one.is_closed for one in regions):
             return None  # a call without its end is for the ledger to judge
         return Reply(
-            text=_joined(regions, (_SAID,)).removesuffix(end),
+            text=_join(regions, (_SAID,)).removesuffix(end),
             calls=tuple(calls) or None,
-            reasoning=_joined(regions, _THOUGHT),
+            reasoning=_join(regions, _THOUGHT),
         )
 
     def _regions(self, prompt: str, text: str, tools: Sequence[Json]) -> list[_Region]:
@@ -124,7 +124,7 @@ class Replies:
         return regions
 
 
-def _joined(regions: Sequence[_Region], fields: Sequence[str]) -> str:
+def _join(regions: Sequence[_Region], fields: Sequence[str]) -> str:
     texts = (one.text.strip() for one in regions if one.field in fields)
     return "\n".join(filter(None, texts))
 

@@ -202,7 +202,7 @@ _decode_outline = msgspec.json.Decoder(_Outline).decode
 
 def completion_of(body: bytes) -> Completion:
     if len(body) > LARGE:
-        body = _stripped(body)
+        body = _strip(body)
     try:
         # So few brackets cannot be nested too deeply to be walked.
         if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
@@ -218,7 +218,7 @@ def completion_of(body: bytes) -> Completion:
         raise NoAnswer(f"the answer is no chat completion: {error}") from None
 
 
-def _stripped(body: bytes) -> bytes:
+def _strip(body: bytes) -> bytes:
     """Only the fields that are read, if they are not too much."""
     if body.count(b"{") > 5 * MOST_BRACKETS:
         raise NoAnswer(TOO_MANY)
@@ -261,7 +261,7 @@ def reply_of(completion: Completion, codec: NameCodec) -> Reply:
         calls=tuple([_entry(call, codec) for call in calls]) if calls else None,
         reasoning=_reasoning_of(message) or thinking,
         finish=finish,
-        carried=_carried(message, calls),
+        carried=_carry(message, calls),
     )
 
 
@@ -333,7 +333,7 @@ def _entry(call: Json, codec: NameCodec) -> TraceEntry:
     return entry_for(native_call(decoded, function.get("arguments")), None)
 
 
-def _carried(message: _Message, calls: list[Json]) -> dict[str, Json]:
+def _carry(message: _Message, calls: list[Json]) -> dict[str, Json]:
     carried = {name: value for name in CARRIED if (value := getattr(message, name))}
     if any(isinstance(call, dict) and "extra_content" in call for call in calls):
         carried[CALL_FIELDS] = [

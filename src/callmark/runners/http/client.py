@@ -77,7 +77,7 @@ def endpoint_of(served: ServedOptions) -> Endpoint:
         base=urlunsplit((parts.scheme, host, path, "", "")),
         chat_url=urlunsplit((parts.scheme, host, path + CHAT, parts.query, "")),
         models_url=urlunsplit((parts.scheme, host, path + "/models", parts.query, "")),
-        headers=_checked(_merged(headers, served.headers)),
+        headers=_check(_merge(headers, served.headers)),
         proxy=proxy,
         secrets=Secrets([*secrets, word, unquote(word)]),
     )
@@ -105,12 +105,12 @@ def _parts_of(url: str) -> SplitResult:
     return parts
 
 
-def _merged(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
+def _merge(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
     named = {name.lower() for name in theirs}
     return {name: value for name, value in ours.items() if name.lower() not in named} | theirs
 
 
-def _checked(headers: dict[str, str]) -> dict[str, str]:
+def _check(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not value.isprintable() or not name.isascii():
             raise UsageError(

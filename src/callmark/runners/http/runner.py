@@ -41,7 +41,7 @@ from callmark.runners.http.trouble import (
     Situation,
     complaint_in,
     complaint_of,
-    judged,
+    judge_complaint,
     wait_before,
 )
 from callmark.runners.options import RunnerOptions
@@ -346,7 +346,7 @@ class OpenAIRunner(Runner):
         except NoAnswer as trouble:
             return Retry(self._secrets.clean(str(trouble)))
         self._seen.note(completion)
-        return _concealed(reply, self._secrets) if self._secrets else reply
+        return _conceal(reply, self._secrets) if self._secrets else reply
 
     def _judged(self, complaint: Complaint, asked: float | None = None) -> Reply | Retry | Refused:
         """What it says is clean before it is cut, quoted or raised."""
@@ -358,7 +358,7 @@ class OpenAIRunner(Runner):
             param=clean(complaint.param),
             generated=None if generated is None else clean(generated),
         )
-        return judged(complaint, self._situation(), asked)
+        return judge_complaint(complaint, self._situation(), asked)
 
     def _situation(self) -> Situation:
         return Situation(
@@ -371,7 +371,7 @@ class OpenAIRunner(Runner):
         )
 
 
-def _concealed(reply: Reply, secrets: Secrets) -> Reply:
+def _conceal(reply: Reply, secrets: Secrets) -> Reply:
     """The reply as it may be kept. What goes back to the server may be in pieces that are only
     joined in the reasoning: where that held a secret, nothing goes back."""
     reasoning = secrets.clean(reply.reasoning)

@@ -32,7 +32,7 @@ class Secrets:
         long = {one for value in values for one in (value, value.strip())}
         self._values = sorted(one for one in long if len(one) >= SHORTEST_SECRET)
         self._encoded = sorted({form for one in self._values for form in _encodings(one)})
-        found = {*self._values, *self._encoded, *filter(None, map(_decoded, self._values))}
+        found = {*self._values, *self._encoded, *filter(None, map(_decode, self._values))}
         self._forms = sorted(found, key=lambda form: (-len(form), form))
 
     def __bool__(self) -> bool:
@@ -67,10 +67,10 @@ class Secrets:
 
     @cached_property
     def _spellings(self) -> re.Pattern[str]:
-        whole = ["".join(map(_spelt, value)) for value in self._values]
+        whole = ["".join(map(_spell, value)) for value in self._values]
         # Letters and digits of base64 are never escaped where the rest is not.
         partly = [
-            "".join(one if one.isalnum() else _spelt(one) for one in form) for form in self._encoded
+            "".join(one if one.isalnum() else _spell(one) for one in form) for form in self._encoded
         ]
         return re.compile("|".join(sorted({*whole, *partly}, key=len, reverse=True)))
 
@@ -87,13 +87,13 @@ def _encodings(value: str) -> Iterator[str]:
         yield whole[start:end].replace("+", "-").replace("/", "_")
 
 
-def _decoded(value: str) -> str | None:
+def _decode(value: str) -> str | None:
     """As a server sees it that undoes an escaping which was never done."""
     undone = unquote_plus(value)
     return undone if undone != value and len(undone.strip()) >= SHORTEST_SECRET else None
 
 
-def _spelt(character: str) -> str:
+def _spell(character: str) -> str:
     """A pattern of all spellings of one character. Every repetition is bounded."""
     code, same = ord(character), re.escape(character)
     if character in "+ ":  # a URL says the one for the other

@@ -155,7 +155,7 @@ def complaint_in(status: int, value: Json) -> Complaint:
     )
 
 
-def judged(
+def judge_complaint(
     complaint: Complaint, situation: Situation, asked: float | None = None
 ) -> Reply | Retry | Refused:
     """Raises what the user has to mend."""

@@ -9,7 +9,7 @@ from callmark.records.results import Result
 from callmark.run.evaluate import Evaluator, Origin
 from callmark.run.loop import driver
 from callmark.run.play import PlaySettings, TrialInput, opening_messages, play
-from callmark.run.prepare import prepared
+from callmark.run.prepare import prepare
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.store.lines import Line
 from callmark.store.recorded import recorded_of
@@ -39,7 +39,7 @@ class Bench:
         )
         self.made = list(samples_of(total, seed))
         self._stack = ExitStack()
-        self.setup = self._stack.enter_context(prepared(self.files))
+        self.setup = self._stack.enter_context(prepare(self.files))
         self._samples = list(self.setup.dataset.samples())
         self._evaluator = Evaluator(self.setup.config)
         self.good = [self.scored(at, one.draft.answer) for at, one in enumerate(self.made)]

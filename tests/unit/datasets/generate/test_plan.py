@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callmark.datasets.generate.forms import english, form_of
-from callmark.datasets.generate.plan import CELLS, RECIPES, apportioned, counts_of, order_of
+from callmark.datasets.generate.plan import CELLS, RECIPES, apportion, counts_of, order_of
 from callmark.datasets.generate.words.languages import PROBES
 from callmark.datasets.generate.words.names import NAME_ENDINGS, NAME_STEMS
 from callmark.datasets.generate.world import World, offsets_of
@@ -47,7 +47,7 @@ def test_the_order_has_exactly_the_counts_and_spreads_them(total):
 
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_whole_shares_add_up_and_are_off_by_less_than_one(total, weights):
-    counts = apportioned(total, weights)
+    counts = apportion(total, weights)
     assert sum(counts) == total
     for count, weight in zip(counts, weights, strict=True):
         assert abs(count - total * weight / sum(weights)) < 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from callmark.datasets.generate.families.lookups import one_call, page_text
 from callmark.datasets.generate.records import Draft, Recipe
-from callmark.datasets.generate.tools import asked, hits_on, open_page, search, subject_of
+from callmark.datasets.generate.tools import hits_on, join_prompt, open_page, search, subject_of
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.world import World
 
@@ -15,7 +15,7 @@ TOO_MANY = ("five hundred", "two thousand", "ten thousand", "a million")
 def out_of_range(world: World) -> Draft:
     subject = subject_of(world)
     call = search(subject.query, subject.entity, hits_on(world, subject), top_k=MOST_HITS)
-    prompt = asked(
+    prompt = join_prompt(
         world,
         subject.question,
         f'Search for "{subject.query}" and fetch {world.pick(TOO_MANY)} hits,'
@@ -37,7 +37,7 @@ def malformed_address(world: World) -> Draft:
     call = open_page(subject.url, page_text(world, subject))
     rest = subject.url.removeprefix("https://")
     broken = world.pick(("htps:/{r}", "https//{r}", "https:///{r}", "hxxps://{r}")).format(r=rest)
-    prompt = asked(
+    prompt = join_prompt(
         world,
         subject.question,
         f"Open {broken} for it. Somebody mangled the beginning of that address when copying it;"

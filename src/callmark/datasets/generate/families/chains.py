@@ -11,10 +11,10 @@ from callmark.datasets.generate.families.lookups import (
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
 from callmark.datasets.generate.tools import (
-    asked,
     hit,
     hits_on,
-    offered,
+    join_prompt,
+    offer_some,
     open_page,
     read_repository,
     run_code,
@@ -42,7 +42,7 @@ def several_calls(
         calls=calls,
         answer=plain_answer(world, calls, *spans),
         facts=facts,
-        metadata={**metadata, **offered(world, calls)},
+        metadata={**metadata, **offer_some(world, calls)},
     )
 
 
@@ -61,7 +61,7 @@ def search_then_open(world: World) -> Draft:
             'First the query "{q}", then the best page itself, please.',
         )
     ).format(q=subject.query)
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     facts = (subject.number, subject.day)
     return several_calls(world, prompt, calls, (subject.both(),), facts)
 
@@ -83,7 +83,7 @@ def two_sources(world: World) -> Draft:
             'I trust two sources: "{q}", then "{s}".',
         )
     ).format(q=subject.query, s=second)
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     facts = (subject.number, subject.day)
     return several_calls(world, prompt, calls, (subject.both(),), facts)
 
@@ -103,7 +103,7 @@ def side_by_side(world: World, count: int) -> Draft:
     ).format(names=names)
     how = world.pick(("Search for all of them at once: {q}.", "The queries, in parallel: {q}."))
     each_line = "Give each result its own line, beginning with Integration:"
-    prompt = asked(world, what, how.format(q=queries), each_line)
+    prompt = join_prompt(world, what, how.format(q=queries), each_line)
     spans = tuple(each.only_number() for each in subjects)
     facts = tuple(each.number for each in subjects)
     return several_calls(world, prompt, calls, spans, facts)
@@ -130,7 +130,7 @@ def search_then_note(world: World) -> Draft:
             'Look it up with "{q}", and afterwards write "{line}" to the file {path}.',
         )
     ).format(q=subject.query, line=line, path=path)
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     facts = (subject.number, subject.day)
     return several_calls(world, prompt, calls, (subject.both(),), facts)
 
@@ -148,7 +148,7 @@ def read_run_note(world: World) -> Draft:
         run_code(expression, str(value), step=1),
         write_file(path, line, step=2, spare=True),
     )
-    prompt = asked(
+    prompt = join_prompt(
         world,
         f"What limit does config/{module}.toml of the repository {name} set,"
         " and when was it reviewed?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe
-from callmark.datasets.generate.tools import hit, offered
+from callmark.datasets.generate.tools import hit, offer_some
 from callmark.datasets.generate.words.conversation import DECLINE, NO_TOOL, UNCLEAR, Exchange
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
@@ -25,7 +25,7 @@ def talk(world: World, table: tuple[Exchange, ...], **metadata: Json) -> Draft:
     return Draft(
         prompt=prompt,
         answer=Answer((), exchange.answer.format(n=place.name, r=place.region)),
-        metadata={**metadata, "language": exchange.language, **offered(world, (tempting,))},
+        metadata={**metadata, "language": exchange.language, **offer_some(world, (tempting,))},
         tempting=(tempting,),
     )
 

@@ -16,9 +16,9 @@ from callmark.datasets.generate.records import (
 )
 from callmark.datasets.generate.tools import (
     Subject,
-    asked,
     hits_on,
-    offered,
+    join_prompt,
+    offer_some,
     open_page,
     read_file,
     read_repository,
@@ -55,13 +55,13 @@ def one_call(
         calls=(call,),
         answer=plain_answer(world, (call,), span),
         facts=facts,
-        metadata={**metadata, **offered(world, (call,))},
+        metadata={**metadata, **offer_some(world, (call,))},
     )
 
 
 def _search_prompt(world: World, subject: Subject, extra: str = "") -> str:
     search_for = world.pick(ENGLISH.search).format(q=subject.query)
-    return asked(world, subject.question, search_for, extra, world.pick(ENGLISH.marker))
+    return join_prompt(world, subject.question, search_for, extra, world.pick(ENGLISH.marker))
 
 
 def search_for_both(world: World) -> Draft:
@@ -100,7 +100,7 @@ def page(world: World) -> Draft:
     which = world.pick(
         ("It is on the page {url}.", "Open {url} and read it there.", "See {url} for that.")
     ).format(url=subject.url)
-    text = asked(world, subject.question, which, world.pick(ENGLISH.marker))
+    text = join_prompt(world, subject.question, which, world.pick(ENGLISH.marker))
     prompt: str | list[dict[str, Json]] = text
     if world.rng.randrange(3) == 0:
         prompt = [
@@ -126,7 +126,7 @@ def file(world: World) -> Draft:
     path = f"{world.pick(FOLDERS)}/{subject.slug}.txt"
     call = read_file(path, page_text(world, subject))
     where = world.pick(ENGLISH.read).format(path=path)
-    prompt = asked(world, subject.question, where, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, where, world.pick(ENGLISH.marker))
     return one_call(world, prompt, call, subject.both(), (subject.number, subject.day))
 
 
@@ -135,7 +135,7 @@ def upload(world: World) -> Draft:
     file_id = f"file-{subject.slug}"
     call = read_upload(file_id, page_text(world, subject))
     where = f"I uploaded the sheet, its id is {file_id}."
-    prompt = asked(world, where, subject.question, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, where, subject.question, world.pick(ENGLISH.marker))
     return one_call(world, prompt, call, subject.both())
 
 
@@ -185,7 +185,7 @@ def repository(world: World) -> Draft:
     path, name = f"config/{module}.toml", f"{place.name}-{place.region}".lower().replace(" ", "-")
     content = f"# settings of the {module} service\nrelease = {label.text}\nlimit = {limit.plain}\n"
     call = read_repository(path, name, content)
-    prompt = asked(
+    prompt = join_prompt(
         world,
         world.pick(
             (

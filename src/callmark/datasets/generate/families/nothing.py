@@ -6,7 +6,14 @@ import msgspec
 
 from callmark.datasets.generate.forms import english, form_of
 from callmark.datasets.generate.records import Answer, Draft, Recipe, made_turns
-from callmark.datasets.generate.tools import Subject, asked, hits_on, offered, search, subject_of
+from callmark.datasets.generate.tools import (
+    Subject,
+    hits_on,
+    join_prompt,
+    offer_some,
+    search,
+    subject_of,
+)
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.words.languages import FRENCH, GERMAN, SPANISH
 from callmark.datasets.generate.words.topic import Language
@@ -57,10 +64,10 @@ def _draft(
         metadata["decoy_values"] = list(decoys)
     said = world.pick(language.nothing).format(e=subject.entity)
     return Draft(
-        prompt=asked(world, subject.question, where, world.pick(language.marker)),
+        prompt=join_prompt(world, subject.question, where, world.pick(language.marker)),
         calls=(call,),
         answer=Answer(made_turns((call,)), said),
-        metadata={**metadata, **offered(world, (call,))},
+        metadata={**metadata, **offer_some(world, (call,))},
         claim=subject.only_number(),
     )
 

@@ -17,9 +17,9 @@ from callmark.datasets.generate.records import (
 )
 from callmark.datasets.generate.tools import (
     Subject,
-    asked,
     hits_on,
-    offered,
+    join_prompt,
+    offer_some,
     read_file,
     search,
     subject_of,
@@ -35,7 +35,9 @@ def by_search(world: World, locale: str, language: Language) -> Draft:
     call = search(subject.query, subject.entity, hits_on(world, subject))
     where = world.pick(language.search).format(q=subject.query)
     facts = (subject.number, subject.day)
-    return _draft(world, subject, call, asked(world, subject.question, where), language, facts)
+    return _draft(
+        world, subject, call, join_prompt(world, subject.question, where), language, facts
+    )
 
 
 def by_file(world: World, locale: str, language: Language) -> Draft:
@@ -44,7 +46,7 @@ def by_file(world: World, locale: str, language: Language) -> Draft:
     path = f"{world.pick(FOLDERS)}/{subject.slug}.txt"
     where = world.pick(language.read).format(path=path)
     call = read_file(path, page_text(world, subject))
-    return _draft(world, subject, call, asked(world, subject.question, where), language)
+    return _draft(world, subject, call, join_prompt(world, subject.question, where), language)
 
 
 def _draft(
@@ -59,11 +61,11 @@ def _draft(
         "language": language.code,
         "locale": subject.form.locale,
         "locale_probe": True,
-        **offered(world, (call,)),
+        **offer_some(world, (call,)),
     }
     before, after = world.pick(language.before), world.pick(language.after)
     return Draft(
-        prompt=asked(world, request, world.pick(language.marker)),
+        prompt=join_prompt(world, request, world.pick(language.marker)),
         calls=(call,),
         answer=Answer(made_turns((call,)), before, (subject.both(),), after),
         facts=facts,

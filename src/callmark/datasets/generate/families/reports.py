@@ -5,7 +5,14 @@ from __future__ import annotations
 from callmark.datasets.generate.families.lookups import FOLDERS, one_call, page_text, plain_answer
 from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import Draft, Label, Number, Recipe, Span
-from callmark.datasets.generate.tools import asked, hits_on, offered, read_file, search, subject_of
+from callmark.datasets.generate.tools import (
+    hits_on,
+    join_prompt,
+    offer_some,
+    read_file,
+    search,
+    subject_of,
+)
 from callmark.datasets.generate.words.documents import OPENINGS, SENTENCES
 from callmark.datasets.generate.words.english import ENGLISH, SYSTEM
 from callmark.datasets.generate.world import World
@@ -37,7 +44,7 @@ def dense(world: World) -> Draft:
         Span("the file mark is {i}, and upkeep came to {n} EUR", (label, cost), english()),
         Span("staff put in {n} hours", (staff,), english()),
     )
-    prompt = asked(
+    prompt = join_prompt(
         world,
         subject.question,
         f"Also tell me file mark, upkeep and hours worked. All of it is in {path}.",
@@ -48,7 +55,7 @@ def dense(world: World) -> Draft:
         calls=(call,),
         answer=plain_answer(world, (call,), *spans),
         facts=(subject.number, subject.day, label, cost, staff),
-        metadata={"slices": ["teacher_heavy"], **offered(world, (call,))},
+        metadata={"slices": ["teacher_heavy"], **offer_some(world, (call,))},
         spare_span=Span("people sent {n} enquiries", (visits,), english()),
     )
 

@@ -6,8 +6,8 @@ from callmark.datasets.generate.families.chains import several_calls
 from callmark.datasets.generate.families.lookups import FOLDERS, page_text
 from callmark.datasets.generate.records import Draft, Recipe
 from callmark.datasets.generate.tools import (
-    asked,
     hits_on,
+    join_prompt,
     open_page,
     read_file,
     search,
@@ -35,7 +35,7 @@ def other_folder(world: World) -> Draft:
         f'Search for "{subject.query}". Then write "{line}" to {first};'
         f" if that does not work, write it to {second}."
     )
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     facts = (subject.number, subject.day)
     return several_calls(world, prompt, calls, (subject.both(),), facts, expected_behaviour="retry")
 
@@ -54,7 +54,7 @@ def page_again(world: World) -> Draft:
         f"Read {path} for it. Then open {subject.url} to see that the sheet is online;"
         " if the page does not answer, try once more."
     )
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     facts = (subject.number, subject.day)
     return several_calls(world, prompt, calls, (subject.both(),), facts, expected_behaviour="retry")
 
@@ -69,7 +69,7 @@ def file_again(world: World) -> Draft:
         read_file(path, content, step=1, seq=2),
     )
     how = f"It stands in {path}. That drive is slow: if it does not answer, read it again."
-    prompt = asked(world, subject.question, how, world.pick(ENGLISH.marker))
+    prompt = join_prompt(world, subject.question, how, world.pick(ENGLISH.marker))
     return several_calls(world, prompt, calls, (subject.both(),), (), expected_behaviour="retry")
 
 
