@@ -24,7 +24,7 @@ from callmark.broker.fixtures import (
 from callmark.broker.nearest import explain_miss
 from callmark.calls.registry import KeyRules, rules_without_spec
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, canonical_json, parse_json
+from callmark.records.jsontext import Json, canonical_json, parse_json, want_object
 from callmark.records.seams import Hit, Miss
 
 ANYTHING = "anything"
@@ -32,7 +32,7 @@ ANYTHING = "anything"
 
 def examples_of(fixture: Fixture) -> Iterator[dict[str, Json]]:
     """The likeliest first. None at all where a rule does not tell what would fit it."""
-    key: dict[str, Json] = parse_json(fixture.key_json)
+    key = want_object(parse_json(fixture.key_json))
     match fixture.match:
         case "exact":
             yield key
@@ -139,7 +139,7 @@ def _decomposed_text(call: Written) -> Written | None:
 
 
 def _other_key_order(call: Written) -> Written | None:
-    turned = _reorder(call.arguments)
+    turned = {name: _reorder(call.arguments[name]) for name in reversed(call.arguments)}
     return _with_arguments(call, turned) if repr(turned) != repr(call.arguments) else None
 
 
@@ -184,7 +184,7 @@ def _with_queries(call: Written, change: Callable[[str], str]) -> Written | None
 
 
 def _with_leaves(call: Written, change: Callable[[Json], Json]) -> Written | None:
-    changed = _deep(call.arguments, change)
+    changed = {name: _deep(value, change) for name, value in call.arguments.items()}
     return _with_arguments(call, changed) if repr(changed) != repr(call.arguments) else None
 
 
@@ -216,8 +216,9 @@ def _spread(text: str) -> str:
 
 
 def _as_float(value: Json) -> Json:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole and abs(value) <= _LARGEST_EXACT_FLOAT else value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    return float(value) if abs(value) <= _LARGEST_EXACT_FLOAT else value
 
 
 def _decompose(value: Json) -> Json:

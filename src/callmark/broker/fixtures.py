@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, assert_never
+from typing import Literal, NamedTuple, TypeGuard, assert_never
 
 import msgspec
 
@@ -236,7 +236,7 @@ _RULE_KEYS = KeySet(
 )
 
 
-def _is_number(value: Json) -> bool:
+def _is_number(value: Json) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -422,9 +422,10 @@ class _EntryReader:
 
     def read(self, entry: Json, file: str, number: int) -> tuple[Fixture, bytes]:
         """The fixture and its canonical line."""
-        _check_fields(entry)
+        entry = _check_fields(entry)
         match = _match_of(entry)
-        call = self._normalise(_name_of(entry), _key_of(entry, match))
+        key = _key_of(entry, match)
+        call = self._normalise(_name_of(entry), key)
         line = canonical_json(entry).encode()
         fixture = Fixture(
             name=sys.intern(call.name),
@@ -435,7 +436,7 @@ class _EntryReader:
             line=number,
             sample_id=_sample_id_of(entry),
             seq=_seq_of(entry),
-            match=match if isinstance(match, str) else self._pattern(match, entry["key"], call),
+            match=match if isinstance(match, str) else self._pattern(match, key, call),
         )
         return fixture, line
 
@@ -469,7 +470,7 @@ class _EntryReader:
                 raise EntryError(f"match.{quote_name(argument)}", did_you_mean(meant))
 
 
-def _check_fields(entry: Json) -> None:
+def _check_fields(entry: Json) -> dict[str, Json]:
     if not isinstance(entry, dict):
         raise NotJson("not an object: an entry is {name, key, result}")
     if not entry.keys() <= _KEYS.names:
@@ -484,6 +485,7 @@ def _check_fields(entry: Json) -> None:
     result = entry["result"]
     if isinstance(result, dict) and PLACEHOLDER in result:
         raise EntryError("result", "is still a placeholder: put the tool's answer here")
+    return entry
 
 
 def _name_of(entry: dict[str, Json]) -> str:
@@ -507,7 +509,9 @@ def _match_of(entry: dict[str, Json]) -> Literal["exact", "any"] | dict[str, Jso
     return match
 
 
-def _key_of(entry: dict[str, Json], match: Literal["exact", "any"] | dict[str, Json]) -> Json:
+def _key_of(
+    entry: dict[str, Json], match: Literal["exact", "any"] | dict[str, Json]
+) -> dict[str, Json]:
     key = entry.get("key", {} if match == "any" else None)
     if not isinstance(key, dict):
         what = "must be an object" if "key" in entry else "is missing; it is the call's arguments"

@@ -227,7 +227,7 @@ def suggest(
     placeholder that loading refuses. With a broker, calls that hit by now are left out, and each
     line notes the nearest fixture that exists."""
     asked: dict[tuple[str, str], set[str]] = {}
-    keys: dict[tuple[str, str], Json] = {}
+    keys: dict[tuple[str, str], dict[str, Json]] = {}
     for sample_id, entry in entries:
         if entry.status != "miss" or entry.name is None:
             continue

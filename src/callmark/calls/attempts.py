@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -104,8 +104,8 @@ def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = T
     if not isinstance(name, str) or not name.strip():
         return MalformedCall(None, "the call names no tool", raw, format_name)
     if isinstance(parsed, str):
-        lenient = repair and isinstance(given, str)
-        repaired = repaired_call(given, name=name) if lenient else None
+        told = given if repair and isinstance(given, str) else None
+        repaired = None if told is None else repaired_call(told, name=name)
         return MalformedCall(name, parsed, raw, format_name, repaired)
     return ToolCall(name, parsed, raw, format_name)
 
@@ -157,11 +157,11 @@ def repaired_call(body: str, *, name: str | None = None) -> RepairedCall | None:
     return RepairedCall(attempt.name, attempt.arguments) if isinstance(attempt, ToolCall) else None
 
 
-def is_shallow_object(value: Json) -> bool:
+def is_shallow_object(value: Json) -> TypeGuard[dict[str, Json]]:
     return isinstance(value, dict) and not is_nested_too_deeply(value)
 
 
-def is_nested_too_deeply(value: Json) -> bool:
+def is_nested_too_deeply(value: dict[str, Json] | list[Json]) -> bool:
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -11,13 +12,13 @@ from callmark.calls.names import NotPlainError, fold_spaces, plain_value
 from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
 from callmark.calls.registry import Registry
 from callmark.calls.schema import shorten
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_object
 from callmark.records.samples import ExpectedCall
 from callmark.records.trace import TraceEntry
 
 Path = tuple[str, ...]
 Accept = Mapping[Path, tuple[Json, ...]]
-_NOTHING: Mapping[Json, Json] = MappingProxyType({})
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})  # to stand for none of whatever kind
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -73,7 +74,7 @@ def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str])
         name = canonical_name(entry.name, registry=registry, known_names=known)
         return ObservedCall(name, None, "", _NOTHING)
     key, key_json = _fold(normal)
-    return ObservedCall(normal.name, key, key_json, entry.arguments)
+    return ObservedCall(normal.name, key, key_json, want_object(entry.arguments))
 
 
 def match_calls(wanted: Sequence[Expected], seen: Sequence[ObservedCall]) -> dict[int, int]:
@@ -172,7 +173,7 @@ def _same(one: Json, other: Json) -> bool:
 
 def _fold(call: NormalisedCall) -> tuple[dict[str, Json], str]:
     """The key with white space folded in every string; most keys have none to fold."""
-    folded = _fold_strings(call.key)
+    folded = {key: _fold_strings(member) for key, member in call.key.items()}
     if folded == call.key:
         return call.key, call.key_json
     return folded, canonical_json(folded)

@@ -47,12 +47,11 @@ def compose(text: str) -> str:
 
 def plain_value(value: Json) -> Json:
     """Null members removed at every depth, strings NFC, 3.0 and 3 one number (3)."""
-    kind = type(value)
-    if kind is str:
+    if type(value) is str:
         return value if value.isascii() else compose(value)
-    if kind is int or kind is bool or value is None:
+    if type(value) is int or type(value) is bool or value is None:
         return value
-    if kind is float:
+    if type(value) is float:
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         return {
@@ -62,7 +61,7 @@ def plain_value(value: Json) -> Json:
         }
     if isinstance(value, list | tuple):
         return [plain_value(entry) for entry in value]
-    raise NotPlainError(f"{kind.__name__} is no JSON value")
+    raise NotPlainError(f"{type(value).__name__} is no JSON value")
 
 
 def compose_key(key: Json) -> str:

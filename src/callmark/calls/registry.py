@@ -18,7 +18,7 @@ from callmark.calls.schema import (
 )
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsonplaces import Locate, PathInJson
-from callmark.records.jsontext import Json, canonical_json, digest
+from callmark.records.jsontext import Json, canonical_json, digest, want_object, want_text
 from callmark.records.keys import KeySet, did_you_mean, meant_key
 
 X_CALLMARK = "x-callmark"
@@ -151,6 +151,11 @@ class Registry:
         return spec
 
 
+def name_of_tool(tool: Mapping[str, Json]) -> str:
+    """The name in a spec as a request holds it."""
+    return want_text(want_object(tool["function"])["name"])
+
+
 def registry_sha256(specs: Json) -> str:
     """SHA-256 of the canonical JSON of {name: spec}, a spec being the inner function object."""
     return Registry.from_specs(specs, where="specs").sha256
@@ -253,7 +258,7 @@ def _raw_specs(specs: Json, locate: Locate) -> Iterator[_RawSpec]:
         case {"name": str()}:
             yield _RawSpec((), "tool 1", None, specs)
             return
-        case {"function": dict()} if not _has_other_specs(specs):
+        case {"function": dict()} if not _has_other_specs(want_object(specs)):
             yield _RawSpec((), "tool 1", None, specs)
             return
         case dict() if any(
@@ -345,7 +350,7 @@ def spec_slips(raw: Json) -> Iterator[str]:
     """Keys of a spec that were meant to be others. Whatever else it holds passes to the model."""
     function = _function_of(raw)
     if function is not raw:
-        yield from _slips(raw, _WRAPPER_KEYS)
+        yield from _slips(want_object(raw), _WRAPPER_KEYS)
     yield from _slips(function, _SPEC_KEYS)
     parameters, extension = function.get("parameters"), function.get(X_CALLMARK)
     for slip in keyword_slips(parameters):

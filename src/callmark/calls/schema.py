@@ -69,6 +69,9 @@ class CompiledSchema(NamedTuple):
 
 def compile_schema(schema: Json) -> CompiledSchema:
     """A validator, or SchemaError. A `$ref` to a file or the network is refused here."""
+    if not isinstance(schema, dict | bool | str):
+        kinds = '"boolean", "object"'  # in the validator's own words
+        raise SchemaError(f"/: {shorten(canonical_json(schema))} is not of types {kinds}")
     try:
         validator = jsonschema_rs.Draft202012Validator(
             schema, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from callmark.grounding.mcp_parts import parts_of
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.text import fold
 from callmark.grounding.value import Value
 from callmark.grounding.values import values_of
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_text
 from callmark.records.mcp_result import is_mcp_result
 from callmark.records.trace import json_inside
 
@@ -31,12 +31,15 @@ class Served(NamedTuple):
     root: str = ""
 
 
+Scalar = str | int | float
+
+
 class Leaf:
     """One leaf of one result."""
 
     __slots__ = ("_folded", "_values", "call", "error", "key", "path", "strict", "turn", "value")
 
-    def __init__(self, served: Served, path: str, key: str, strict: bool, value: Json) -> None:
+    def __init__(self, served: Served, path: str, key: str, strict: bool, value: Scalar) -> None:
         self.call = served.call
         self.turn = served.turn
         self.error = served.error
@@ -51,13 +54,13 @@ class Leaf:
     def values(self) -> tuple[Value, ...]:
         """The values that a text leaf holds."""
         if self._values is None:
-            self._values = values_of(self.value)
+            self._values = values_of(want_text(self.value))
         return self._values
 
     @property
     def folded(self) -> str:
         if self._folded is None:
-            self._folded = fold(self.value)
+            self._folded = fold(want_text(self.value))
         return self._folded
 
     def counts_for(self, turn: int | None) -> bool:
@@ -152,7 +155,7 @@ class Walk:
         elif is_number(value) and (key, of_json(value)) not in self._echo_numbers:
             self._leaf(value, path, key, strict)
 
-    def _leaf(self, value: Json, path: str, key: str, strict: bool) -> None:
+    def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
         self.leaves.append(Leaf(self._served, path, key, strict, value))
 
     def _note_list(self, values: list[Json], path: str, key: str, strict: bool) -> None:
@@ -172,7 +175,7 @@ def _escape(name: str) -> str:
     return name
 
 
-def is_number(value: Json) -> bool:
+def is_number(value: Json) -> TypeGuard[int | float]:
     """Finite, and no boolean."""
     if isinstance(value, float):
         return math.isfinite(value)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from callmark.calls.python_text import NotPython, literal
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_list, want_object
 from callmark.records.trace import json_inside
 
 
@@ -27,8 +27,8 @@ def parts_of(result: dict[str, Json]) -> Iterator[Part]:
     structured = result.get("structuredContent")
     if structured is not None:
         yield Part("/structuredContent", "structuredContent", structured)
-    for at, block in enumerate(result["content"]):
-        for part in _parts_of_block(block, f"/content/{at}"):
+    for at, block in enumerate(want_list(result["content"])):
+        for part in _parts_of_block(want_object(block), f"/content/{at}"):
             if not _repeats(part.value, structured):
                 yield part
 

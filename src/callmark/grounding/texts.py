@@ -12,6 +12,7 @@ from callmark.grounding.text import fold, token_pattern
 from callmark.grounding.value import WHOLE_KINDS
 from callmark.grounding.values import find_values
 from callmark.grounding.words import STOP_WORDS
+from callmark.records.jsontext import want_text
 
 RUN_TOKENS = 5
 _SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
@@ -35,7 +36,7 @@ class Texts:
         for leaf in leaves:
             tokens = token_pattern(leaf.folded).findall(leaf.folded)
             self._tokens.append((f" {' '.join(tokens)} ", leaf))
-            for piece in _pieces_of(leaf.value, leaf.folded):
+            for piece in _pieces_of(want_text(leaf.value), leaf.folded):
                 first = token_pattern(piece.text).search(piece.text)
                 if first is not None:
                     pieces = self._by_first_token.setdefault(first[0], {})

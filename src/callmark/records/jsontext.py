@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import msgspec
 
 from callmark.records.jsonplaces import line_of_token, line_too_deep
 
-# Any value that JSON can hold. Real payloads (prompts, arguments, results, metadata) stay plain.
-Json = Any
+# Any value that JSON can hold. Real payloads (prompts, arguments, results, metadata) stay plain;
+# whoever looks into one asks first what it is.
+Json = object
 
-_decode = msgspec.json.Decoder().decode
+_decode = msgspec.json.Decoder(Json).decode
+_decode_object = msgspec.json.Decoder(dict[str, Json]).decode
 _canonical = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -58,9 +61,52 @@ def canonical_json(value: Json) -> str:
     return _canonical(value)
 
 
-def plain(record: Any) -> Json:
+def plain(record: object) -> Json:
     """A record as plain JSON values: dicts and lists, no tuples."""
     return _decode(msgspec.json.encode(record))
+
+
+def plain_object(record: msgspec.Struct | Mapping[str, Json]) -> dict[str, Json]:
+    """The same of one that is an object in JSON."""
+    return _decode_object(msgspec.json.encode(record))
+
+
+def want_object(value: Json) -> dict[str, Json]:
+    """A value that has to be an object, by a schema or by who wrote it; null stands for an empty
+    one. Anything else is a TypeError, as it would be one to use it."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not value:
+        return {}
+    raise TypeError(f"must be an object, not {type(value).__name__}")
+
+
+def want_list(value: Json) -> Sequence[Json]:
+    """The same of a list."""
+    if isinstance(value, list | tuple):
+        return value
+    if not value:
+        return ()
+    raise TypeError(f"must be a list, not {type(value).__name__}")
+
+
+def want_text(value: Json) -> str:
+    """The same of a text, but null is none."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"must be a text, not {type(value).__name__}")
+
+
+def want_texts(value: Json) -> tuple[str, ...]:
+    return tuple(map(want_text, want_list(value)))
+
+
+def want_number(value: Json) -> int | float:
+    if isinstance(value, int | float):
+        return value
+    raise TypeError(f"must be a number, not {type(value).__name__}")
 
 
 def digest(value: Json) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from callmark.records.jsontext import Json, canonical_json
+from typing import TypeGuard
+
+from callmark.records.jsontext import Json, canonical_json, want_list, want_object
 
 # What each kind of block must hold.
 BLOCKS: dict[str, dict[str, type]] = {
@@ -15,7 +17,7 @@ BLOCKS: dict[str, dict[str, type]] = {
 FIELDS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 
 
-def is_mcp_result(result: Json) -> bool:
+def is_mcp_result(result: Json) -> TypeGuard[dict[str, Json]]:
     """Whether this is a whole MCP result, and not an object that happens to have `content`."""
     if not isinstance(result, dict) or not result.keys() <= FIELDS:
         return False
@@ -26,7 +28,9 @@ def is_mcp_result(result: Json) -> bool:
 
 
 def _is_block(block: Json) -> bool:
-    kind = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(block, dict):
+        return False
+    kind = block.get("type")
     needed = BLOCKS.get(kind) if isinstance(kind, str) else None
     return needed is not None and all(
         isinstance(block.get(name), wanted) for name, wanted in needed.items()
@@ -36,7 +40,7 @@ def _is_block(block: Json) -> bool:
 def text_of(result: dict[str, Json]) -> str:
     """What a model is shown of an MCP result: its texts, one after the other. Pictures and sounds
     are named, not written out; structured content stands in where there is no block at all."""
-    texts = [_text_of_block(block) for block in result["content"]]
+    texts = [_text_of_block(want_object(block)) for block in want_list(result["content"])]
     if not texts and "structuredContent" in result:
         return canonical_json(result["structuredContent"])
     return "\n".join(texts)

@@ -10,7 +10,14 @@ from typing import Literal
 import msgspec
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import (
+    Json,
+    want_list,
+    want_number,
+    want_object,
+    want_text,
+    want_texts,
+)
 
 Kind = Literal["control", "negative_control", "clarify", "eligible", "unclassified"]
 # Where the right answer makes no call, whatever the item lists.
@@ -87,38 +94,41 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha256: str) -> Sample:
     """An item that passed the schema, as a record. Nulls stand for absent fields."""
-    metadata = item.get("metadata") or {}
+    metadata = want_object(item.get("metadata"))
+    prompt, teacher_text = item.get("prompt") or "", item.get("teacher_text")
     return Sample(
         index=index,
         sample_id=sample_id,
-        prompt=item.get("prompt") or "",
+        prompt=prompt if isinstance(prompt, str) else list(map(want_object, want_list(prompt))),
         metadata=metadata,
         expectation=expectation_of(metadata),
-        user_turns=tuple(item.get("user_turns") or ()),
-        teacher_text=item.get("teacher_text"),
+        user_turns=want_texts(item.get("user_turns")),
+        teacher_text=None if teacher_text is None else want_text(teacher_text),
         item_sha256=item_sha256,
     )
 
 
 def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     get = metadata.get
-    calls = tuple(_expected_call(entry) for entry in get("call_sequence") or ())
+    calls = tuple(_expected_call(entry) for entry in want_list(get("call_sequence")))
     behaviour = get("expected_behaviour") or "normal"
     locale = get("locale")
+    if get("locale_probe"):
+        locale = locale or get("language")
     strict_keys = get("strict_keys")
     tools = get("tools")
     cluster = get("cluster")
     return Expectation(
         kind=_kind_of(metadata, behaviour, expects_calls=bool(calls)),
         calls=calls,
-        call_match=get("call_match") or "exact",
+        call_match=_call_match_of(get("call_match")),
         retry=behaviour == "retry",
-        required_facts=tuple(get("required_facts") or ()),
-        strict_keys=None if strict_keys is None else tuple(strict_keys),
-        decoy_values=tuple(get("decoy_values") or ()),
-        locale=locale or get("language") if get("locale_probe") else locale,
+        required_facts=_facts_of(get("required_facts")),
+        strict_keys=None if strict_keys is None else want_texts(strict_keys),
+        decoy_values=_facts_of(get("decoy_values")),
+        locale=None if locale is None else want_text(locale),
         locale_probe=bool(get("locale_probe")),
-        tools=None if tools is None else tuple(tools),
+        tools=None if tools is None else want_texts(tools),
         slices=_slices_of(metadata),
         cluster=None if cluster is None else str(cluster),
         normalise_text=str(get("text_norm") or "").upper() == "NFC"
@@ -129,15 +139,28 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
 def _expected_call(entry: Json) -> ExpectedCall:
     if isinstance(entry, str):
         return ExpectedCall(entry)
+    call = want_object(entry)
+    arguments, accept = call.get("arguments"), want_object(call.get("accept"))
     return ExpectedCall(
-        name=entry["name"],
-        arguments=entry.get("arguments"),
-        accept=entry.get("accept") or {},
-        optional=tuple(entry.get("optional") or ()),
+        name=want_text(call["name"]),
+        arguments=None if arguments is None else want_object(arguments),
+        accept={pointer: list(want_list(values)) for pointer, values in accept.items()},
+        optional=want_texts(call.get("optional")),
     )
 
 
-def _kind_of(metadata: Mapping[str, Json], behaviour: str, *, expects_calls: bool) -> Kind:
+def _call_match_of(given: Json) -> CallMatch:
+    match given:
+        case "unordered" | "superset":
+            return given
+    return "exact"
+
+
+def _facts_of(given: Json) -> tuple[str | int | float, ...]:
+    return tuple(fact if isinstance(fact, str) else want_number(fact) for fact in want_list(given))
+
+
+def _kind_of(metadata: Mapping[str, Json], behaviour: Json, *, expects_calls: bool) -> Kind:
     # The dataset decides, never what the model did: a silent model must not leave the denominator.
     if behaviour in ("no_tool", "decline"):
         return "control"
@@ -150,14 +173,14 @@ def _kind_of(metadata: Mapping[str, Json], behaviour: str, *, expects_calls: boo
 
 
 def _slices_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
-    names = list(metadata.get("slices") or ())
+    names = list(want_texts(metadata.get("slices")))
     for flag in ("long_context", "teacher_heavy"):
         if metadata.get(flag) and flag not in names:
             names.append(flag)
     return tuple(names)
 
 
-def sample_id_of(item: Json) -> str:
+def sample_id_of(item: Mapping[str, Json]) -> str:
     """The id that the item gives itself (metadata first), else a hash of the whole item."""
     metadata = item.get("metadata")
     for holder in (metadata if isinstance(metadata, dict) else {}, item):

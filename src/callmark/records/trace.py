@@ -118,11 +118,11 @@ def entry_of(raw: Json) -> TraceEntry:
     if not isinstance(raw, dict):
         return _malformed(None, None, repr(raw)[:200], "the trace entry is not an object")
     name, arguments = raw.get("name"), raw.get("arguments")
-    status: Json = raw.get("status")
+    status = _told_status(raw.get("status"))
     result, served_by = raw.get("result"), raw.get("served_by")
     if isinstance(arguments, str):
         arguments = json_inside(arguments)
-    if not isinstance(status, str) or status not in STATUSES:
+    if status is None:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             what = "no tool name" if not isinstance(name, str) else "arguments are not an object"
             entry = _malformed(name if isinstance(name, str) else None, arguments, None, what)
@@ -155,6 +155,10 @@ def answer_entry(entry: TraceEntry, result: Json, served_by: str = RECORDED) -> 
     status = _status_of(True, json_inside(result) if isinstance(result, str) else result)
     served = served_by if status in SERVED or served_by == RECORDED else None
     return msgspec.structs.replace(entry, result=result, status=status, served_by=served)
+
+
+def _told_status(told: Json) -> EntryStatus | None:
+    return next((status for status in STATUSES if status == told), None)
 
 
 def _status_of(has_result: bool, result: Json) -> EntryStatus:

@@ -135,7 +135,7 @@ def _prompt_results(
             arguments = function.get("arguments")
             if isinstance(arguments, str):
                 arguments = json_inside(arguments)
-            calls[str(call.get("id"))] = (function.get("name"), arguments)
+            calls[str(call.get("id"))] = (_text_or_none(function.get("name")), arguments)
         if message.get("role") == "tool":
             name, arguments = calls.get(str(message.get("tool_call_id")), (None, None))
             content = message_text(message)
@@ -145,7 +145,7 @@ def _prompt_results(
                 result=content,
                 arguments=arguments,
                 error=is_error_result(content),
-                strict_keys=keys(_text_or_none(name) or _text_or_none(message.get("name"))),
+                strict_keys=keys(name or _text_or_none(message.get("name"))),
                 root=f"/messages/{index}",
             )
 

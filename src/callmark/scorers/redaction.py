@@ -10,12 +10,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, want_object, want_texts
 from callmark.records.results import (
     ByteRange,
     CallDifferences,
@@ -166,7 +166,7 @@ class _Cleaner(msgspec.Struct, frozen=True):
         return tuple(self.text(text) for text in texts)
 
     def metadata(self, metadata: dict[str, Json]) -> dict[str, Json]:
-        cleaned: dict[str, Json] = self.json(metadata)
+        cleaned = self.object(metadata)
         if "sample_id" in metadata:
             cleaned["sample_id"] = metadata["sample_id"]
         # Groups stay apart: what names them becomes a digest where it is personal.
@@ -174,15 +174,21 @@ class _Cleaner(msgspec.Struct, frozen=True):
             cleaned["cluster"] = _name_for(metadata["cluster"])
         if cleaned.get("slices") != metadata.get("slices"):
             cleaned["slices"] = [
-                name if self.text(name) == name else _name_for(name) for name in metadata["slices"]
+                name if self.text(name) == name else _name_for(name)
+                for name in want_texts(metadata["slices"])
             ]
         return cleaned
+
+    def object(self, value: dict[str, Json]) -> dict[str, Json]:
+        return want_object(self.json(value))
 
     def json(self, value: Json) -> Json:
         """Strings, keys, and numbers that are card or social security numbers. Without
         recursion: what a model sends may be nested as deeply as a parser allows."""
         root: list[Json] = [None]
-        todo: list[tuple[Json, str, Json, Json]] = [(value, "", root, 0)]
+        todo: list[tuple[Json, str, Any, Any]] = [
+            (value, "", root, 0)
+        ]  # list and index, or dict and key
         while todo:
             node, label, holder, slot = todo.pop()
             if isinstance(node, dict):
@@ -231,7 +237,7 @@ class _Cleaner(msgspec.Struct, frozen=True):
             reason=self.optional(entry.reason),
             repaired=None
             if repaired is None
-            else RepairedCall(self.text(repaired.name), self.json(repaired.arguments)),
+            else RepairedCall(self.text(repaired.name), self.object(repaired.arguments)),
             schema_errors=None if errors is None else self.texts(errors),
             key_normalized=self.json(entry.key_normalized),
         )

@@ -27,8 +27,9 @@ from callmark.records.jsontext import (
     Json,
     NotJson,
     canonical_json,
-    parse_json,
+    plain_object,
     sha256_hex,
+    want_number,
     well_formed,
 )
 from callmark.records.results import Result
@@ -106,7 +107,7 @@ def compare_heads(
 
 
 def _grew(before: Json, now: Json) -> bool:
-    return now is None or (before is not None and bool(now > before))
+    return now is None or (before is not None and want_number(now) > want_number(before))
 
 
 class DoneTrial(msgspec.Struct, frozen=True):
@@ -362,7 +363,7 @@ class Journal:
             return
         if found.head is None:
             raise BadInput(_of_another_kind(self.path, found.garbled[0]))
-        now = parse_json(canonical_json(dict(self._fingerprints)))
+        now = plain_object(dict(self._fingerprints))
         compare_heads(f"{self.path}:{found.head_line}", found.head, now, may_differ, may_grow)
         garbled = [number for number in found.garbled if number not in self._left_out]
         if garbled and not salvage:

@@ -14,7 +14,15 @@ import jsonschema_rs
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    parse_json,
+    want_list,
+    want_number,
+    want_object,
+    want_text,
+)
 from callmark.records.keys import did_you_mean, meant_key
 from callmark.records.results import (
     ByteRange,
@@ -72,19 +80,6 @@ class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Recorded = RecordedAnswer | RecordedMessages
-_VERBATIM = (
-    "prompt",
-    "metadata",
-    "span_extractor",
-    "span_extractor_by",
-    "stop",
-    "error",
-    "item_sha256",
-    "used_fixtures_sha256",
-    "offered_tools_sha256",
-)
-
-
 _NEEDED = ("sample_id", "model_output", "tool_trace", "messages")
 _OURS = frozenset(Result.__struct_fields__)
 
@@ -94,6 +89,18 @@ class _Kept(msgspec.Struct):
 
 
 class _Origin(msgspec.Struct):
+    """What is taken over as it stands."""
+
+    prompt: str | list[dict[str, Json]] | None = None
+    metadata: dict[str, Json] | None = None
+    span_extractor: Extractor | None = None
+    span_extractor_by: ExtractorBy | None = None
+    stop: Stop | None = None
+    status: Literal["ok", "error"] | None = None
+    error: str | None = None
+    item_sha256: str | None = None
+    used_fixtures_sha256: str | None = None
+    offered_tools_sha256: str | None = None
     fingerprints: Fingerprints | None = None
     decoding: Decoding | None = None
     scoring: Scoring | None = None
@@ -237,7 +244,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
     if problems:
         raise BadLine(problems)
     get = value.get
-    output = get("model_output") or ""
+    output = want_text(get("model_output") or "")
     try:
         origin = msgspec.convert(value, _Origin)
     except msgspec.ValidationError as error:
@@ -245,19 +252,27 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
     return RecordedAnswer(
         line=number,
         sample_id=_text_of(value["sample_id"]),
-        trial=int(get("trial") or 0),  # 1.0 is a whole number in JSON
-        index=None if get("index") is None else int(value["index"]),
+        trial=_whole(get("trial") or 0),  # 1.0 is a whole number in JSON
+        index=None if get("index") is None else _whole(value["index"]),
         model_output=output,
-        tool_trace=tuple(entry_of(entry) for entry in get("tool_trace") or ()),
+        tool_trace=tuple(entry_of(entry) for entry in want_list(get("tool_trace"))),
         turns=_turns(get("turns"), output),
-        said=tuple(UserTurn(int(entry["turn"]), entry["text"]) for entry in get("said") or ()),
-        reasoning=get("reasoning") or "",
-        status=get("status") or "ok",
+        said=tuple(map(_user_turn, want_list(get("said")))),
+        reasoning=want_text(get("reasoning") or ""),
+        status=origin.status or "ok",
         fingerprints=origin.fingerprints,
         decoding=origin.decoding,
         scoring=origin.scoring,
         privacy=None if origin.scores is None else origin.scores.privacy,
-        **{name: value[name] for name in _VERBATIM if name in value},
+        prompt=origin.prompt,
+        metadata=origin.metadata,
+        span_extractor=origin.span_extractor,
+        span_extractor_by=origin.span_extractor_by,
+        stop=origin.stop,
+        error=origin.error,
+        item_sha256=origin.item_sha256,
+        used_fixtures_sha256=origin.used_fixtures_sha256,
+        offered_tools_sha256=origin.offered_tools_sha256,
     )
 
 
@@ -272,13 +287,14 @@ def messages_of(value: dict[str, Json], number: int) -> RecordedMessages:
     problems = schema_problems(_validator("recorded_messages"), value)
     if problems:
         raise BadLine(problems)
+    tools, metadata = value.get("tools"), value.get("metadata")
     return RecordedMessages(
         line=number,
         sample_id=_name_of(value),
-        trial=int(value.get("trial") or 0),
-        messages=value["messages"],
-        tools=value.get("tools"),
-        metadata=value.get("metadata"),
+        trial=_whole(value.get("trial") or 0),
+        messages=list(map(want_object, want_list(value["messages"]))),
+        tools=None if tools is None else list(map(want_object, want_list(tools))),
+        metadata=None if metadata is None else want_object(metadata),
     )
 
 
@@ -292,11 +308,22 @@ def _turns(value: Json, output: str) -> tuple[ByteRange, ...] | None:
     if value is None:
         return None
     size = len(output.encode("utf-8", "surrogatepass"))
-    for at, turn in enumerate(value):
-        if not turn["start"] <= turn["end"] <= size:
+    turns = list(map(want_object, want_list(value)))
+    ranges = tuple(ByteRange(_whole(turn["start"]), _whole(turn["end"])) for turn in turns)
+    for at, (turn, found) in enumerate(zip(turns, ranges, strict=True)):
+        if not found.start <= found.end <= size:
             where = f"{turn['start']} to {turn['end']}"
             raise BadLine([f"turns[{at}]: {where} is no range in an answer of {size} bytes"])
-    return tuple(ByteRange(int(turn["start"]), int(turn["end"])) for turn in value)
+    return ranges
+
+
+def _user_turn(entry: Json) -> UserTurn:
+    said = want_object(entry)
+    return UserTurn(_whole(said["turn"]), want_text(said["text"]))
+
+
+def _whole(number: Json) -> int:
+    return int(want_number(number))
 
 
 def _text_of(given: Json) -> str:
@@ -308,7 +335,7 @@ def _validator(
     name: Literal["recorded", "recorded_messages"],
 ) -> jsonschema_rs.Draft202012Validator:
     shipped = files("callmark").joinpath("data", "schemas", "eval_result.schema.json")
-    schema = parse_json(shipped.read_bytes())
+    schema = want_object(parse_json(shipped.read_bytes()))
     return jsonschema_rs.Draft202012Validator(
         {"$schema": schema["$schema"], "$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
     )

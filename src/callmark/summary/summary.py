@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, plain_object, want_object
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -80,7 +81,7 @@ class ResultReader:
         if given.get("sample_id") is None and not isinstance(given.get("scores"), Mapping):
             raise BadInput(f"result {number}: holds neither a sample_id nor scores")
         try:
-            expectation_of(given.get("metadata") or {})
+            expectation_of(want_object(given.get("metadata")))
             return msgspec.convert(self._filled(given), Result)
         except msgspec.ValidationError as error:
             raise BadInput(f"result {number}: {error}") from None
@@ -96,11 +97,11 @@ class ResultReader:
         has_scores = isinstance(scores, Mapping)
         line.setdefault("status", "ok" if has_scores else "error")
         line.setdefault("stop", "answer" if has_scores else "error")
-        extractor = scores.get("span_extractor") if has_scores else None
+        extractor = scores.get("span_extractor") if isinstance(scores, Mapping) else None
         line.setdefault("span_extractor", extractor or "claims")
-        line["sample_id"] = sample_id_of(given)
+        line["sample_id"] = sample_id = sample_id_of(given)
         if "index" not in line:
-            line["index"] = self._indexes.setdefault(line["sample_id"], len(self._indexes))
+            line["index"] = self._indexes.setdefault(sample_id, len(self._indexes))
         if isinstance(line["tool_trace"], list):
             line["tool_trace"] = [entry_of(entry) for entry in line["tool_trace"]]
         return line
@@ -398,21 +399,19 @@ def summarize_results(
     cross_score: CrossScore | None = None,
     scope: Scope | None = None,
     timing: Timing | None = None,
-    **header: Json,
+    header: Mapping[str, Json] = MappingProxyType({}),
 ) -> dict[str, Json]:
     """The report of a stream of results, as plain JSON values. `header` takes the fields of the
     report's header; what it does not give is taken from the results where they agree."""
     try:
-        fields = msgspec.convert(header, ReportHeader)
+        fields = msgspec.convert(dict(header), ReportHeader)
     except msgspec.ValidationError as error:
         raise UsageError(f"report header: {error}") from None
     summariser = Summariser(cross_score)
     reader = ResultReader()
     for number, given in enumerate(results, start=1):
         summariser.add(given if isinstance(given, Result) else reader.read(given, number))
-    report = summariser.report(fields, rules, scope=scope, timing=timing)
-    plain: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(report))
-    return plain
+    return plain_object(summariser.report(fields, rules, scope=scope, timing=timing))
 
 
 def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:

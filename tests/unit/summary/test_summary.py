@@ -309,9 +309,9 @@ def test_a57_a63_to_a66_a139_the_header_says_what_the_numbers_depend_on():
 
 def test_wrong_header_fields_and_results_are_named():
     with pytest.raises(UsageError, match=r"report header: .*`colour`"):
-        summarize_results([], colour="blue")
+        summarize_results([], header={"colour": "blue"})
     with pytest.raises(UsageError, match=r"report header: .*\$.seed"):
-        summarize_results([], seed="x")
+        summarize_results([], header={"seed": "x"})
     good = json.loads(msgspec.json.encode(make_result(0)))
     with pytest.raises(BadInput, match=r"result 2: .*\$.trial"):
         summarize_results([good, good | {"trial": "x"}])
