@@ -14,10 +14,10 @@ from callmark.calls.registry import Registry
 from callmark.compare.compare import CompareOptions
 from callmark.compare.records import MARGIN, PRIMARY
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, plain, well_formed
+from callmark.records.jsontext import Json, plain_object, well_formed
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
-from callmark.records.trace import Trace, UserTurn, entry_of
+from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
 from callmark.run.offers import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
 from callmark.store.problems import typed_problem
@@ -73,8 +73,7 @@ def score_item(
         extractor=span_extractor,
         span_cap=integration_span_cap,
     )
-    scores: dict[str, Json] = plain(score_trial(sample, trace, settings))
-    return scores
+    return plain_object(score_trial(sample, trace, settings))
 
 
 def summarize_results(
@@ -82,14 +81,17 @@ def summarize_results(
 ) -> dict[str, Json]:
     """The report of a stream of results, judged by the shipped gates. `header` takes fields of
     the report's header; `gates` overrides bounds and policies."""
-    rules = resolve_rules(resources.default_config()["gates"], config=header.pop("gates", None))
-    cap = header.get("integration_span_cap") or DEFAULT_SPAN_CAP
-    settings = ScoreSettings(registry=builtin_registry(), span_cap=cap)
+    gates, cap = header.pop("gates", None), header.get("integration_span_cap")
+    if not isinstance(gates, Mapping | None):
+        raise UsageError(f"gates: must be an object {{gate: bound}}, not {type(gates).__name__}")
+    rules = resolve_rules(resources.default_gates(), config=gates)
+    span_cap = cap if isinstance(cap, int) and cap else DEFAULT_SPAN_CAP
+    settings = ScoreSettings(registry=builtin_registry(), span_cap=span_cap)
     return summary.summarize_results(
         results,
         rules=rules,
         cross_score=lambda own, other: cross_score(own, other, settings),
-        **header,
+        header=header,
     )
 
 
@@ -129,8 +131,7 @@ def compare(
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
     tools = Tools(registry, instead=registry is not None)
-    found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=tools))
-    return found
+    return plain_object(compare_runs(Path(a), Path(b), options, tools=tools))
 
 
 def merge(
@@ -150,8 +151,7 @@ def merge(
         report=None if report is None else Path(report),
         dataset=None if dataset is None else Path(dataset),
     )
-    found: dict[str, Json] = plain(outcome.report)
-    return found
+    return plain_object(outcome.report)
 
 
 def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
@@ -163,7 +163,9 @@ def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
     return validate_plainly(config)
 
 
-def _script(user_turns: Sequence[str], entries: Sequence[Json], turns: int) -> tuple[UserTurn, ...]:
+def _script(
+    user_turns: Sequence[str], entries: Sequence[TraceEntry], turns: int
+) -> tuple[UserTurn, ...]:
     """Each scripted follow-up is sent after the next assistant turn that makes no call."""
     calling = {entry.turn for entry in entries}
     answers = [turn for turn in range(1, turns + 1) if turn not in calling]

@@ -13,7 +13,7 @@ from callmark.errors import UsageError
 from callmark.records.jsontext import Json
 from callmark.records.keys import KeySet
 from callmark.records.samples import Header
-from callmark.resources import config_template, default_config
+from callmark.resources import config_template, default_config, default_gates
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.problems import (
     field_path,
@@ -204,7 +204,7 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         settings = read_settings(config)
         layers.append(_Layer("config", settings.values, str(config), settings.lines))
     layers.append(_Layer("flag", flags))
-    values: dict[str, Json] = {}
+    values: dict[str, Any] = {}  # each of its field's type: see _type
     sources: dict[str, Source] = {}
     for layer in layers:
         for field, value in _fields(layer):
@@ -361,7 +361,6 @@ def _same_file(path: str, other: str | None) -> bool:
 
 def _keys(known: Iterable[str]) -> KeySet:
     """What a settings file knows, and what in it belongs elsewhere."""
-    gates = default_config()["gates"]
     of_header = (name for name in Header.__struct_fields__ if name not in _SETTABLE)
     return KeySet(
         known=tuple(known),
@@ -369,7 +368,7 @@ def _keys(known: Iterable[str]) -> KeySet:
         elsewhere={
             **dict.fromkeys(of_header, "the header of the dataset"),
             **dict.fromkeys(("bound", "policy", "pct"), "gates, below the name of a gate"),
-            **dict.fromkeys(gates, "gates"),
+            **dict.fromkeys(default_gates(), "gates"),
         },
     )
 

@@ -18,9 +18,9 @@ import msgspec
 import pytest
 
 from callmark.errors import CallmarkError, UsageError
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, want_text
 from callmark.records.report import GateOutcome, Report
-from callmark.resources import default_config
+from callmark.resources import default_gates
 from callmark.summary.gates import GATES
 
 VERDICT = "verdict"
@@ -39,7 +39,7 @@ class GateRuling(msgspec.Struct, frozen=True):
 def items_of(mark: pytest.Mark) -> list[str]:
     """One for each gate and one for the verdict; known without a run, and the same everywhere.
     `gates` as a list of names: only those, and the verdict on them."""
-    known = [name for name in default_config()["gates"] if not GATES[name].of_dataset]
+    known = [name for name in default_gates() if not GATES[name].of_dataset]
     given = mark.kwargs.get("gates", {})
     if not isinstance(given, list | tuple | dict):
         raise UsageError("gates: must be a list of names, or an object {gate: bound}")
@@ -146,7 +146,7 @@ def _run(settings: dict[str, Json], folder: Path, failed: Path) -> None:
     from callmark.config import load_config
     from callmark.run.conclude import INTERRUPTED, run
 
-    file = Path(settings.pop("config", os.devnull))
+    file = Path(want_text(settings.pop("config", os.devnull)))
     written = {"out": str(folder / RESULTS), "report": str(folder / REPORT), "restart": True}
     try:
         outcome = run(load_config(file, {**settings, **written}))
@@ -246,10 +246,9 @@ def callmark_report(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The report of the run that the mark describes, as in report.json."""
     if request.node.get_closest_marker(MARK) is None:
         pytest.fail("callmark_report: the test has no callmark mark", pytrace=False)
-    from callmark.records.jsontext import plain
+    from callmark.records.jsontext import plain_object
 
-    report: dict[str, Any] = plain(_or_fail(_run_of(request.node).report))
-    return report
+    return plain_object(_or_fail(_run_of(request.node).report))
 
 
 def _run_of(item: pytest.Item) -> MarkedRun:

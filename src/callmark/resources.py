@@ -11,7 +11,7 @@ import msgspec
 
 from callmark.errors import BadInput
 from callmark.records.jsonplaces import Locate, PathInJson, line_of, repeated_name
-from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, parse_json, want_object
 from callmark.store.lines import read_input
 
 MAX_PROBLEMS = 20
@@ -86,6 +86,11 @@ def default_config() -> dict[str, Json]:
     return config
 
 
+def default_gates() -> dict[str, Json]:
+    """The shipped gates: {name: {field: value}}."""
+    return want_object(default_config()["gates"])
+
+
 def default_config_path() -> Path:
     return data_path("config", "eval.default.yaml")
 
@@ -94,8 +99,8 @@ def config_template() -> str:
     return data_path("config", "callmark.template.yaml").read_text("utf-8")
 
 
-def schema(name: Literal["eval_prompt", "eval_result"]) -> Json:
-    return _read_json(data_path("schemas", f"{name}.schema.json")).value
+def schema(name: Literal["eval_prompt", "eval_result"]) -> dict[str, Json]:
+    return want_object(_read_json(data_path("schemas", f"{name}.schema.json")).value)
 
 
 def builtin_tools() -> Json:

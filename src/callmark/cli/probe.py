@@ -49,7 +49,7 @@ from callmark.probe.spec import (
     read_spec,
 )
 from callmark.probe.views import probe_of, tools_of
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list
 from callmark.reports.html.probe import BothSides, write_probe_page
 from callmark.reports.layout import write
 from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
@@ -315,20 +315,21 @@ def _models_of(given: dict[str, Json]) -> Models:
         raise UsageError("--base: which model was tuned? Name its folder, or its served name")
     if ("adapter" in given) == ("tuned" in given):
         raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
-    url, tuned_url = given.get("base_url"), given.get("tuned_url") or given.get("base_url")
+    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    base, tuned, url = texts["base"], texts.get("tuned"), texts.get("base_url")
+    tuned_url = texts.get("tuned_url") or url
     if url is None:
         if tuned_url is not None:
             raise UsageError("--tuned-url: needs --base-url too: both models must be served")
-        tuned: str = given.get("tuned") or given["base"]
         return Models(
-            base=ModelSpec(base=given["base"]),
-            ft=ModelSpec(base=tuned, adapter=given.get("adapter")),
+            base=ModelSpec(base=base),
+            ft=ModelSpec(base=tuned or base, adapter=texts.get("adapter")),
         )
-    if "tuned" not in given:
+    if tuned is None:
         raise UsageError("--adapter: a served model takes none: name the tuned model with --tuned")
     return Models(
-        base=ModelSpec(kind="openai", base=given["base"], endpoint=url),
-        ft=ModelSpec(kind="openai", base=given["tuned"], endpoint=tuned_url),
+        base=ModelSpec(kind="openai", base=base, endpoint=url),
+        ft=ModelSpec(kind="openai", base=tuned, endpoint=tuned_url),
     )
 
 
@@ -337,7 +338,7 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
         return None
     fields = {field: given[flag] for flag, field in FIELDS.items() if flag in given}
     if "rank_multipliers" in fields:
-        fields["rank_multipliers"] = [1.0, *fields["rank_multipliers"]]
+        fields["rank_multipliers"] = [1.0, *want_list(fields["rank_multipliers"])]
     return _make(NullAdapterSpec, fields)
 
 

@@ -14,7 +14,7 @@ from callmark.calls.registry import Registry
 from callmark.datasets.reader import line_of_sample, open_dataset
 from callmark.datasets.schema import item_problems
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, NotJson, canonical_json
+from callmark.records.jsontext import Json, NotJson, canonical_json, want_object
 from callmark.records.results import Result
 from callmark.records.samples import ExpectedCall, Kind, expectation_of
 from callmark.records.trace import TraceEntry
@@ -81,7 +81,7 @@ def add_from_trace(
         lines = _new_entries(kept, lines, sample_id)
         check_writable(kept)
         _append(kept, lines)
-    expected = expectation_of(item["metadata"]).calls
+    expected = expectation_of(want_object(item["metadata"])).calls
     return Added(
         sample_id=sample_id,
         dataset=str(dataset),
@@ -156,7 +156,9 @@ def _without_result(
             yield f"{call.name} {call.key_json}"
 
 
-def _normalise(name: Json, arguments: Json, registry: Registry | None) -> NormalisedCall | None:
+def _normalise(
+    name: str | None, arguments: Json, registry: Registry | None
+) -> NormalisedCall | None:
     return normalise(name, arguments, registry=registry, known_names=(name,) if name else ())
 
 

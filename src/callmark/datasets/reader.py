@@ -29,7 +29,7 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, OutputFailed
-from callmark.records.jsontext import Json, NotJson, digest
+from callmark.records.jsontext import Json, NotJson, digest, want_object
 from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import Line, is_blank, lines_of, object_of, open_input
@@ -69,7 +69,7 @@ class FactTally:
         self._offered_line: dict[str, int] = {}
 
     def count(self, item: dict[str, Json], line: int) -> None:
-        expectation = expectation_of(item.get("metadata") or {})
+        expectation = expectation_of(want_object(item.get("metadata")))
         calls = expectation.calls
         self.samples += 1
         self._kinds[expectation.kind] += 1
@@ -397,7 +397,7 @@ class _FirstReading:
     def _clash(self, offset: int, earlier: int) -> str:
         self._stream.seek(offset)
         item = object_of(Line(0, offset, self._stream.readline()).json)
-        metadata = item.get("metadata") or {}
+        metadata = want_object(item.get("metadata"))
         if metadata.get("sample_id") in (None, "") and item.get("sample_id") in (None, ""):
             return f"sample_id: none is given, and the item is the same as on line {earlier}"
         return f"sample_id: {show_value(sample_id_of(item))} is the id of line {earlier} too"

@@ -10,7 +10,7 @@ import jsonschema_rs
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_object
 from callmark.records.keys import KeySet, is_own, meant_key
 from callmark.records.samples import Header
 from callmark.resources import default_config, schema
@@ -139,7 +139,7 @@ def _names(slip: str, missing: str) -> bool:
 
 def _value_slips(item: dict[str, Json]) -> Iterator[str]:
     """A word that may be any, but looks like the one that decides what a sample is."""
-    adversarial = (item.get("metadata") or {}).get("adversarial") or {}
+    adversarial = want_object(want_object(item.get("metadata")).get("adversarial"))
     expected = adversarial.get("expected")
     if isinstance(expected, str) and meant_key(expected, (ASK_CLARIFY,)):
         yield (
@@ -187,15 +187,16 @@ class _KeySets(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def _key_sets() -> _KeySets:
-    root, inside = schema("eval_prompt"), schema("eval_prompt")["$defs"]
-    item, metadata = tuple(root["properties"]), tuple(inside["metadata"]["properties"])
+    root = schema("eval_prompt")
+    inside = {name: want_object(part) for name, part in want_object(root["$defs"]).items()}
+    item, metadata = _properties(root), _properties(inside["metadata"])
     header, shipped = Header.__struct_fields__, default_config()
     in_metadata = dict.fromkeys(metadata, "metadata")
     in_header = dict.fromkeys(header, "the header")
     in_item = dict.fromkeys((*item, HEADER_KEY), "the item, beside prompt")
     in_call = dict.fromkeys(("arguments", "accept"), "an entry of metadata.call_sequence")
     in_config = dict.fromkeys(shipped, "callmark.yaml")
-    in_gates = dict.fromkeys(shipped["gates"], "the header's gates")
+    in_gates = dict.fromkeys(want_object(shipped["gates"]), "the header's gates")
     return _KeySets(
         header=_key_set(
             (HEADER_KEY, *header, "generator"), in_config, in_gates, in_item, in_metadata
@@ -207,11 +208,13 @@ def _key_sets() -> _KeySets:
         item=_key_set((*item, HEADER_KEY), in_header, in_metadata, synonyms=_ITEM_SYNONYMS),
         metadata=_key_set(metadata, in_call, in_header, in_item, synonyms=_METADATA_SYNONYMS),
         adversarial=_key_set(("type", "expected"), in_metadata, synonyms={"kind": "type"}),
-        call=_key_set(
-            tuple(inside["expected_call"]["properties"]), in_metadata, synonyms=_CALL_SYNONYMS
-        ),
-        message=_key_set(tuple(inside["message"]["properties"]), synonyms=_MESSAGE_SYNONYMS),
+        call=_key_set(_properties(inside["expected_call"]), in_metadata, synonyms=_CALL_SYNONYMS),
+        message=_key_set(_properties(inside["message"]), synonyms=_MESSAGE_SYNONYMS),
     )
+
+
+def _properties(part: dict[str, Json]) -> tuple[str, ...]:
+    return tuple(want_object(part["properties"]))
 
 
 def _key_set(

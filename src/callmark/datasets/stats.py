@@ -14,7 +14,7 @@ from callmark.errors import UsageError
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
 from callmark.records.samples import Kind, Sample
-from callmark.resources import default_config
+from callmark.resources import default_gates
 from callmark.summary.chance import MAX_SAMPLES
 from callmark.summary.gates import PERF_BUDGET, resolve_rules, rules_on_answers
 from callmark.summary.metrics import populations_of
@@ -194,7 +194,7 @@ def _place_of(sample: Sample) -> TrialPlace:
 def _rules_of(dataset: Dataset) -> tuple[GateRule, ...]:
     """The shipped gates as the header changes them."""
     try:
-        return resolve_rules(default_config()["gates"], dataset.header.gates)
+        return resolve_rules(default_gates(), dataset.header.gates)
     except UsageError as error:
         what = str(error).removeprefix("dataset header: ")
         raise UsageError(f"{dataset.header_place}: {what}") from None

@@ -16,7 +16,7 @@ from callmark.datasets.reader import find_header, header_fields, located_items
 from callmark.datasets.schema import HEADER_KEY
 from callmark.errors import BadInput, UsageError
 from callmark.live.surrogates import Surrogates
-from callmark.records.jsontext import Json, canonical_json, sha256_hex
+from callmark.records.jsontext import Json, canonical_json, sha256_hex, want_object, want_text
 from callmark.records.samples import sample_id_of
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer, check_writable
@@ -129,7 +129,7 @@ def _lines(path: Path) -> Sequence[dict[str, Json]]:
 
 def _place(line: Mapping[str, Json], stem: str, registry: Registry) -> tuple[str, ...]:
     """What an entry answers: equal for entries of one sequence."""
-    name = line.get("name", stem)
+    name = want_text(line.get("name", stem))
     call = normalise(name, line.get("key", {}), registry=registry, known_names=(name,))
     key = canonical_json(line.get("key")) if call is None else call.key_json
     match = canonical_json(line.get("match", "exact"))
@@ -161,14 +161,15 @@ def items_for_copy(dataset: Path | None) -> list[Item]:
 
 def with_surrogates(item: Item, surrogates: Surrogates) -> Item:
     """Ids stay: results and fixtures are joined by them."""
-    changed: Item = surrogates.json(item)
-    changed["metadata"]["sample_id"] = item["metadata"]["sample_id"]
+    changed = want_object(surrogates.json(item))
+    metadata = want_object(changed["metadata"])
+    metadata["sample_id"] = want_object(item["metadata"])["sample_id"]
     for name in ("sample_id", "id"):
         if name in item:
             changed[name] = item[name]
     if changed.get("teacher_text") != item.get("teacher_text"):
         for name in _PLACES:
-            changed["metadata"].pop(name, None)
+            metadata.pop(name, None)
     return changed
 
 
@@ -180,8 +181,8 @@ def write_copy(path: Path, dataset: Path | None, items: Sequence[Item]) -> None:
 
 
 def _name_item(item: Item) -> Item:
-    metadata = item.get("metadata")
-    return {**item, "metadata": {**(metadata or {}), "sample_id": sample_id_of(item)}}
+    metadata = want_object(item.get("metadata"))
+    return {**item, "metadata": {**metadata, "sample_id": sample_id_of(item)}}
 
 
 def _header(dataset: Path) -> Item | None:

@@ -17,7 +17,7 @@ import msgspec
 from callmark.calls.registry import X_CALLMARK, ToolSpec
 from callmark.errors import Incomplete, MissingExtra, UsageError
 from callmark.live.recorder import Answered, LostCall
-from callmark.records.jsontext import Json, canonical_json, parse_json
+from callmark.records.jsontext import Json, canonical_json, parse_json, want_text
 from callmark.records.mcp_result import is_mcp_result
 from callmark.records.trace import is_error_result
 
@@ -57,7 +57,7 @@ def result_to_wire(result: Json) -> dict[str, Json] | ProtocolError:
     if is_mcp_result(result):
         return dict(result)
     match result:
-        case {"error": {"code": int(code), "message": str(message), **more}} if len(result) == 1:
+        case {"error": {"code": int(code), "message": str(message), **more}, **rest} if not rest:
             return ProtocolError(code, message, more.get("data"))
     text = result if isinstance(result, str) else canonical_json(result)
     wire: dict[str, Json] = {"content": [{"type": "text", "text": text}]}
@@ -157,7 +157,7 @@ class McpTools:
                     f"{self.origin}: no MCP server answered{self._why(error)}{self._complaints()};"
                     " start it by hand to see why, then try again"
                 ) from None
-            self._names = frozenset(spec["name"] for spec in self.specs)
+            self._names = frozenset(want_text(spec["name"]) for spec in self.specs)
             self._stack = stack.pop_all()
         return self
 

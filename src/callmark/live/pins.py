@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, parse_json, want_list, want_object
 from callmark.records.mcp_result import is_mcp_result
 from callmark.records.trace import json_inside
 
@@ -72,7 +73,9 @@ class Pins:
         changed = dict(result)
         if "structuredContent" in changed:
             changed["structuredContent"] = self._set(pin, changed["structuredContent"])
-        changed["content"] = [self._in_block(pin, block) for block in changed["content"]]
+        changed["content"] = [
+            self._in_block(pin, want_object(block)) for block in want_list(changed["content"])
+        ]
         return changed
 
     def _in_block(self, pin: Pin, block: dict[str, Json]) -> dict[str, Json]:
@@ -93,8 +96,10 @@ def _with(value: Json, path: Path, new: Json) -> Json:
     """The value with `new` at the path; the very same value where there is no such place."""
     if not path:
         return new
+    if not isinstance(value, dict | list):
+        return value
     step, *rest = path
-    changed: Json = value
+    changed = value
     for place in _places(value, step):
         below = _with(value[place], tuple(rest), new)
         if below is not value[place]:
@@ -103,14 +108,13 @@ def _with(value: Json, path: Path, new: Json) -> Json:
     return changed
 
 
-def _places(value: Json, step: str) -> Sequence[str | int]:
+def _places(value: dict[str, Json] | list[Json], step: str) -> Sequence[Any]:
+    """Keys of an object, or places in a list."""
     if isinstance(value, dict):
         return list(value) if step == "*" else [step] if step in value else []
-    if isinstance(value, list):
-        if step == "*":
-            return range(len(value))
-        return [int(step)] if step.isdecimal() and int(step) < len(value) else []
-    return []
+    if step == "*":
+        return range(len(value))
+    return [int(step)] if step.isdecimal() and int(step) < len(value) else []
 
 
 def _written_like(text: str, value: Json) -> str:

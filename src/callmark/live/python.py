@@ -82,9 +82,9 @@ def _spec(name: str, function: Function, hints: Mapping[str, Any]) -> dict[str, 
     properties: dict[str, Json] = {}
     for parameter, schema in zip(hints, schemas, strict=True):
         default = signature.parameters[parameter].default
-        properties[parameter] = dict(schema)
+        properties[parameter] = wanted = dict(schema)
         if default is not inspect.Parameter.empty and default is not None:
-            properties[parameter]["default"] = msgspec.to_builtins(default)
+            wanted["default"] = msgspec.to_builtins(default)
     parameters: dict[str, Json] = {"type": "object", "properties": properties}
     required = [
         parameter

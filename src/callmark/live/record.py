@@ -47,7 +47,7 @@ from callmark.live.recorder import (
 )
 from callmark.live.source import LiveSource
 from callmark.live.surrogates import Surrogates, with_changes
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_object, want_text
 from callmark.records.mcp_result import is_mcp_result, text_of
 from callmark.records.seams import Observed
 from callmark.run.offers import GivenTools, Offers
@@ -173,8 +173,8 @@ class Opened(msgspec.Struct, frozen=True):
 def open_registry_of(keeping: Keeping, live: LiveTools | None) -> Opened:
     """The registry as it will be: the tools that are known, those of the server in their place."""
     path = keeping.registry_file
-    known = {spec["name"]: spec for spec in read_specs(path)}
-    listed = {spec["name"]: spec for spec in (live.specs if live else ())}
+    known = {want_text(spec["name"]): spec for spec in read_specs(path)}
+    listed = {want_text(spec["name"]): spec for spec in (live.specs if live else ())}
     changed = sorted(name for name in listed if name in known and known[name] != listed[name])
     warnings = tuple(f"{path}: {name}: the tool has another spec now" for name in changed)
     specs = list({**known, **listed}.values())
@@ -199,7 +199,7 @@ def recording(
         settle=settling.answer,
     )
     source = LiveSource(recorder, live)
-    offers = Offers(begun.registry, frozenset(spec["name"] for spec in live.specs))
+    offers = Offers(begun.registry, frozenset(want_text(spec["name"]) for spec in live.specs))
 
     def observed() -> Observed:
         seen = source.observed()
@@ -287,10 +287,10 @@ def as_written(keeping: Keeping) -> AsWritten:
     surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
 
     def key_of(arguments: dict[str, Json]) -> dict[str, Json]:
-        key: dict[str, Json] = secrets.json(arguments)
+        key = want_object(secrets.json(arguments))
         if keeping.pii == "surrogate":
             surrogates.learn(key)
-            key = surrogates.json(key)
+            key = want_object(surrogates.json(key))
         return key
 
     return key_of
@@ -322,7 +322,8 @@ def keep(
     copied = keeping.out_dataset
     secrets = settling.secrets
     entries = [settling.entry(entry) for entry in recorder.entries()]
-    items = [secrets.json(item) for item in items_for_copy(keeping.dataset)] if copied else []
+    copies = items_for_copy(keeping.dataset) if copied else []
+    items = [want_object(secrets.json(item)) for item in copies]
     surrogates = Surrogates(key=keeping.pii_key, made=read_texts(keeping.folder, SURROGATES))
     if keeping.pii == "surrogate":
         for value in (*items, *(value for entry in entries for value in (entry.key, entry.result))):

@@ -23,7 +23,7 @@ from callmark.live.recorder import (
 )
 from callmark.records.jsontext import Json, digest
 from callmark.records.seams import Hit, Miss, Observed
-from callmark.run.wiring import resolve_secrets
+from callmark.run.wiring import resolve_text
 
 SERVED_LIVE = "live"
 
@@ -102,9 +102,12 @@ class LiveOptions(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> tuple[str, ...]:
         """Values that must not reach any file."""
         found: list[str] = []
-        for text in resolve_secrets(list(self.headers), "header", found):
+        for text in self.resolve_headers(found):
             found += [word for word in _header(text)[1].split() if len(word) >= LONG_WORD]
         return (*_variables(self.env).values(), *found)
+
+    def resolve_headers(self, secrets: list[str]) -> list[str]:
+        return [resolve_text(header, "header", secrets) for header in self.headers]
 
 
 @contextmanager
@@ -119,7 +122,7 @@ def open_live(options: LiveOptions) -> Iterator[LiveTools]:
     target = McpTarget(
         address=options.mcp,
         env=_variables(options.env),
-        headers=dict(map(_header, resolve_secrets(list(options.headers), "header", []))),
+        headers=dict(map(_header, options.resolve_headers([]))),
         timeout=options.timeout,
     )
     with McpTools(target) as tools:

@@ -37,7 +37,7 @@ from callmark.probe.stats import (
     z_by_rank,
     z_gate_applies,
 )
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_list, want_object
 from callmark.run.offers import installed_formats
 from callmark.stats.estimates import SampledValue, interval_95
 from callmark.stats.paired import SAME
@@ -152,10 +152,10 @@ def _check_of(case: ToolUseCase, mode: SchemaMode) -> Check:
 
 def _minimal_errors(parameters: dict[str, Json], arguments: dict[str, Json]) -> Iterator[str]:
     """Required keys and plain type tags; every other rule, and every other key, is let be."""
-    for name in parameters.get("required") or ():
+    for name in want_list(parameters.get("required")):
         if name not in arguments:
             yield f"/: {name} is missing"
-    properties = parameters.get("properties") or {}
+    properties = want_object(parameters.get("properties"))
     for name, value in arguments.items():
         schema = properties.get(name)
         tag = schema.get("type") if isinstance(schema, dict) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 import msgspec
 
@@ -18,7 +19,7 @@ from callmark.probe.spec import (
     keys_of,
 )
 from callmark.probe.stats import NullStats
-from callmark.records.jsontext import Json, plain, well_formed
+from callmark.records.jsontext import Json, plain_object, well_formed
 from callmark.store.problems import MAX_PROBLEMS, show_value
 
 _TOO_LARGE = 2**1023
@@ -51,8 +52,7 @@ def tool_use_fidelity(
         problems.add(("seed",), f"must be a whole number, not {show_value(seed)}")
     if made is None or problems.found:
         raise BadInput([str(problem) for problem in problems.found[:MAX_PROBLEMS]])
-    found: dict[str, Json] = plain(fidelity(made, base, tuned, nulls=nulls, seed=seed))
-    return found
+    return plain_object(fidelity(made, base, tuned, nulls=nulls, seed=seed))
 
 
 def _spec_of(cases: Json, given: Json, problems: SpecProblems) -> FidelitySpec | None:
@@ -141,7 +141,7 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, str | bytes | Mapping)
 
 
-def _is_number(value: Json) -> bool:
+def _is_number(value: Json) -> TypeGuard[int | float]:
     """Of a size that can be reckoned with."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

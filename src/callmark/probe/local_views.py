@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 
+from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
 from callmark.probe.nulls import NullAdapters
 from callmark.probe.views import CannotAsk, NullRun, Question
@@ -162,7 +163,7 @@ def prompt_of(runner: LocalRunner, question: Question) -> str:
         prompt = runner.prompt(question.conversation(0))
     except CannotRender as error:
         raise CannotAsk(f"{where}: {error}") from None
-    missing = [name for tool in question.tools if (name := tool["function"]["name"]) not in prompt]
+    missing = [name for tool in question.tools if (name := name_of_tool(tool)) not in prompt]
     if missing:
         raise CannotAsk(
             f"{where}: {missing[0]} is missing; does the prompt wrapper use `tools`, and is"

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from callmark._version import __version__
+from callmark.calls.registry import name_of_tool
 from callmark.compare.compare import CompareOptions, Tools, compare_runs
 from callmark.compare.records import Comparison
 from callmark.config import RunConfig
@@ -317,7 +318,7 @@ def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
         return None
     offer = setup.offers.to(sample)
     gold = offer.registry.resolve(expected.calls[0].name)
-    tool = next((one for one in offer.tools if one["function"]["name"] == gold), None)
+    tool = next((one for one in offer.tools if name_of_tool(one) == gold), None)
     if tool is None or gold is None:
         return None  # a call that no model could make rightly; the run warns of it
     question = Question(

@@ -14,7 +14,7 @@ import yaml
 from callmark.calls.registry import spec_slips
 from callmark.calls.schema import SchemaError, compile_once
 from callmark.errors import BadInput
-from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, well_formed
+from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, want_object, well_formed
 from callmark.records.keys import KeySet
 from callmark.store.lines import is_blank, lines_of, open_input, parse_line
 from callmark.store.problems import (
@@ -51,7 +51,7 @@ class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def parameters(self) -> dict[str, Json]:
-        return self.function.get("parameters") or {}
+        return want_object(self.function.get("parameters"))
 
 
 class FidelitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -473,9 +473,10 @@ def _spec_of(value: Json, problems: SpecProblems) -> ProbeSpec | None:
 
 def _models_of(value: Json, problems: SpecProblems) -> Models | None:
     if not isinstance(value, dict) or value.keys() != {"base", "ft"}:
-        for field in value if isinstance(value, dict) else ():
+        fields = value.keys() if isinstance(value, dict) else ()
+        for field in fields:
             if field not in Models.__struct_fields__:
-                problems.add(("models", field), keys_of(Models).refusal(field, value.keys()))
+                problems.add(("models", field), keys_of(Models).refusal(field, fields))
         problems.add(("models",), "must name two models, base and ft, and nothing else")
         return None
     base, tuned = (_model_of(value[view], problems, ("models", view)) for view in ("base", "ft"))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
 from callmark.probe.spec import FidelitySpec, NullAdapterSpec, ToolUseCase
 from callmark.records.jsontext import Json, canonical_json
@@ -103,7 +104,7 @@ def tools_of(questions: Iterable[Question]) -> tuple[Tool, ...]:
     found: dict[str, Tool] = {}
     for question in questions:
         for tool in question.tools:
-            found.setdefault(tool["function"]["name"], tool)
+            found.setdefault(name_of_tool(tool), tool)
     return tuple(found[name] for name in sorted(found))
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
-from callmark.records.jsontext import Json, canonical_json, plain
+from callmark.records.jsontext import Json, canonical_json, plain, want_texts
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.run.wiring import resolve_secrets
@@ -266,8 +266,11 @@ class CachedRunner(Runner):
 def _origin_of(runner: Runner) -> dict[str, list[str]]:
     """Who answers, as far as the runner has seen."""
     told = runner.observed().provenance
-    found = {name: told.get(name) or [] for name in ORIGIN}
-    return {name: [held] if isinstance(held, str) else held for name, held in found.items()}
+    found = {name: told.get(name) for name in ORIGIN}
+    return {
+        name: [held] if isinstance(held, str) and held else list(want_texts(held))
+        for name, held in found.items()
+    }
 
 
 def _lossless(reply: Reply) -> bytes | None:

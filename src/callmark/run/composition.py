@@ -12,7 +12,14 @@ from callmark.calls.ledger import read_turn
 from callmark.calls.matching import expected_call, match_calls, observed_call
 from callmark.calls.registry import Registry
 from callmark.datasets.stats import LONG_BYTES, LONG_CONTEXT, Cell, cell_of, prompt_bytes
-from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    parse_json,
+    want_list,
+    want_number,
+)
 from callmark.records.report import FAILING_CAP, Failing, Metric, Number
 from callmark.records.results import Result, Scores
 from callmark.records.samples import ExpectedCall, Sample
@@ -49,7 +56,7 @@ def span_problems(sample: Sample, result: Result, offered: frozenset[str]) -> li
         given = sample.metadata.get(field)
         if given is None:
             continue
-        spans = [_span(entry) for entry in given]
+        spans = [_span(entry) for entry in want_list(given)]
         bad = next((span for span in spans if not _is_text(data, span)), None)
         if bad is not None:
             problems.append(f"{field}: {list(bad)} is no piece of a text of {len(data)} bytes")
@@ -94,7 +101,7 @@ def _arguments_problem(
     return []
 
 
-def _arguments(sample: Sample, text: str, offered: frozenset[str]) -> list[Json]:
+def _arguments(sample: Sample, text: str, offered: frozenset[str]) -> list[dict[str, Json]]:
     attempts = read_turn(text, offered=offered, formats=installed_formats()).attempts
     written = [attempt.arguments for attempt in attempts if isinstance(attempt, ToolCall)]
     expected = [call.arguments for call in sample.expectation.calls if call.arguments is not None]
@@ -106,7 +113,8 @@ def _found_spans(scores: Scores | None) -> list[ByteSpan]:
 
 
 def _span(entry: Json) -> ByteSpan:
-    start, end = (entry["start"], entry["end"]) if isinstance(entry, dict) else entry
+    pair = (entry["start"], entry["end"]) if isinstance(entry, dict) else want_list(entry)
+    start, end = map(want_number, pair)
     return int(start), int(end)  # JSON Schema takes 3.0 for an integer
 
 

@@ -25,12 +25,7 @@ from callmark.records.results import Fingerprints
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Hit, Observed, Runner
 from callmark.records.trace import TraceEntry
-from callmark.resources import (
-    allowlist,
-    default_config,
-    demo_paths,
-    schema,
-)
+from callmark.resources import allowlist, default_gates, demo_paths, schema
 from callmark.run.fingerprints import compare_pinned, refuse_other_pins
 from callmark.run.loop import Drive, driver
 from callmark.run.offers import Offers, open_offers, open_registry
@@ -350,7 +345,7 @@ def _what_is_wrong(call: TraceEntry) -> str | None:
     return None
 
 
-def _say(played: Played) -> tuple[str, list[Json]]:
+def _say(played: Played) -> tuple[str, list[list[Json]]]:
     """What is compared: text and calls, without the numbers that servers give to calls."""
     trace = played.trace
     calls = [[entry.name, entry.arguments, entry.raw] for entry in trace.tool_trace]
@@ -422,7 +417,7 @@ def _dependency(name: str) -> Check:
 
 
 def _check_shipped() -> Iterator[Check]:
-    yield _check_by("default settings", lambda: f"{len(default_config()['gates'])} gates")
+    yield _check_by("default settings", lambda: f"{len(default_gates())} gates")
     yield _check_by("result schema", lambda: str(schema("eval_result")["$id"]))
     yield _check_by("allowlist", lambda: f"{len(allowlist())} tools")
     demo = demo_paths()

@@ -15,7 +15,7 @@ from callmark.calls.formats import Format
 from callmark.config import RunConfig
 from callmark.datasets.reader import Dataset
 from callmark.errors import BadInput, FingerprintMismatch
-from callmark.records.jsontext import Json, canonical_json, digest, plain
+from callmark.records.jsontext import Json, canonical_json, digest, plain_object
 from callmark.records.report import ReportHeader
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.samples import Header
@@ -143,8 +143,7 @@ def resume_key(
         "allowed_tools": sorted(allowed),
         "scorer_version": SCORER_VERSION,
     }
-    key: dict[str, Json] = plain(everything)
-    return key
+    return plain_object(everything)
 
 
 def shard_settings(config: RunConfig, key: dict[str, Json]) -> dict[str, Json]:

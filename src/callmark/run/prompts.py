@@ -59,9 +59,10 @@ class Prompts:
             raise UsageError("cannot be wrapped: only the first message may be a system message")
         if wrapper.raw and len(others) > 1:
             raise UsageError("is a conversation, which no flat text can hold; use a .j2 wrapper")
-        if not isinstance(system, str) or not isinstance(last.get("content"), str):
+        user = last.get("content")
+        if not isinstance(system, str) or not isinstance(user, str):
             raise UsageError("cannot be wrapped: system and user content must be plain text")
-        made = wrapper.render(user=last["content"], system=system, tools=tools)
+        made = wrapper.render(user=user, system=system, tools=tools)
         before = [message for message in made if message["role"] == "system"]
         opening = [*before, *others[:-1], *(one for one in made if one["role"] == "user")]
         if not opening:

@@ -13,7 +13,15 @@ import msgspec
 from callmark.config import RunConfig
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
-from callmark.records.jsontext import Json, NotJson, canonical_json, plain
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    plain,
+    plain_object,
+    want_list,
+    want_object,
+)
 from callmark.records.report import Report
 from callmark.records.results import Decoding, Fingerprints, Result, Scoring, implausible
 from callmark.records.samples import Sample
@@ -89,7 +97,7 @@ class LineCheck:
         self._trials = config.repeat
         scoring = msgspec.structs.replace(evaluator.scoring, redacted=config.redact_pii)
         # As they are read back: what was a tuple may have become a list.
-        self._shared: dict[str, object] = {
+        self._shared: dict[str, msgspec.Struct] = {
             "fingerprints": msgspec.convert(plain(setup.fingerprints), Fingerprints),
             "decoding": msgspec.convert(plain(setup.decoding), Decoding),
             "scoring": msgspec.convert(plain(scoring), Scoring),
@@ -179,7 +187,7 @@ def _report_of(config: RunConfig) -> Report | None:
 def _is_of_run(report: Report, key: Mapping[str, Json]) -> bool:
     if report.shard is None:
         return False
-    known = {**plain(report.header), **report.shard.settings}
+    known = {**plain_object(report.header), **report.shard.settings}
     return all(name in known and known[name] == value for name, value in key.items())
 
 
@@ -190,9 +198,9 @@ def _told_by(report: Report) -> Observed:
     return Observed(provenance=report.provenance, warnings=given)
 
 
-def _difference(theirs: object, ours: object) -> str:
+def _difference(theirs: msgspec.Struct, ours: msgspec.Struct) -> str:
     """Both values of the first field that differs."""
-    left, right = plain(theirs), plain(ours)
+    left, right = plain_object(theirs), plain_object(ours)
     name = next(name for name in left if left[name] != right.get(name))
     return f".{name}: is {show_value(left[name])}, but this run has {show_value(right.get(name))}"
 
@@ -222,7 +230,7 @@ def agree_on_provenance(
     """One provenance from those of all, and warnings of what they do not agree in."""
     parts = _distinct(provenances)
     differing: dict[str, list[Json]] = {}
-    joined: dict[str, Json] = _join(parts, "", differing)
+    joined = want_object(_join(parts, "", differing))
     warnings = [
         f"{who} do not agree in {path}: {' and '.join(map(_show, values))}"
         for path, values in differing.items()
@@ -236,7 +244,7 @@ def _distinct(provenances: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     """Each once, those that a report lists already too."""
     found: dict[str, dict[str, Json]] = {}
     for one in provenances:
-        for part in one.get(SEGMENTS) or [one]:
+        for part in map(want_object, want_list(one.get(SEGMENTS)) or [one]):
             found.setdefault(canonical_json(part), part)
     return list(found.values())
 
@@ -245,11 +253,12 @@ def _join(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -
     first = values[0]
     if all(value == first for value in values):
         return first
-    if all(isinstance(value, dict) for value in values):
-        names = dict.fromkeys(name for value in values for name in value)
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) == len(values):
+        names = dict.fromkeys(name for value in objects for name in value)
         return {
             name: _join(
-                [value[name] for value in values if name in value],
+                [value[name] for value in objects if name in value],
                 f"{path}.{name}" if path else name,
                 differing,
             )
@@ -258,8 +267,9 @@ def _join(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -
     told = {canonical_json(value): value for value in values if value != []}
     if len(told) > 1:
         differing[path] = list(told.values())
-    if all(isinstance(value, list) for value in values):
-        entries = {canonical_json(entry): entry for value in values for entry in value}
+    lists = [value for value in values if isinstance(value, list)]
+    if len(lists) == len(values):
+        entries = {canonical_json(entry): entry for value in lists for entry in value}
         return [entries[key] for key in sorted(entries)]
     return first
 

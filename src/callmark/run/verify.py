@@ -14,7 +14,7 @@ import msgspec
 from callmark.config import RunConfig, load_config, with_header
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, plain
+from callmark.records.jsontext import Json, plain_object
 from callmark.records.report import (
     GateOutcome,
     GateRule,
@@ -135,8 +135,7 @@ def verify_dataset(path: str | Path, **options: Json) -> dict[str, Json]:
             f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(OPTIONS))}"
         )
     config = load_config(Path(os.devnull), {**options, "dataset": str(path)})
-    report: dict[str, Json] = plain(verify(config).report)
-    return report
+    return plain_object(verify(config).report)
 
 
 def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome:

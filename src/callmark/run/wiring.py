@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from callmark.config import RunConfig
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_object
 from callmark.records.results import Decoding
 from callmark.run.offers import Offers
 from callmark.runners.options import LocalOptions, RunnerOptions, ServedOptions
@@ -92,15 +92,18 @@ def _served_options(config: RunConfig) -> ServedOptions:
     auto = config.max_connections == "auto"
     secrets: list[str] = []
     return ServedOptions(
-        base_url=resolve_secrets(config.base_url, "base_url", secrets)
+        base_url=resolve_text(config.base_url or "", "base_url", secrets)
         or os.environ.get("OPENAI_BASE_URL"),
         api_key=(
             os.environ.get("OPENAI_API_KEY")
             if config.api_key is None
-            else resolve_secrets(config.api_key, "api_key", secrets)
+            else resolve_text(config.api_key, "api_key", secrets)
         ),
-        headers=resolve_secrets(config.headers, "headers", secrets),
-        extra_body=resolve_secrets(config.extra_body, "extra_body", secrets),
+        headers={
+            name: resolve_text(value, f"headers.{name}", secrets)
+            for name, value in config.headers.items()
+        },
+        extra_body=want_object(resolve_secrets(config.extra_body, "extra_body", secrets)),
         extra_body_written=config.extra_body,
         secrets=tuple(secrets),
         max_connections=None if auto else int(config.max_connections),
@@ -110,11 +113,15 @@ def _served_options(config: RunConfig) -> ServedOptions:
     )
 
 
+def resolve_text(text: str, where: str, secrets: list[str]) -> str:
+    """`${NAME}` replaced by the environment's value. What was put in is added to `secrets`."""
+    return _VARIABLE.sub(lambda found: _variable(found.group(1), where, secrets), text)
+
+
 def resolve_secrets(value: Json, where: str, secrets: list[str]) -> Json:
-    """`${NAME}` replaced by the environment's value, at every depth. What was put in is added to
-    `secrets`."""
+    """The same at every depth."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found.group(1), where, secrets), value)
+        return resolve_text(value, where, secrets)
     if isinstance(value, list):
         return [resolve_secrets(one, where, secrets) for one in value]
     if isinstance(value, dict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 from callmark.config import errors_allowed
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
-from callmark.records.jsontext import Json, NotJson, canonical_json
+from callmark.records.jsontext import Json, NotJson, canonical_json, want_number
 from callmark.records.report import Report, ReportHeader, Shard, Timing
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
@@ -125,22 +125,23 @@ def summed_measures(files: Sequence[ShardFile]) -> dict[str, Json]:
     return add_up_measured([file.report.timing.more for file in files])
 
 
-def add_up_measured(measured: Sequence[dict[str, Json]]) -> dict[str, Json]:
+def add_up_measured(measured: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     """What the runners counted: whole numbers and seconds add up, a highest stays the highest."""
-    totals: dict[str, Json] = {}
+    totals: dict[str, int | float] = {}
     for name, value in _adding_up(measured):
         if name.startswith("highest"):
             totals[name] = max(value, totals.get(name, value))
         else:
             totals[name] = value + totals.get(name, 0)
-    return totals
+    return {**totals}
 
 
-def _adding_up(measured: Sequence[dict[str, Json]]) -> Iterator[tuple[str, int | float]]:
+def _adding_up(measured: Sequence[Mapping[str, Json]]) -> Iterator[tuple[str, int | float]]:
     for one in measured:
         for name, value in one.items():
-            adds_up = isinstance(value, int) or (isinstance(value, float) and name.endswith("_sec"))
-            if adds_up and not isinstance(value, bool):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if isinstance(value, int) or name.endswith("_sec"):
                 yield name, value
 
 
@@ -362,6 +363,11 @@ def _of_dataset(
         raise _missing(rest.sample_id, files, dataset)
 
 
+def _limit_of(settings: Mapping[str, Json]) -> int | str:
+    limit = settings["max_errors"]
+    return limit if isinstance(limit, str) else int(want_number(limit))
+
+
 def _missing(sample_id: str, files: Sequence[ShardFile], dataset: Dataset) -> BadInput:
     home = files[shard_of(sample_id, len(files))]
     return BadInput(f"{home}: sample {sample_id!r} of {dataset.name} is missing; {_AGAIN}")
@@ -395,7 +401,7 @@ def _report(
         scope=Scope(
             partial=first.partial,
             expected_trials=trials,
-            errors_allowed=errors_allowed(facts.settings["max_errors"], trials),
+            errors_allowed=errors_allowed(_limit_of(facts.settings), trials),
         ),
         timing=timing,
         provenance=provenance,

@@ -16,7 +16,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.config import RunConfig
 from callmark.errors import Incomplete, UsageError
-from callmark.records.jsontext import Json, plain
+from callmark.records.jsontext import Json, plain_object
 from callmark.records.report import Timing
 from callmark.records.results import Result
 from callmark.records.seams import Observed, Progress, Standing
@@ -80,10 +80,7 @@ def run_anywhere(
 def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
     """The same for those who want plain JSON values: the report, or what a dry run found out."""
     config = complete_config(config)
-    found: dict[str, Json] = plain(
-        dry_run(config) if config.dry_run else run_anywhere(config).report
-    )
-    return found
+    return plain_object(dry_run(config) if config.dry_run else run_anywhere(config).report)
 
 
 def open_engine(config: RunConfig) -> Engine:

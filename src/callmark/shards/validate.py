@@ -19,7 +19,14 @@ from callmark.calls.normalise import normalise
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, CallmarkError, UsageError
-from callmark.records.jsontext import Json, canonical_json, plain
+from callmark.records.jsontext import (
+    Json,
+    canonical_json,
+    plain,
+    plain_object,
+    want_list,
+    want_object,
+)
 from callmark.records.report import Report, ReportHeader
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
@@ -50,7 +57,7 @@ class Tolerance(NamedTuple):
 
 def differences(
     ours: Json, theirs: Json, tolerance: Tolerance, path: str = ""
-) -> Iterator[tuple[str, Json]]:
+) -> Iterator[tuple[str, dict[str, Json]]]:
     """(path, both values) of everything that differs."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in {**ours, **theirs}:
@@ -75,9 +82,10 @@ def examples(ours: Result, theirs: Result, tolerance: Tolerance, registry: Regis
 def _view(result: Result, registry: Registry) -> dict[str, Json]:
     """A result without its fingerprints, which have a check of their own, and with every call in
     the words of the broker, which knows the tools of the run."""
-    view: dict[str, Json] = plain(result)
+    view = plain_object(result)
     del view["fingerprints"]
-    for entry, call in zip(view["tool_trace"], result.tool_trace, strict=True):
+    entries = map(want_object, want_list(view["tool_trace"]))
+    for entry, call in zip(entries, result.tool_trace, strict=True):
         normalised = normalise(call.name, call.arguments, registry=registry)
         if normalised is not None:
             entry["name"], entry["arguments"] = normalised.name, normalised.key
@@ -109,7 +117,7 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
     runner_fingerprint: str | None = None
     model_fingerprint: str | None = None
     per_example_mismatches: int = 0
-    metric_diffs: dict[str, Json] = {}
+    metric_diffs: dict[str, dict[str, Json]] = {}
     shard_sizes: tuple[int, ...] = ()
     duplicates: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -255,19 +263,19 @@ class _Comparison:
                 shown.append(f"sample {one.sample_id!r}, trial {one.trial}: {differing}")
         return count, shown, list(fingerprints)
 
-    def _metrics(self) -> tuple[dict[str, Json], list[str]]:
+    def _metrics(self) -> tuple[dict[str, dict[str, Json]], list[str]]:
         """The baseline's report against a summary of the concatenated lines."""
         try:
             results = map(self._together_files.read, self._together)
             again = _summary_of(results, self._baseline, self._registry)
         except BadInput as error:
             return {}, [f"the concatenated results cannot be summarised: {error}"]
-        whole: dict[str, Json] = plain(self._baseline)
-        diffs: dict[str, Json] = {}
+        whole = plain_object(self._baseline)
+        diffs: dict[str, dict[str, Json]] = {}
         for part in ("summary", "integration_span_count_histogram", "per_tool_deltas"):
             prefix = "" if part == "summary" else part
             diffs.update(differences(whole[part], again[part], self._tolerance, prefix))
-        contaminated = [report["summary"][_CONTROLS] for report in (whole, again)]
+        contaminated = [want_object(report["summary"])[_CONTROLS] for report in (whole, again)]
         if any(contaminated):
             diffs[_MUST_BE_ZERO] = {"baseline": contaminated[0], "sharded": contaminated[1]}
         return diffs, []
@@ -294,7 +302,7 @@ def _summary_of(results: Iterable[Result], baseline: Report, registry: Registry)
         results,
         rules=tuple(baseline.header.gates.values()),
         cross_score=cross_scorer(registry),
-        **header,
+        header=header,
     )
 
 
@@ -314,7 +322,7 @@ def _name_samples(what: str, sample_ids: Iterable[str]) -> Iterator[str]:
         yield f"samples {what}: {', '.join(found[:SHOWN])}{more}"
 
 
-def _both(diff: Json) -> str:
+def _both(diff: Mapping[str, Json]) -> str:
     alone, together = diff["baseline"], diff["sharded"]
     if alone == together:
         return f" is {alone} with and without shards"
@@ -401,8 +409,7 @@ def sharding_config(settings: Mapping[str, Json]) -> ShardingConfig:
 
 
 def validate_plainly(config: Mapping[str, Json]) -> dict[str, Json]:
-    found: dict[str, Json] = plain(validate_sharding(config).validation)
-    return found
+    return plain_object(validate_sharding(config).validation)
 
 
 @contextmanager

@@ -16,7 +16,14 @@ from callmark.calls.attempts import ToolCall, native_call
 from callmark.calls.registry import Registry
 from callmark.datasets.importing.inspect_log import TOOLS
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, canonical_json, sha256_hex
+from callmark.records.jsontext import (
+    Json,
+    canonical_json,
+    sha256_hex,
+    want_list,
+    want_object,
+    want_text,
+)
 from callmark.records.results import Result, Scores
 from callmark.records.trace import TraceEntry
 from callmark.store.files import atomic_writer
@@ -71,13 +78,14 @@ def prompt_of(prompt: str | list[Message]) -> Iterator[Message]:
     for message in prompt:
         role, content = message.get("role"), message.get("content")
         made: Message = {"role": role if role in _ROLES else "user", "content": _content(content)}
-        calls = [_past_call(call) for call in message.get("tool_calls") or ()]
+        calls = [_past_call(call) for call in want_list(message.get("tool_calls"))]
         if role == "assistant" and calls:
             made["tool_calls"] = calls
-            names |= {call["id"]: call["function"] for call in calls}
-        if role == "tool" and isinstance(message.get("tool_call_id"), str):
-            made["tool_call_id"] = message["tool_call_id"]
-            made["function"] = message.get("name") or names.get(message["tool_call_id"])
+            names |= {want_text(call["id"]): want_text(call["function"]) for call in calls}
+        call_id = message.get("tool_call_id")
+        if role == "tool" and isinstance(call_id, str):
+            made["tool_call_id"] = call_id
+            made["function"] = message.get("name") or names.get(call_id)
         yield made
 
 
@@ -241,7 +249,7 @@ def _write_archive(target: BinaryIO, source: Path, means: Means) -> None:
         _put(archive, "_journal/start.json", start)
         for result in read_results(source):
             sample = _sample(result)
-            _put(archive, _member_name(sample["id"], sample["epoch"]), sample)
+            _put(archive, _member_name(want_text(sample["id"]), sample["epoch"]), sample)
             summaries.append(_summary(sample))
         _put(archive, "summaries.json", summaries)
         _put(archive, "header.json", frame)
@@ -254,7 +262,7 @@ def _put(archive: zipfile.ZipFile, name: str, value: Json) -> None:
     archive.writestr(info, _encode(value))
 
 
-def _member_name(sample_id: str, epoch: int) -> str:
+def _member_name(sample_id: str, epoch: Json) -> str:
     """As Inspect names it, unless that could be taken for a path."""
     name = sample_id if _PLAIN_NAME.fullmatch(sample_id) else sha256_hex(sample_id.encode())
     return f"samples/{name}_epoch_{epoch}.json"
@@ -332,5 +340,5 @@ def _summary(sample: dict[str, Json]) -> dict[str, Json]:
     kept = ("id", "epoch", "input", "target", "scores")
     summary = {name: sample[name] for name in kept}
     if "error" in sample:
-        summary["error"] = sample["error"]["message"]
+        summary["error"] = want_object(sample["error"])["message"]
     return {**summary, "metadata": {}, "completed": True}

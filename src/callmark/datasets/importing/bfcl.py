@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from callmark.datasets.importing.catalogue import Notes, SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson
+from callmark.records.jsontext import Json, NotJson, want_list
 from callmark.store.lines import is_blank, lines_of, object_of, open_input
 from callmark.store.problems import typed_problem
 
@@ -209,11 +209,11 @@ def _import_row(row: _Row, truth: list[Json] | None, line: int, desk: Desk) -> I
         "tools": list(offer.listed or ()),
         "imported_from": {"format": "bfcl", "language": row.language or "Python"},
     }
-    item: Object = {"prompt": _prompt(turns[0]), "metadata": metadata}
+    item: Object = {"prompt": _prompt(want_list(turns[0])), "metadata": metadata}
     return Imported(line=line, sample_id=row.id, item=item)
 
 
-def _prompt(messages: list[Json]) -> Json:
+def _prompt(messages: Sequence[Json]) -> Json:
     match messages:
         case [{"role": "user", "content": str(text)}]:
             return text

@@ -9,7 +9,7 @@ import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, canonical_json, digest, parse_json
+from callmark.records.jsontext import Json, NotJson, canonical_json, digest, parse_json, want_text
 
 Kind = Literal[
     "accepted_answer_breaks_schema",
@@ -170,10 +170,11 @@ class ToolCatalogue:
             spec = self._usable(raw, line)
             if spec is None:
                 continue
-            if spec["name"] in names:
-                self._notes.add("bad_tool", line, f"{spec['name']}: a second tool of this name")
+            name = want_text(spec["name"])
+            if name in names:
+                self._notes.add("bad_tool", line, f"{name}: a second tool of this name")
                 continue
-            names[spec["name"]] = self._named(spec, line)
+            names[name] = self._named(spec, line)
         offered = [self._specs[name] for name in names.values()]
         registry = Registry.from_specs(offered, where="the tools of the source")
         return SourceOffer(names, registry, tuple(names.values()))
@@ -183,7 +184,7 @@ class ToolCatalogue:
         inner = raw.get("function") if isinstance(raw, dict) else None
         function = inner if isinstance(inner, dict) else raw
         name = function.get("name") if isinstance(function, dict) else None
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(function, dict) or not isinstance(name, str) or not name.strip():
             self._notes.add("bad_tool", line, "a tool without a name")
             return None
         spec = {key: value for key, value in function.items() if value is not None}
@@ -200,7 +201,7 @@ class ToolCatalogue:
         return spec
 
     def _named(self, spec: Spec, line: int) -> str:
-        name: str = spec["name"]
+        name = want_text(spec["name"])
         key = (name, digest(spec))
         if key in self._known:
             return self._known[key]

@@ -13,7 +13,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_object, want_text
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -93,11 +93,10 @@ def _fixtures(
     calls: Sequence[TraceEntry], talk: Talk, offer: SourceOffer, desk: Desk
 ) -> Iterator[tuple[str, Object]]:
     for fixture in fixture_entries(calls, talk.sample_id, offer.registry):
-        call = normalise(fixture["name"], fixture["key"], registry=offer.registry)
-        if offer.registry.spec(fixture["name"]) is None:
-            desk.notes.add(
-                "call_of_unknown_tool", talk.line, f"{talk.sample_id}: {fixture['name']}"
-            )
+        name = want_text(fixture["name"])
+        call = normalise(name, fixture["key"], registry=offer.registry)
+        if offer.registry.spec(name) is None:
+            desk.notes.add("call_of_unknown_tool", talk.line, f"{talk.sample_id}: {name}")
         elif call is None or is_nested_too_deeply([fixture["result"]]):
             desk.notes.add("result_too_deep", talk.line, f"{talk.sample_id}: {fixture['name']}")
         else:
@@ -113,7 +112,8 @@ def _prompt(messages: Sequence[Object]) -> Json:
 def _plain(message: Object) -> Object:
     """The message as a prompt may hold it."""
     made = {name: value for name, value in message.items() if value is not None}
-    made["role"] = _ROLE.get(message["role"], message["role"])
+    role = message["role"]
+    made["role"] = _ROLE.get(role, role) if isinstance(role, str) else role
     content = message.get("content")
     if isinstance(content, dict):
         made["content"] = json.dumps(content, ensure_ascii=False)
@@ -137,8 +137,9 @@ def _rename(message: Object, names: Mapping[str, str]) -> Object:
     if all(name == own for name, own in names.items()):
         return message
     made = dict(message)
-    if message.get("role") == "tool" and message.get("name") in names:
-        made["name"] = names[message["name"]]
+    name = message.get("name")
+    if message.get("role") == "tool" and isinstance(name, str) and name in names:
+        made["name"] = names[name]
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         made["tool_calls"] = [_renamed_call(call, names) for call in calls]
@@ -148,9 +149,9 @@ def _rename(message: Object, names: Mapping[str, str]) -> Object:
 def _renamed_call(call: Json, names: Mapping[str, str]) -> Json:
     match call:
         case {"function": {"name": str(name)} as function} if name in names:
-            return {**call, "function": {**function, "name": names[name]}}
+            return {**want_object(call), "function": {**function, "name": names[name]}}
         case {"name": str(name)} if name in names:
-            return {**call, "name": names[name]}
+            return {**want_object(call), "name": names[name]}
     return call
 
 

@@ -30,7 +30,7 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_object
 from callmark.records.samples import sample_id_of
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
@@ -66,7 +66,7 @@ def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
 
 def _is_named(whole: Object) -> bool:
     given = (
-        (whole.get("metadata") or {}).get("sample_id"),
+        want_object(whole.get("metadata")).get("sample_id"),
         whole.get("sample_id"),
         whole.get("id"),
     )

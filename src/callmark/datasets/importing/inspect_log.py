@@ -11,7 +11,7 @@ import msgspec
 from callmark.datasets.importing.conversation import Talk, function_call, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, want_object
 from callmark.records.trace import is_error_result
 from callmark.runners.messages import text_of
 from callmark.store.problems import typed_problem
@@ -80,7 +80,7 @@ def _offer(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | No
 def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
     if isinstance(value, dict) and isinstance(value.get("attachments"), dict):
         kept = {name: value[name] for name in ("messages", "input", "events") if name in value}
-        value = {**value, **_attach(kept, value["attachments"])}
+        value = {**value, **want_object(_attach(kept, value["attachments"]))}
     try:
         sample = msgspec.convert(value, _Sample)
     except msgspec.ValidationError as error:

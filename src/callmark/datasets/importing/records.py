@@ -15,7 +15,7 @@ from typing import IO, Literal
 from callmark.datasets.importing.desk import Record
 from callmark.errors import BadInput, MissingExtra
 from callmark.records.jsonplaces import lines_of_entries
-from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, parse_json, want_object
 from callmark.store.lines import LINE_DEPTH, is_blank, lines_of, open_input, read_input
 
 # What is written of an entry wraps it once more, and has to be read again.
@@ -205,16 +205,18 @@ def _item(row: dict[str, Json], place: str) -> Json:
         if value is None:
             continue
         if name == "rest":
-            item |= _json(value, f"{place}: {name}")
+            item |= want_object(_json(value, f"{place}: {name}"))
         elif name != "sample_id":
             item[name] = _json(value, f"{place}: {name}") if name in JSON_COLUMNS else value
     return item
 
 
-def _json(text: bytes | str, where: str) -> Json:
+def _json(text: Json, where: str) -> Json:
+    if not isinstance(text, bytes | str):
+        raise BadInput(f"{where}: must be a text that holds JSON, not {type(text).__name__}")
     try:
         return parse_json(text, max_depth=MAX_DEPTH)
-    except (NotJson, TypeError) as error:
+    except NotJson as error:
         raise BadInput(f"{where}: {error}") from None
 
 
@@ -293,8 +295,9 @@ def _goes_on(first: bytes) -> bool:
 def _is_document(value: Json) -> bool:
     if isinstance(value, dict):
         return any(isinstance(value.get(name), list) for name in (*ENTRIES, INDEX))
-    has_entries = isinstance(value, list) and value and isinstance(value[0], dict | list)
-    return bool(has_entries and not (isinstance(value[0], dict) and "role" in value[0]))
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict | list):
+        return False
+    return not (isinstance(value[0], dict) and "role" in value[0])
 
 
 def _of_lines(path: Path) -> Iterator[Record]:
@@ -321,11 +324,11 @@ def _of_document(path: Path) -> Iterator[Record]:
     if isinstance(value, list):
         yield from map(Record, lines_of_entries(text), value)
         return
-    name = next(
-        (one for one in ENTRIES if isinstance(value, dict) and isinstance(value.get(one), list)),
-        None,
-    )
-    if name is None and isinstance(value, dict) and INDEX in value:
+    if not isinstance(value, dict):
+        yield Record(1, value)
+        return
+    name = next((one for one in ENTRIES if isinstance(value.get(one), list)), None)
+    if name is None and INDEX in value:
         yield from records_of_folder(path.parent)
         return
     if name is None:

@@ -10,7 +10,7 @@ import msgspec
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list, want_object
 from callmark.store.problems import typed_problem
 
 Trial = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -59,7 +59,7 @@ def read_tau_bench(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         talk = Talk(
             line=line,
             sample_id=f"task-{run.task_id}-trial-{trial}",
-            messages=value["traj"],
+            messages=list(map(want_object, want_list(want_object(value)["traj"]))),
             expects={
                 "cluster": f"task-{run.task_id}",
                 **expect_calls(

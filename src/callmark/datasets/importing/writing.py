@@ -15,7 +15,7 @@ from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_list, want_object
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.problems import MAX_PROBLEMS, show_value
 from callmark.store.recorded import BadLine, messages_of
@@ -217,7 +217,8 @@ def _mark(*parts: Json) -> bytes:
 
 
 def _turns(answer: Object) -> int:
-    return sum(message["role"] == "assistant" for message in answer.get("messages", ()))
+    messages = map(want_object, want_list(answer.get("messages")))
+    return sum(message["role"] == "assistant" for message in messages)
 
 
 def _header(own: Object, pins: dict[str, str]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, parse_json, sha256_hex
+from callmark.records.jsontext import Json, parse_json, sha256_hex, want_object
 from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner
 from callmark.runners.hf.folder import (
     AdapterFolder,
@@ -189,11 +189,13 @@ class LocalRunner(Runner):
 
     def tokenizer_fingerprint(self) -> dict[str, Json] | None:
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
-        normalizer = None if backend is None else parse_json(backend.to_str())["normalizer"]
+        normalizer = (
+            None if backend is None else want_object(parse_json(backend.to_str()))["normalizer"]
+        )
         return {
             "id": type(self._tokenizer).__name__,
             "sha256": file_sha256(self._folder.vocabulary[0]),
-            "normalizer": None if normalizer is None else normalizer["type"],
+            "normalizer": None if normalizer is None else want_object(normalizer)["type"],
         }
 
     def fingerprint_parts(self) -> dict[str, Json]:

@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from callmark.calls.registry import name_of_tool
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, want_list, want_object, want_text
 from callmark.records.trace import json_inside
 from callmark.runners.messages import Message, text_of
 
@@ -110,7 +111,10 @@ class ChatPrompts:
 
     def end_of_turn(self) -> str:
         """What the template writes after an assistant's words."""
-        said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": _PROBE}]
+        said: list[Message] = [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": _PROBE},
+        ]
         try:
             text = self._rendered(said, None, opens_turn=False)
         except CannotRender:
@@ -201,7 +205,7 @@ def _date_macro() -> str:
 
 
 def _names(tools: Sequence[Json]) -> Iterator[str]:
-    return (tool["function"]["name"] for tool in tools)
+    return (name_of_tool(want_object(tool)) for tool in tools)
 
 
 def _plain_messages(messages: Sequence[Message]) -> list[Message]:
@@ -231,14 +235,15 @@ def _text_only(content: Json) -> str:
 
 
 def _plain_call(call: Json, ids: dict[Json, tuple[str, str]]) -> Json:
-    function = call["function"]
-    given = function.get("arguments")
+    made = want_object(call)
+    function = want_object(made["function"])
+    given, name = function.get("arguments"), want_text(function["name"])
     arguments = json_inside(given) if isinstance(given, str) else given
-    ids[call.get("id")] = (_call_id(len(ids) + 1), function["name"])
+    ids[made.get("id")] = (_call_id(len(ids) + 1), name)
     return {
-        "id": ids[call.get("id")][0],
+        "id": ids[made.get("id")][0],
         "type": "function",
-        "function": {"name": function["name"], "arguments": {} if arguments == "" else arguments},
+        "function": {"name": name, "arguments": {} if arguments == "" else arguments},
     }
 
 
@@ -252,11 +257,11 @@ def _probing_turn(name: str) -> list[Message]:
         }
         for number, (value, _) in numbered
     ]
-    results = [
+    results: list[Message] = [
         {"role": "tool", "tool_call_id": _call_id(number), "name": name, "content": result}
         for number, (_, result) in numbered
     ]
-    asked = {"role": "user", "content": "Hello"}
+    asked: Message = {"role": "user", "content": "Hello"}
     return [asked, {"role": "assistant", "content": "", "tool_calls": calls}, *results]
 
 
@@ -274,7 +279,7 @@ def _one_call_a_message(messages: Sequence[Message], tools: Sequence[Json]) -> l
     results = {one.get("tool_call_id"): one for one in messages if one.get("role") == "tool"}
     moved: set[Json] = set()
     for message in messages:
-        calls = message.get("tool_calls") or []
+        calls = list(map(want_object, want_list(message.get("tool_calls"))))
         if message.get("tool_call_id") in moved:
             continue
         if len(calls) < 2:
@@ -327,18 +332,18 @@ _FORMS = (
 def _mark(message: Message) -> str:
     if message["role"] == "tool":
         return f"<tool_response>\n{message['content']}\n</tool_response>"
-    calls = [call["function"] for call in message.get("tool_calls") or []]
+    calls = [want_object(call)["function"] for call in want_list(message.get("tool_calls"))]
     texts = [f"<tool_call>\n{msgspec.json.encode(call).decode()}\n</tool_call>" for call in calls]
-    return "\n".join(filter(None, (message["content"], *texts)))
+    return "\n".join(filter(None, (want_text(message["content"]), *texts)))
 
 
 def _without_system(messages: Sequence[Message]) -> list[Message]:
     """For templates that know no system role: its text stands before the user's first words."""
-    system = [one["content"] for one in messages if one["role"] == "system"]
+    system = [want_text(one["content"]) for one in messages if one["role"] == "system"]
     others = [dict(one) for one in messages if one["role"] != "system"]
     first = next((one for one in others if one["role"] == "user"), None)
     if system and first is not None:
-        first["content"] = "\n\n".join((*system, first["content"]))
+        first["content"] = "\n\n".join((*system, want_text(first["content"])))
     return others
 
 

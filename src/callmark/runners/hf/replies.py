@@ -9,7 +9,7 @@ import msgspec
 
 from callmark.calls.attempts import entry_for, native_call
 from callmark.calls.ledger import read_turn
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, want_object
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.hf.generate import GeneratedTokens
@@ -76,7 +76,7 @@ class Replies:
             said = " ".join(str(error).split())
             self.warnings = (f"the tokenizer's response_template is not used: {said}",)
         else:
-            self._template = declared
+            self._template = want_object(declared)
 
     def _decoded(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(
@@ -102,7 +102,7 @@ class Replies:
         )
 
     def _regions(self, prompt: str, text: str, tools: Sequence[Json]) -> list[_Region]:
-        calls = (self._template or {})["fields"].get(_CALLS, {})
+        calls = want_object(want_object((self._template or {})["fields"]).get(_CALLS))
         # JSON has types of its own: there, nothing may be made to fit the tool's schema.
         cast = None if calls.get("content") == "json" else list(tools)
         parser = self._tokenizer.get_response_parser(self._template, prefix=prompt, tools=cast)
@@ -132,12 +132,10 @@ def _join(regions: Sequence[_Region], fields: Sequence[str]) -> str:
 def _entries(region: _Region) -> list[TraceEntry]:
     """The calls of one region; its text is what the model wrote for all of them."""
     values = region.value if isinstance(region.value, list) else [region.value]
+    functions = [want_object(want_object(value)["function"]) for value in values]
     return [
         entry_for(
-            native_call(
-                value["function"]["name"], value["function"]["arguments"], raw=region.text.strip()
-            ),
-            None,
+            native_call(function["name"], function["arguments"], raw=region.text.strip()), None
         )
-        for value in values
+        for function in functions
     ]

@@ -10,8 +10,9 @@ import msgspec
 
 from callmark.calls.attempts import entry_for, native_call
 from callmark.calls.names import NameCodec
+from callmark.calls.registry import name_of_tool
 from callmark.errors import UsageError
-from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json
+from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json, want_list, want_object
 from callmark.records.seams import Conversation, Finish, Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.options import RunnerOptions
@@ -39,7 +40,7 @@ class RequestWriter:
             if field in options.served.extra_body:
                 raise UsageError(f"--extra-body.{field}: cannot be set here: {why}")
         self._options = options
-        self.codec = NameCodec(tool["function"]["name"] for tool in options.tools)
+        self.codec = NameCodec(map(name_of_tool, options.tools))
         self._tails: dict[tuple[int, int], tuple[Sequence[Message], bytes]] = {}
 
     @property
@@ -79,33 +80,33 @@ class RequestWriter:
         return given | self._options.served.extra_body
 
     def _tool(self, tool: Message) -> Message:
-        function = tool["function"]
-        return {**tool, "function": {**function, "name": self.codec.encode(function["name"])}}
+        function = want_object(tool["function"])
+        return {**tool, "function": {**function, "name": self.codec.encode(name_of_tool(tool))}}
 
     def _choice(self, word: str | None, tools: Sequence[Message]) -> Json:
         """A word that the server knows, or the name of a tool that must be called."""
         if word is None or word in CHOICES:
             return word
-        if word in (tool["function"]["name"] for tool in tools):
+        if word in map(name_of_tool, tools):
             return {"type": "function", "function": {"name": self.codec.encode(word)}}
-        known = any(tool["function"]["name"] == word for tool in self._options.tools)
-        return "auto" if known else word
+        return "auto" if word in map(name_of_tool, self._options.tools) else word
 
     def _sent(self, message: Message) -> Message:
         """The message with its tool names in the endpoint's alphabet."""
-        calls = message.get("tool_calls")
+        calls, name = message.get("tool_calls"), message.get("name")
         if isinstance(calls, list):
-            message = {**message, "tool_calls": [self._call(call) for call in calls]}
-            for call, more in zip(
-                message["tool_calls"], message.pop(CALL_FIELDS, ()), strict=False
-            ):
-                call.update(more)
-        elif message.get("role") == "tool" and isinstance(message.get("name"), str):
-            message = {**message, "name": self.codec.encode(message["name"])}
+            sent = [self._call(call) for call in calls]
+            message = {**message, "tool_calls": sent}
+            for call, more in zip(sent, want_list(message.pop(CALL_FIELDS, ())), strict=False):
+                want_object(call).update(want_object(more))
+        elif message.get("role") == "tool" and isinstance(name, str):
+            message = {**message, "name": self.codec.encode(name)}
         return message
 
     def _call(self, call: Json) -> Json:
-        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(call, dict):
+            return call
+        function = call.get("function")
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             return call
         return {**call, "function": {**function, "name": self.codec.encode(function["name"])}}

@@ -19,7 +19,7 @@ from callmark.errors import (
     UsageError,
     fault_of_ours,
 )
-from callmark.records.jsontext import Json, NotJson, digest, parse_json
+from callmark.records.jsontext import Json, NotJson, digest, parse_json, want_object
 from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner
 from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.runners.http.chat import (
@@ -394,7 +394,7 @@ def _concealed_call(call: TraceEntry, secrets: Secrets) -> TraceEntry:
         raw=call.raw and clean(call.raw),
         reason=call.reason and clean(call.reason),
         repaired=repaired
-        and RepairedCall(clean(repaired.name), secrets.clean_json(repaired.arguments)),
+        and RepairedCall(clean(repaired.name), want_object(secrets.clean_json(repaired.arguments))),
     )
 
 

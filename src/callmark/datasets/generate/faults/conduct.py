@@ -12,6 +12,7 @@ from callmark.datasets.generate.forms import english
 from callmark.datasets.generate.records import SPAN_CAP, Answer, Attempt, MadeSample, Span, Turn
 from callmark.datasets.generate.truth import TrueScores, Truth, calls_truth, integration_truth
 from callmark.datasets.generate.words.english import VAGUE
+from callmark.records.jsontext import want_object
 
 _SPANS = frozenset({"spans_total", "spans", "has_span"})
 
@@ -53,7 +54,7 @@ def is_retry_beside(sample: MadeSample) -> bool:
     """A retry whose answer rests on an earlier call."""
     draft = sample.draft
     is_retry = draft.metadata.get("expected_behaviour") == "retry"
-    return is_retry and draft.calls[0].result["ok"] is True
+    return is_retry and want_object(draft.calls[0].result)["ok"] is True
 
 
 def unrecovered_error(sample: MadeSample, rng: Random) -> Planted:
