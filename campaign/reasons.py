@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_object
 from callmark.records.results import Match, SpanScore
 from callmark.records.trace import json_inside
 from campaign.altering import MONTHS, Place
@@ -147,7 +147,7 @@ def leaf_at(value: Json, path: str) -> Json:
         if isinstance(value, str):
             value = json_inside(value)
         name = step.replace("~1", "/").replace("~0", "~")
-        value = value[int(name)] if isinstance(value, list) else value[name]
+        value = value[int(name)] if isinstance(value, list) else want_object(value)[name]
     return value
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from callmark.datasets.generate import AnswersWanted, TruthRecord
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list, want_object
 
 Line = dict[str, Json]
 Moved = dict[str, int | float | None]
@@ -39,7 +39,7 @@ class Beyond(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _expects_one_call(metadata: Line) -> bool:
-    calls = metadata.get("call_sequence") or ()
+    calls = want_list(metadata.get("call_sequence"))
     is_normal = metadata["expected_behaviour"] == "normal"
     special = metadata.get("negative_control") or metadata.get("locale_probe")
     return len(calls) == 1 and is_normal and not special
@@ -52,7 +52,7 @@ def _silent(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
 
 
 def _is_unclear(metadata: Line) -> bool:
-    return bool((metadata.get("adversarial") or {}).get("expected") == "ask_clarify")
+    return bool(want_object(metadata.get("adversarial")).get("expected") == "ask_clarify")
 
 
 def _no_question(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
@@ -64,7 +64,7 @@ def _no_question(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
 def _may_search(metadata: Line) -> bool:
     calls = metadata.get("call_sequence") or ()
     special = metadata.get("negative_control") or metadata.get("locale_probe")
-    offered = _SEARCH in (metadata.get("tools") or (_SEARCH,))
+    offered = _SEARCH in (want_list(metadata.get("tools")) or (_SEARCH,))
     is_normal = metadata["expected_behaviour"] == "normal"
     return bool(calls) and is_normal and not special and offered
 
@@ -73,8 +73,8 @@ def _unserved(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
     """Before the right calls others, for which there is no fixture: wrong calls, since the expected
     ones have theirs, and none of the fixtures' misses."""
     unheard = {"name": _SEARCH, "arguments": {"q": "something that nobody asked for"}, "turn": 1}
-    answer["tool_trace"][:0] = [unheard] * _UNSERVED
-    expected = len(metadata["call_sequence"])
+    answer["tool_trace"] = [*[unheard] * _UNSERVED, *want_list(answer["tool_trace"])]
+    expected = len(want_list(metadata["call_sequence"]))
     return {
         "call_f1": 2 * expected / (2 * expected + _UNSERVED),
         "parity": None if record.truth["parity"] is None else 0,
@@ -89,8 +89,8 @@ def _is_german_probe(metadata: Line) -> bool:
 def _unkeyed(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
     """The tool gave the same values, but outside of the fields that count as strict. What was
     recorded with the call is not looked up in the fixtures."""
-    facts = {f"note {at}": fact for at, fact in enumerate(metadata["required_facts"])}
-    answer["tool_trace"][0]["result"] = {"ok": True, "aside": facts}
+    facts = {f"note {at}": fact for at, fact in enumerate(want_list(metadata["required_facts"]))}
+    want_object(want_list(answer["tool_trace"])[0])["result"] = {"ok": True, "aside": facts}
     others = (record.truth["looked_up"] or 0) - 1
     strict: Moved = {"f1_strict": 0.0, "grounded_strict": 0, "found_strict": 0}
     return strict | {"looked_up": others, "hits": others}
@@ -134,7 +134,8 @@ BEYOND = {
 def plant(kind: str, rate: float, seed: int, dataset: Path, answers: AnswersWanted) -> int:
     """Rewrites answers and truth; how many samples got the fault, evenly over the dataset."""
     row = BEYOND[kind]
-    items = [_LINE.decode(line)["metadata"] for line in dataset.read_bytes().splitlines()[1:]]
+    lines = dataset.read_bytes().splitlines()[1:]
+    items = [want_object(_LINE.decode(line)["metadata"]) for line in lines]
     recorded = [_LINE.decode(line) for line in answers.path.read_bytes().splitlines()]
     truths = [_TRUTH.decode(line) for line in answers.truth_path.read_bytes().splitlines()]
     fitting = [at for at, metadata in enumerate(items) if row.applies(metadata)]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.report import Metric, Report
 from prove.measuring import Measured
 from prove.rows import Row
 from prove.totals import Total, totals_of
@@ -72,9 +72,9 @@ def compare(seed: int, kind: str, run: Measured, good: Measured) -> Compared:
     found = _compare_samples(run, good, differences)
     true_rows = run.true_rows()
     totals, before = totals_of(true_rows), totals_of(good.true_rows())
-    _compare_metrics(totals, run.report["metrics"], "metrics", differences)
+    _compare_metrics(totals, run.report.metrics, "metrics", differences)
     _compare_parts(true_rows, run.report, differences)
-    moved = _moved(run.report["metrics"], good.report["metrics"])
+    moved = _moved(run.report.metrics, good.report.metrics)
     others = tuple(name for name in moved if totals[name] == before[name])
     for name in others:
         differences.check("metrics", name, "not moved", "moved", False)
@@ -110,42 +110,41 @@ def _compare_samples(run: Measured, good: Measured, differences: _Differences) -
 
 def _compare_metrics(
     totals: Mapping[str, Total],
-    metrics: Mapping[str, Json],
+    metrics: Mapping[str, Metric],
     where: str,
     differences: _Differences,
 ) -> None:
     for name, metric in metrics.items():
         total = totals[name]
-        shown = f"{metric['value']} = {metric['numerator']}/{metric['denominator']}"
-        shown += f" (n = {metric['n']})"
+        shown = f"{metric.value} = {metric.numerator}/{metric.denominator}"
+        shown += f" (n = {metric.n})"
         differences.check(where, name, total, shown, total.agrees(metric))
 
 
-def _compare_parts(
-    rows: Sequence[Row], report: Mapping[str, Json], differences: _Differences
-) -> None:
+def _compare_parts(rows: Sequence[Row], report: Report, differences: _Differences) -> None:
     """Locales, slices, tools, the histogram of spans and the numbers of samples."""
-    for part, members in (("locales", _by_locale(rows)), ("slices", _by_slice(rows))):
-        differences.equal(part, "names", sorted(members), sorted(report[part]))
-        for name, block in report[part].items():
+    for part, members, blocks in (
+        ("locales", _by_locale(rows), report.locales),
+        ("slices", _by_slice(rows), report.slices),
+    ):
+        differences.equal(part, "names", sorted(members), sorted(blocks))
+        for name, block in blocks.items():
             totals = totals_of(members[name])
-            differences.equal(f"{part}.{name}", "n", len(members[name]), block["n"])
-            _compare_metrics(totals, block["metrics"], f"{part}.{name}", differences)
-    for tool, delta in report["per_tool_deltas"].items():
+            differences.equal(f"{part}.{name}", "n", len(members[name]), block.n)
+            _compare_metrics(totals, block.metrics, f"{part}.{name}", differences)
+    for tool, delta in report.per_tool_deltas.items():
         using = [row for row in _eligible(rows) if tool in row.place.expects]
-        differences.equal(f"tools.{tool}", "n", len(using), delta["sample_count"])
+        differences.equal(f"tools.{tool}", "n", len(using), delta.sample_count)
         for side in ("lax", "strict"):
             mean = sum((row.f1(side) for row in using), Fraction(0)) / len(using)
-            differences.equal(f"tools.{tool}", side, float(mean), delta[side])
+            differences.equal(f"tools.{tool}", side, float(mean), getattr(delta, side))
     spans = Counter(str(row.count("spans_total")) for row in rows)
-    differences.equal(
-        "report", "span counts", dict(spans), report["integration_span_count_histogram"]
-    )
+    differences.equal("report", "span counts", dict(spans), report.integration_span_count_histogram)
     kinds = Counter(row.place.kind for row in rows)
     for kind, name in (("eligible", "eligible"), ("control", "controls"), ("clarify", "clarify")):
-        differences.equal("counts", name, kinds[kind], report["counts"][name])
+        differences.equal("counts", name, kinds[kind], getattr(report.counts, name))
     unresolved = sum(row.count("unresolved") for row in rows)
-    differences.equal("counts", "unresolved", unresolved, report["counts"]["unresolved"])
+    differences.equal("counts", "unresolved", unresolved, report.counts.unresolved)
 
 
 def _by_locale(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -168,12 +167,12 @@ def _eligible(rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if row.place.kind == "eligible")
 
 
-def _moved(metrics: Mapping[str, Json], before: Mapping[str, Json]) -> tuple[str, ...]:
+def _moved(metrics: Mapping[str, Metric], before: Mapping[str, Metric]) -> tuple[str, ...]:
     names = ("value", "numerator", "denominator", "n")
     return tuple(
         metric
         for metric in metrics
-        if any(metrics[metric][name] != before[metric][name] for name in names)
+        if any(getattr(metrics[metric], name) != getattr(before[metric], name) for name in names)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -72,8 +72,8 @@ def mixed_rates(total: int) -> dict[str, float]:
 def _alone(folder: Path, setting: Setting, kind: str, good: Measured, seed: int) -> Finding:
     """One fault, with the gate that is named for it made binding."""
     gate = ALONE[kind].gate
-    shipped = next(outcome for outcome in good.report["gates"] if outcome["name"] == gate)
-    policy = shipped["policy"]
+    shipped = next(outcome for outcome in good.report.gates if outcome.name == gate)
+    policy = shipped.policy
     forgiving = policy in ("warning_only", "clear_fail")
     binding = {gate: {"policy": "hard_fail"}} if forgiving else {}
     run = _measured(folder, setting, seed, {kind: ALONE_RATE}, binding)
@@ -88,7 +88,7 @@ def _measured(
     setting: Setting,
     seed: int,
     faults: dict[str, float],
-    gates: dict[str, Json] | None = None,
+    gates: Mapping[str, Json] | None = None,
 ) -> Measured:
     folder.mkdir()
     return measure(folder, setting, seed, faults, gates)
@@ -96,22 +96,22 @@ def _measured(
 
 def _short_of_passing(seed: int, good: Measured, setting: Setting) -> Iterator[Difference]:
     """Good answers pass every gate that the dataset can decide: one with enough samples."""
-    for outcome in good.report["gates"]:
-        decidable = outcome["n"] >= setting.enough
-        if decidable and outcome["status"] != "pass":
-            yield Difference(seed, GOOD, "gates", outcome["name"], "pass", outcome["status"])
+    for outcome in good.report.gates:
+        decidable = outcome.n >= setting.enough
+        if decidable and outcome.status != "pass":
+            yield Difference(seed, GOOD, "gates", outcome.name, "pass", outcome.status)
     if good.exit_code:
         yield Difference(seed, GOOD, "gates", "exit code", "0", str(good.exit_code))
 
 
 def _judged(gate: str, policy: str, run: Measured, setting: Setting) -> Judged:
-    outcome = next(outcome for outcome in run.report["gates"] if outcome["name"] == gate)
+    outcome = next(outcome for outcome in run.report.gates if outcome.name == gate)
     return Judged(
         gate=gate,
         shipped=policy,
-        status=outcome["status"],
-        value=outcome["value"],
-        decidable=outcome["n"] >= setting.enough,
+        status=outcome.status,
+        value=outcome.value,
+        decidable=outcome.n >= setting.enough,
         exit_code=run.exit_code,
     )
 

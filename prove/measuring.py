@@ -8,12 +8,15 @@ from pathlib import Path
 import msgspec
 
 from callmark.datasets.generate import FAULTS, AnswersWanted, TruthRecord, generate
-from callmark.records.jsontext import Json, plain
+from callmark.records.jsontext import Json
+from callmark.records.report import Report
+from callmark.records.results import Result, Scores
 from callmark.run.conclude import run
 from prove.beyond import plant
 from prove.rows import Row, measured, place_of
 
 _TRUTH = msgspec.json.Decoder(TruthRecord)
+_RESULT = msgspec.json.Decoder(Result)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -30,8 +33,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     planted: dict[str, int]
     truth: dict[str, TruthRecord]
     rows: dict[str, Row]
-    scores: dict[str, Json]
-    report: dict[str, Json]
+    scores: dict[str, Scores | None]
+    report: Report
     exit_code: int
 
     def true_rows(self) -> list[Row]:
@@ -70,16 +73,15 @@ def measure(
         }
     )
     truth = [_TRUTH.decode(line) for line in answers.truth_path.read_bytes().splitlines()]
-    lines = [msgspec.json.decode(line) for line in results.read_bytes().splitlines()]
+    lines = [_RESULT.decode(line) for line in results.read_bytes().splitlines()]
     return Measured(
         dataset_sha256=made.dataset_sha256,
         planted=planted,
         truth={record.sample_id: record for record in truth},
         rows={
-            line["sample_id"]: Row(line["sample_id"], place_of(line), measured(line))
-            for line in lines
+            line.sample_id: Row(line.sample_id, place_of(line), measured(line)) for line in lines
         },
-        scores={line["sample_id"]: line["scores"] for line in lines},
-        report=plain(outcome.report),
+        scores={line.sample_id: line.scores for line in lines},
+        report=outcome.report,
         exit_code=outcome.exit_code,
     )

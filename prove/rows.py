@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import want_list, want_object, want_text, want_texts
+from callmark.records.results import Result, Scores
 
 Numbers = Mapping[str, int | float | None]
 HEAVY = "teacher_heavy"
@@ -61,61 +62,66 @@ class Row(msgspec.Struct, frozen=True):
         return 2 * precision * recall / total if total else Fraction(0)
 
 
-def measured(line: Mapping[str, Json]) -> dict[str, int | float | None]:
+def measured(line: Result) -> dict[str, int | float | None]:
     """The columns of one result line."""
-    scores = line["scores"]
-    calls, values = scores["calls"], scores["values"]
-    lax, strict = scores["lax"], scores["strict"]
-    valid = scores["json_args_valid"]
+    scores = _scores_of(line)
+    calls, values, lax, strict = scores.calls, scores.values, scores.lax, scores.strict
     return {
-        "f1_lax": lax["f1"],
-        "f1_strict": strict["f1"],
-        "spans_total": scores["spans_total"],
-        "over_cap": scores["spans_over_cap"],
-        "spans": scores["spans_counted"],
-        "required": scores["facts_required"],
-        "grounded_lax": lax["grounded"],
-        "grounded_strict": strict["grounded"],
-        "found_lax": lax["found"],
-        "found_strict": strict["found"],
+        "f1_lax": lax.f1,
+        "f1_strict": strict.f1,
+        "spans_total": scores.spans_total,
+        "over_cap": scores.spans_over_cap,
+        "spans": scores.spans_counted,
+        "required": scores.facts_required,
+        "grounded_lax": lax.grounded,
+        "grounded_strict": strict.grounded,
+        "found_lax": lax.found,
+        "found_strict": strict.found,
         "unsupported": values["unsupported"],
         "values": sum(values[label] for label in ("supported", "derived", "unsupported")),
-        "has_span": int(scores["spans_total"] > 0),
-        "has_grounded": int(any(span["lax"] and span["scored"] for span in scores["spans"])),
-        "call_f1": scores["call_f1"],
-        "looked_up": calls["looked_up"],
-        "hits": calls["hits"],
-        "valid_call": int(calls["attempts"] > 0 and calls["attempts"] == calls["valid_attempts"]),
-        "args_valid": _flag(valid),
-        "parity": _flag(scores["multi_call_parity_ok"]),
-        "recovered": _flag(scores["recovered"]),
-        "gave_up": int(scores["gave_up_honestly"] is True),
-        "contaminated": scores["controls_with_integration"] or 0,
-        "negative_ok": _flag(scores["negative_control_ok"]),
-        "clarify_ok": _flag(scores["clarify_ok"]),
-        "locale_ok": _flag(scores["locale_probe_ok"]),
-        "privacy_ok": int(scores["privacy_ok"]),
-        "unresolved": int(scores["unresolved"]),
-        "presence": int(scores["recall_kind"] == "presence"),
-        "marker": int(scores["span_extractor"] == "marker"),
+        "has_span": int(scores.spans_total > 0),
+        "has_grounded": int(any(span.lax and span.scored for span in scores.spans)),
+        "call_f1": scores.call_f1,
+        "looked_up": calls.looked_up,
+        "hits": calls.hits,
+        "valid_call": int(calls.attempts > 0 and calls.attempts == calls.valid_attempts),
+        "args_valid": _flag(scores.json_args_valid),
+        "parity": _flag(scores.multi_call_parity_ok),
+        "recovered": _flag(scores.recovered),
+        "gave_up": int(scores.gave_up_honestly is True),
+        "contaminated": scores.controls_with_integration or 0,
+        "negative_ok": _flag(scores.negative_control_ok),
+        "clarify_ok": _flag(scores.clarify_ok),
+        "locale_ok": _flag(scores.locale_probe_ok),
+        "privacy_ok": int(scores.privacy_ok),
+        "unresolved": int(scores.unresolved),
+        "presence": int(scores.recall_kind == "presence"),
+        "marker": int(scores.span_extractor == "marker"),
     }
 
 
-def place_of(line: Mapping[str, Json]) -> Place:
-    metadata = line["metadata"]
+def place_of(line: Result) -> Place:
+    metadata = line.metadata
     is_probe = bool(metadata.get("locale_probe"))
     locale = metadata.get("locale") or (metadata.get("language") if is_probe else None)
-    slices = list(metadata.get("slices") or ())
+    slices = list(want_texts(metadata.get("slices")))
     slices += [name for name in (LONG, HEAVY) if metadata.get(name) and name not in slices]
-    served = {entry["name"] for entry in line["tool_trace"] if entry["status"] in ("ok", "error")}
+    served = {want_text(one.name) for one in line.tool_trace if one.status in ("ok", "error")}
+    calls = map(want_object, want_list(metadata.get("call_sequence")))
     return Place(
-        kind=line["scores"]["kind"],
-        expects=tuple(sorted({call["name"] for call in metadata.get("call_sequence") or ()})),
-        locale=locale,
+        kind=_scores_of(line).kind,
+        expects=tuple(sorted({want_text(call["name"]) for call in calls})),
+        locale=None if locale is None else want_text(locale),
         is_probe=is_probe,
         slices=tuple(slices),
         served_by=tuple(sorted(served)),
     )
+
+
+def _scores_of(line: Result) -> Scores:
+    if line.scores is None:
+        raise TypeError(f"{line.sample_id}: has no scores: {line.error}")
+    return line.scores
 
 
 def _flag(value: bool | None) -> int | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.report import Metric
 from prove.rows import HEAVY, Row
 
 PROBED = ("es", "de", "fr")
@@ -29,13 +29,13 @@ class Total(msgspec.Struct, frozen=True):
     lower: Fraction | None
     n: int
 
-    def agrees(self, metric: Mapping[str, Json]) -> bool:
+    def agrees(self, metric: Metric) -> bool:
         """Is this what a report says? To the unit in counts, to the last digits in shares."""
-        if self.n != metric["n"] or not _same(self.value, metric["value"]):
+        if self.n != metric.n or not _same(self.value, metric.value):
             return False
         if self.n == 0:
             return True
-        return _same(self.upper, metric["numerator"]) and _same(self.lower, metric["denominator"])
+        return _same(self.upper, metric.numerator) and _same(self.lower, metric.denominator)
 
     def __str__(self) -> str:
         value = "none" if self.value is None else f"{float(self.value):.12g}"

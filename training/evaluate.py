@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from callmark.api import run
 from callmark.calls.ledger import parse_tool_calls
 from callmark.calls.registry import validate_arguments
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list, want_object
 from training.rendering import write_lines
 
 if TYPE_CHECKING:
@@ -83,5 +83,8 @@ def record_answers(tiny: Path, out: Path, work: Path) -> str:
 
 def _recorded(result: dict[str, Json]) -> dict[str, Json]:
     kept = {key: result[key] for key in ("sample_id", "model_output", "turns")}
-    calls = [{key: call[key] for key in _CALL} for call in result["tool_trace"]]
+    calls = [
+        {key: call[key] for key in _CALL}
+        for call in map(want_object, want_list(result["tool_trace"]))
+    ]
     return {**kept, "tool_trace": calls}

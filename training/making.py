@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list
 from training.adapters import ADAPTERS, tuned
 from training.bundle import write_cases, write_dataset
 from training.dialogues import FAMILIES, mixed_dialogue, training_dialogue
@@ -48,7 +48,7 @@ def make_model(out: Path, work: Path) -> None:
             right = exact(model, examples, tokenizer.pad_token_id)
             row = {"step": done, "loss": round(loss, 4), "exact": round(sum(right) / len(right), 4)}
             print(json.dumps({"course": name, **row}), flush=True)
-            _note(work, f"curve_{name}", [*_noted(work).get(f"curve_{name}", []), row])
+            _note(work, f"curve_{name}", [*want_list(_noted(work).get(f"curve_{name}")), row])
     _save(model, folder)
 
 

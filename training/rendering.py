@@ -10,7 +10,7 @@ from typing import Literal
 
 from callmark.api import builtin_registry
 from callmark.calls.names import endpoint_name
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_object
 from training import phrases
 from training.world import TOOLS, Call, Dialogue
 
@@ -58,7 +58,10 @@ def tools_named(names: Sequence[str], spelling: Spelling = "dotted") -> list[Jso
     """The specs that the model is offered, by name."""
     tools = builtin_registry().openai_tools(names)
     return [
-        {"type": "function", "function": {**tool["function"], "name": spelt(name, spelling)}}
+        {
+            "type": "function",
+            "function": {**want_object(tool["function"]), "name": spelt(name, spelling)},
+        }
         for name, tool in zip(names, tools, strict=True)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ RESPONSE_TEMPLATE: dict[str, Json] = {
 }
 
 
-def apply_template(messages: list[Json], tools: list[Json]) -> str:
+def apply_template(messages: Sequence[Json], tools: list[Json]) -> str:
     """The text of a whole conversation, with every mark that the template puts around it."""
     from transformers.utils.chat_template_utils import render_jinja_template
 

@@ -1,6 +1,5 @@
 """The proof, small: planted faults come back exactly, and a scorer that is wrong does not pass."""
 
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from prove.rows import Row, measured, place_of
 from prove.totals import totals_of
 
 from callmark.datasets.generate import FAULTS
+from callmark.records.results import Result
 from callmark.run.conclude import run
 
 ROOT = Path(__file__).parents[2]
@@ -61,12 +61,15 @@ def test_the_page_has_every_kind_and_no_clock(findings):
 
 def test_the_second_opinion_agrees_on_the_demo(demo):
     """Real variety: misses, unclear answers, wrong ones. Chance is 0 only for generated ones."""
-    report = msgspec.to_builtins(run(demo).report)
-    lines = [json.loads(line) for line in Path(demo["out"]).read_text("utf-8").splitlines()]
-    totals = totals_of([Row(line["sample_id"], place_of(line), measured(line)) for line in lines])
-    assert set(totals) == set(report["metrics"])
+    report = run(demo).report
+    lines = [
+        msgspec.json.decode(line, type=Result)
+        for line in Path(demo["out"]).read_bytes().splitlines()
+    ]
+    totals = totals_of([Row(line.sample_id, place_of(line), measured(line)) for line in lines])
+    assert set(totals) == set(report.metrics)
     for name in set(totals) - {"chance_f1", "grounding_lift"}:
-        assert totals[name].agrees(report["metrics"][name]), name
+        assert totals[name].agrees(report.metrics[name]), name
 
 
 def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path):
