@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from campaign.determinism import without_timing
+from dev.campaign.determinism import without_timing
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
