@@ -17,7 +17,7 @@ from callmark.records.report import (
     PrivacyCounts,
 )
 from callmark.records.results import Result, Scores
-from callmark.summary.trials import ListedMiss, ListingState
+from callmark.summary.trials import ListedMiss, ShortlistsState
 
 Entry = TypeVar("Entry")
 
@@ -54,7 +54,7 @@ class Firsts(Generic[Entry]):
         ]
 
 
-class Listing:
+class Shortlists:
     """Counts all, keeps the first."""
 
     def __init__(self) -> None:
@@ -92,13 +92,13 @@ class Listing:
         self._spans["strict"] += scores.strict.grounded
         self._values.update(scores.values)
 
-    def state(self) -> ListingState:
-        return ListingState(
+    def state(self) -> ShortlistsState:
+        return ShortlistsState(
             misses=tuple(ListedMiss(*place) for place in self._misses.placed()),
             counts={name: dict(counter) for name, counter in self._counters().items()},
         )
 
-    def extend(self, state: ListingState) -> None:
+    def extend(self, state: ShortlistsState) -> None:
         for miss in state.misses:
             if self._misses.wants(miss.index):
                 self._misses.add(miss.index, miss.trial, miss.position, miss.call)
