@@ -78,10 +78,22 @@ test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a 
 	@$(PIP) -c constraints.txt -e '.[ray]'
 	@$(PYTEST) -n 2 -m "slow"
 
-lint: $(READY) ## ruff (rules and format) and mypy --strict
+# What checks the page's scripts: types by tsc, habits by biome, as dev/page says.
+TSC_VERSION := 7.0.2
+BIOME_VERSION := 2.6.6
+PAGE_TOOLS := build/page-tools-$(TSC_VERSION)-$(BIOME_VERSION)
+PAGE_BIN := $(PAGE_TOOLS)/node_modules/.bin
+$(PAGE_TOOLS)/.installed:
+	@command -v npm >/dev/null || { echo "make lint: npm is missing, so the page's scripts cannot be checked. Install Node.js 20 or newer, then try again." >&2; exit 1; }
+	@npm install --silent --no-fund --no-audit --prefix $(@D) typescript@$(TSC_VERSION) @biomejs/biome@$(BIOME_VERSION)
+	@touch $@
+
+lint: $(READY) $(PAGE_TOOLS)/.installed ## ruff (rules and format), mypy --strict; tsc and biome for the page's scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(PAGE_BIN)/tsc --project dev/page
+	@$(PAGE_BIN)/biome lint --error-on-warnings --config-path=dev/page src/callmark/data/page
 
 docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
