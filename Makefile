@@ -78,10 +78,22 @@ test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a 
 	@$(PIP) -c constraints.txt -e '.[ray]'
 	@$(PYTEST) -n 2 -m "slow"
 
-lint: $(READY) ## ruff (rules and format) and mypy --strict
+# What checks the page's scripts: types by tsc, habits by biome, as dev/page says.
+TSC_VERSION := 7.0.2
+BIOME_VERSION := 2.6.6
+PAGE_TOOLS := build/page-tools-$(TSC_VERSION)-$(BIOME_VERSION)
+PAGE_BIN := $(PAGE_TOOLS)/node_modules/.bin
+$(PAGE_TOOLS)/.installed:
+	@command -v npm >/dev/null || { echo "make lint: npm is missing, so the page's scripts cannot be checked. Install Node.js 20 or newer, then try again." >&2; exit 1; }
+	@npm install --silent --no-fund --no-audit --prefix $(@D) typescript@$(TSC_VERSION) @biomejs/biome@$(BIOME_VERSION)
+	@touch $@
+
+lint: $(READY) $(PAGE_TOOLS)/.installed ## ruff (rules and format), mypy --strict; tsc and biome for the page's scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(PAGE_BIN)/tsc --project dev/page
+	@$(PAGE_BIN)/biome lint --error-on-warnings --config-path=dev/page src/callmark/data/page
 
 docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
@@ -111,18 +123,18 @@ bench-peers: $(READY) $(PEERS:%=build/peers-%/.installed) ## a served sample in 
 	@$(BIN)/python -m bench peers --into "make bench-peers"
 
 prove: $(READY) ## plant faults of every kind, get exactly them back; writes docs/proof.md (minutes)
-	@$(BIN)/python -m prove
+	@$(BIN)/python -m dev.prove
 
 campaign: $(READY) ## attack our own claims: mutants, spoilt files, red team; writes docs/campaign.md (minutes)
-	@$(BIN)/python -m campaign
+	@$(BIN)/python -m dev.campaign
 
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
-	@$(BIN)/python -m training
+	@$(BIN)/python -m dev.training
 
 ci-broker-smoke: $(LIGHT) ## >= 95 % of the calls are answered, however spelt (FIXTURES=... DATASET=...)
 	@$(BIN)/callmark fixtures check "$(FIXTURES)" $(if $(DATASET),--in "$(DATASET)")
 
-# The hooks below judge generated samples and good answers to them, by ci/*.yaml. For your own model:
+# The hooks below judge generated samples and good answers to them, by .ci/*.yaml. For your own model:
 #   make ci-smoke ANSWERS=my-answers.jsonl                                     on the generated samples
 #   make ci-smoke DATASET=my.jsonl FIXTURES=my-fixtures ANSWERS=my-answers.jsonl   on yours
 OWN_DATASET := $(filter-out file,$(origin DATASET))
@@ -131,12 +143,12 @@ MADE = $(HOOKS)/$(1)/dataset
 # name, number of samples, gates that must have been judged
 define hook
 	@$(if $(OWN_DATASET),test -f "$(ANSWERS)" || { echo "make ci-$(1): which answers to $(DATASET)? Give ANSWERS=FILE" >&2; exit 2; },$(BIN)/callmark dataset generate --total $(2) --seed 7 --out $(MADE).jsonl --fixtures $(HOOKS)/$(1)/fixtures --with-answers good)
-	@$(BIN)/callmark run --config ci/$(1).yaml --runner replay --restart \
+	@$(BIN)/callmark run --config .ci/$(1).yaml --runner replay --restart \
 	  --in "$(if $(OWN_DATASET),$(DATASET),$(MADE).jsonl)" \
 	  --fixtures "$(if $(OWN_DATASET),$(FIXTURES),$(HOOKS)/$(1)/fixtures)" \
 	  --model "$(or $(ANSWERS),$(MADE).answers.jsonl)" \
 	  --out $(HOOKS)/$(1)/results.jsonl --report $(HOOKS)/$(1)/report.json
-	@$(BIN)/python -m prove.judged $(HOOKS)/$(1)/report.json $(3)
+	@$(BIN)/python -m dev.prove.judged $(HOOKS)/$(1)/report.json $(3)
 endef
 
 ci-smoke: $(LIGHT) ## 60 samples: no contaminated control, coverage >= 0.95 (ANSWERS=... DATASET=...)
@@ -149,7 +161,7 @@ ci-teacher-heavy: $(LIGHT) ## slice teacher_heavy: F1 >= 0.90, warns above the s
 	$(call hook,teacher-heavy,400,teacher_heavy_f1_lax teacher_heavy_spans_over_cap)
 
 ci-parity: $(READY) ## served and local macro F1 differ by at most 0.03 (A=served.jsonl B=local.jsonl)
-	@$(BIN)/python -m prove.parity $(A) $(B)
+	@$(BIN)/python -m dev.prove.parity $(A) $(B)
 
 validate-sharding: $(if $(filter replay openai_http,$(RUNNER)),$(LIGHT),$(READY)) ## do shards change anything? (DATASET=... MODEL=... RUNNER=... SHARDS=...)
 	@$(BIN)/python -m scripts.validate_sharding_determinism --dataset "$(DATASET)" --model "$(MODEL)" --runner "$(RUNNER)" --num-shards "$(SHARDS)" --fixtures "$(FIXTURES)"

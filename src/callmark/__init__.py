@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from callmark.datasets.reader import dataset_sha256
     from callmark.grounding.ground import ground
     from callmark.grounding.spans import extract_spans
-    from callmark.probe.given import tool_use_fidelity
+    from callmark.probe.outputs import tool_use_fidelity
     from callmark.records.samples import sample_id_of, shard_of
     from callmark.run.verify import verify_dataset
     from callmark.runners.wrappers import render_prompt
@@ -49,7 +49,7 @@ _PUBLIC: dict[str, str] = {
     "score_item": "callmark.api",
     "shard_of": "callmark.records.samples",
     "summarize_results": "callmark.api",
-    "tool_use_fidelity": "callmark.probe.given",
+    "tool_use_fidelity": "callmark.probe.outputs",
     "validate_arguments": "callmark.calls.registry",
     "validate_sharding": "callmark.api",
     "verify_dataset": "callmark.run.verify",

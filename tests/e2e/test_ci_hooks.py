@@ -212,6 +212,8 @@ def test_a_dataset_of_your_own_needs_answers_of_your_own(bench: Bench, hook: str
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_every_gate_that_a_hook_is_for_is_binding_in_its_settings(hook: str):
-    settings = yaml.safe_load((ROOT / "ci" / f"{hook.removeprefix('ci-')}.yaml").read_text("utf-8"))
+    settings = yaml.safe_load(
+        (ROOT / ".ci" / f"{hook.removeprefix('ci-')}.yaml").read_text("utf-8")
+    )
     target = re.search(rf"^{hook}: .*\n\t\$\(call hook,[^,]+,\d+,([\w ]+)\)$", MAKEFILE, re.M)
     assert not set(settings["gates"]) & set(target[1].split())

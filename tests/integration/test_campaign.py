@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from campaign.altering import ALTERATIONS, Place, Target, targets_of
-from campaign.answers import mutate_answers, replaced
-from campaign.calls import mutate_calls
-from campaign.faults import kinds, try_files
-from campaign.page import document, terminal
-from campaign.parts import HELD, PARTS, QUICK, REFUSED, Findings, Part, jobs_of
-from campaign.reasons import OTHER, UNEXPLAINED, leaf_at
-from campaign.redteam import CASES
-from campaign.trials import Trial, generated_trials
+from dev.campaign.altering import ALTERATIONS, Place, Target, targets_of
+from dev.campaign.answers import mutate_answers, replaced
+from dev.campaign.calls import mutate_calls
+from dev.campaign.faults import kinds, try_files
+from dev.campaign.page import document, terminal
+from dev.campaign.parts import HELD, PARTS, QUICK, REFUSED, Findings, Part, jobs_of
+from dev.campaign.reasons import OTHER, UNEXPLAINED, leaf_at
+from dev.campaign.redteam import CASES
+from dev.campaign.trials import Trial, generated_trials
 
 from callmark.records.results import Scores
 
@@ -131,7 +131,7 @@ def test_the_small_campaign_finds_nothing():
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     environment.pop("CALLMARK_REAL_DATA", None)
     done = subprocess.run(
-        [sys.executable, "-m", "campaign", "--quick"], cwd=ROOT, env=environment,
+        [sys.executable, "-m", "dev.campaign", "--quick"], cwd=ROOT, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]

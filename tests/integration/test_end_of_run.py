@@ -4,7 +4,7 @@ it is cut short, `--resume` judges what is there and asks nobody for what was an
 from pathlib import Path
 
 import pytest
-from campaign.kills import check_kills
+from dev.campaign.kills import check_kills
 from tests.endpoints import Answer, Server, city_model, error
 from tests.integration.conftest import journalled, read_lines, write_lines
 from tests.integration.served import served, short_waits

@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_the_shipped_model_scores_alike_served_and_local(tmp_path):
     """`make ci-parity`: transformers serve and hf_local, macro F1 within 0.03."""
-    (tmp_path / "ci").symlink_to(ROOT / "ci")
+    (tmp_path / ".ci").symlink_to(ROOT / ".ci")
     finished = subprocess.run(
-        [sys.executable, "-m", "prove.parity"],
+        [sys.executable, "-m", "dev.prove.parity"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
@@ -51,7 +51,7 @@ def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
         )  # fmt: skip
         runs.append(str(out))
     finished = subprocess.run(
-        [sys.executable, "-m", "prove.parity", *runs],
+        [sys.executable, "-m", "dev.prove.parity", *runs],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from prove.comparing import compare
-from prove.experiments import ALONE, GOOD, KINDS, MIXED, prove_seed
-from prove.measuring import Setting, measure
-from prove.page import document, terminal
-from prove.rows import Row, measured, place_of
-from prove.totals import totals_of
+from dev.prove.comparing import compare
+from dev.prove.experiments import ALONE, GOOD, KINDS, MIXED, prove_seed
+from dev.prove.measuring import Setting, measure
+from dev.prove.page import document, terminal
+from dev.prove.rows import Row, measured, place_of
+from dev.prove.totals import totals_of
 
 from callmark.datasets.generate import FAULTS
 from callmark.records.results import Result
@@ -114,7 +114,7 @@ def test_a_scorer_with_one_wrong_line_fails_the_proof(tmp_path, file, right, wro
     assert text.count(right) == 1
     broken.write_text(text.replace(right, wrong), "utf-8")
     finished = subprocess.run(
-        [sys.executable, "-m", "prove", "--quick", "--only", kind],
+        [sys.executable, "-m", "dev.prove", "--quick", "--only", kind],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(source)},
         capture_output=True,

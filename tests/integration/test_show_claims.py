@@ -6,8 +6,9 @@ import pytest
 
 from callmark.cli import show
 from callmark.errors import UsageError
+from callmark.records.claims import add_up_claims
 from callmark.run.rescore import score_file
-from callmark.scorers.claims import claims_of, summed
+from callmark.scorers.claims import claims_of
 from callmark.store.lines import read_results
 
 ORDER = {"order": "W5166363", "items": [{"price": 47.84}, {"price": 52.03}], "status": "sent"}
@@ -67,7 +68,7 @@ def test_each_value_has_its_label_and_its_sentence(results):
 
 def test_the_nearest_evidence_came_before_the_sentence(results):
     """99.5 is nearer, but it was served later."""
-    weight, order = summed(map(claims_of, read_results(results))).unsupported
+    weight, order = add_up_claims(map(claims_of, read_results(results))).unsupported
     assert (weight.nearest.path, weight.nearest.value) == ("/items/1/price", 52.03)
     assert (order.nearest.call, order.nearest.path) == (0, "/order")
 

@@ -4,7 +4,7 @@
 import math
 
 import pytest
-from prove.decisions import (
+from dev.prove.decisions import (
     BEGIN,
     CLUSTER,
     END,

@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from campaign.altering import Place
-from campaign.answers import replaced
-from campaign.trials import real_trials
+from dev.campaign.altering import Place
+from dev.campaign.answers import replaced
+from dev.campaign.trials import real_trials
 
 from callmark.records.jsontext import canonical_json
 

@@ -1,9 +1,10 @@
-"""Promises of the harness that no single part holds by itself."""
+"""Promises of the harness that no single part holds by itself, and the page that lists all."""
 
 import hashlib
 import json
 
 import pytest
+from dev.promises import PAGE, ROOT, OutOfStep, codes_of, fill, find_tests
 
 import callmark
 from callmark.resources import demo_paths
@@ -97,3 +98,32 @@ def test_the_public_names_are_these():
     assert all(
         callable(getattr(callmark, name)) for name in callmark.__all__ if name != "__version__"
     )
+
+
+def test_every_promise_has_its_tests_on_the_page_and_every_code_its_promise():
+    page = PAGE.read_text("utf-8")
+    assert fill(page, find_tests(ROOT / "tests")) == page, "run `python -m dev.promises`"
+
+
+def test_a_code_that_nobody_explains_and_a_promise_that_nobody_holds_are_named():
+    page = "- **a1** Bytes are equal.\n  `test_a1_old`\n- **a2** Gates are listed.\n"
+    held = {"a1": ["test_a1_new"], "a2": ["test_a2_x", "test_a2_y"]}
+    assert fill(page, held).splitlines()[1::2] == ["  `test_a1_new`", "  `test_a2_x` · `test_a2_y`"]
+    with pytest.raises(OutOfStep, match="a2: no test holds it"):
+        fill(page, {"a1": ["test_a1_new"]})
+    with pytest.raises(OutOfStep, match="what does f9 of test_f9_z promise"):
+        fill(page, {**held, "f9": ["test_f9_z"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        ("test_a43_fifteen", ["a43"]),
+        ("test_a35_a62_bytes", ["a35", "a62"]),
+        ("test_a57_a63_to_a66_a139_header", ["a57", "a63", "a64", "a65", "a66", "a139"]),
+        ("test_a_sample", []),
+        ("test_b2b_shop", []),
+    ],
+)
+def test_a_name_says_which_promises_it_holds(name, codes):
+    assert list(codes_of(name)) == codes

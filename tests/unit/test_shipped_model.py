@@ -10,17 +10,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from dev.training.adapters import ADAPTERS
+from dev.training.bundle import write_cases, write_dataset
+from dev.training.dialogues import FAMILIES, training_dialogue
+from dev.training.evaluate import record_answers
+from dev.training.learning import Course, learn, new_model
+from dev.training.making import ADAPTER_BASE, SEED
+from dev.training.rendering import training_view
+from dev.training.words import Words, split_of
+from dev.training.world import World
 from hypothesis import given
 from hypothesis import strategies as st
-from training.adapters import ADAPTERS
-from training.bundle import write_cases, write_dataset
-from training.dialogues import FAMILIES, training_dialogue
-from training.evaluate import record_answers
-from training.learning import Course, learn, new_model
-from training.making import ADAPTER_BASE, SEED
-from training.rendering import training_view
-from training.words import Words, split_of
-from training.world import World
 
 from callmark import run, verify_dataset
 from callmark.api import builtin_registry

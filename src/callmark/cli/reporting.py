@@ -21,7 +21,7 @@ from callmark.records.jsontext import canonical_json
 from callmark.records.report import MissedCall, Report
 from callmark.records.results import Result
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.forms import FORMATS, WantedForm, check_forms, wanted_form
+from callmark.reports.formats import FORMATS, WantedForm, check_forms, wanted_form
 from callmark.reports.junit import write_junit
 from callmark.reports.layout import write
 from callmark.reports.markdown import write_markdown

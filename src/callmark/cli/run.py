@@ -47,7 +47,7 @@ from callmark.live.source import open_live, refuse_in_ci
 from callmark.records.report import Report
 from callmark.reports.compare import comparison_markdown
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.forms import WantedForm, check_forms, write_forms
+from callmark.reports.formats import WantedForm, check_forms, write_forms
 from callmark.reports.html.page import write_html
 from callmark.reports.markdown import report_markdown
 from callmark.reports.neutral import neutralise, one_line

@@ -24,7 +24,7 @@ from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
 from callmark.config import RunConfig, load_config
 from callmark.live.sessions import join_answers
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.forms import write_forms
+from callmark.reports.formats import write_forms
 from callmark.reports.progress import RunProgress
 from callmark.run.evaluate import cross_scorer
 from callmark.run.rescore import score_file

@@ -18,7 +18,7 @@ from callmark.cli.options import (
 from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
 from callmark.config import RunConfig, load_config
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.forms import write_forms
+from callmark.reports.formats import write_forms
 from callmark.reports.progress import RunProgress
 from callmark.run.verify import verify
 

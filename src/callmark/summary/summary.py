@@ -42,9 +42,9 @@ from callmark.summary.gates import (
     rules_on_answers,
     verdict_of,
 )
-from callmark.summary.listing import Listing
 from callmark.summary.metrics import Measure, Subset
 from callmark.summary.repeats import PASSING_F1, repeat_of
+from callmark.summary.shortlists import Shortlists
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
 
 _UNKNOWN_DECODING = Decoding(
@@ -216,7 +216,7 @@ class Summariser:
         self._cross_score = cross_score
         self._trials = Trials()
         self._chance = ChanceSample()
-        self._listing = Listing()
+        self._listing = Shortlists()
         self._inputs = Inputs()
         self._answer: str | None = None
         self._answers_differ = False

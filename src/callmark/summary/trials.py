@@ -55,7 +55,7 @@ class ListedMiss(msgspec.Struct, frozen=True, array_like=True):
     call: MissedCall
 
 
-class ListingState(msgspec.Struct, frozen=True, kw_only=True):
+class ShortlistsState(msgspec.Struct, frozen=True, kw_only=True):
     """`counts`: every counter by its name. Errors are no part of it."""
 
     misses: tuple[ListedMiss, ...]
@@ -67,7 +67,7 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True):
     chance is computed from."""
 
     trials: TrialsState
-    listing: ListingState
+    listing: ShortlistsState
     answer: str | None
     answers_differ: bool
     chance: tuple[tuple[int, int], ...]

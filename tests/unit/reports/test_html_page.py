@@ -9,16 +9,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from campaign.determinism import without_timing
+from dev.campaign.determinism import without_timing
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
 
 from callmark.records.report import ReportHeader, Timing
+from callmark.reports.html import index as html_choice
 from callmark.reports.html.file import SCRIPTS, START, page_json
 from callmark.reports.html.index import Candidates, IndexBuilder, row_of
 from callmark.reports.html.page import bin_of, write_run_page
-from callmark.reports.html.page import index as html_choice
 from callmark.resources import data_path
 from callmark.summary.summary import Summariser
 

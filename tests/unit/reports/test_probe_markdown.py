@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 from tests.hostile import HOSTILE
+from tests.unit.compare.test_compare_reports import COMPARISON
 from tests.unit.probe.asking import probe
 from tests.unit.reports.test_markdown import check_is_ours, tables_of
-from tests.unit.test_compare_reports import COMPARISON
 
 from callmark.probe.records import FidelityResult, ProbeReport, ProbeResult
 from callmark.reports.html.probe import probe_head

@@ -112,7 +112,7 @@ def test_pooled_values_are_judged_by_their_samples():
     assert (found.low, found.high) == pytest.approx(wilson(3.6, 4, 1.959963984540054))
 
 
-def test_f1_of_pooled_counts():
+def test_the_f1_of_pooled_counts():
     assert f1_of(3, 4, 1, 2) == pytest.approx(2 * 0.75 * 0.5 / 1.25)
     assert f1_of(0, 0, 0, 5) == 0.0
     observed = SampledValue("f1", ([1, 2], [1, 3], [1, 0], [1, 1]))

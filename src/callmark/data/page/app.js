@@ -9,6 +9,9 @@ async function start(source) {
 }
 
 class Page {
+  /** @type {Filters} */ filters;
+  /** @type {SampleList} */ list;
+
   constructor(source, head) {
     this.source = source;
     this.head = head;
@@ -163,8 +166,7 @@ class Page {
   }
 
   key(event) {
-    const typing = event.target.closest("input, select, textarea");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
       event.preventDefault();
       this.view("samples");

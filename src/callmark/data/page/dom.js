@@ -19,8 +19,15 @@ function add(element, children) {
   }
 }
 
+/** An element of the page's own HTML, which has it.
+ * @returns {HTMLElement} */
 function byId(id) {
-  return document.getElementById(id);
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+// Whether a key goes into a field, and is no command.
+function isTyped(event) {
+  return event.target instanceof Element && event.target.closest("input, select, textarea") !== null;
 }
 
 function pressed(element, action) {

@@ -5,6 +5,9 @@ const TWO_SIDES = { "": "flips first", run: "order of the run", drop: "largest d
 const NEED_NUMBERS = new Set(["f1", "drop"]);
 
 class Filters {
+  /** @type {HTMLSelectElement} */ order;
+  /** @type {Map<string, Map<string, Set<number>>>} */ members;
+
   constructor(form, index, twoSides, changed) {
     this.form = form;
     this.twoSides = twoSides;
@@ -68,7 +71,7 @@ class Filters {
     const tests = [];
     for (const [key, select] of this.selects) {
       const facet = this.index.facets.find((one) => one.key === key);
-      const codes = select.value ? this.members.get(key).get(select.value) : null;
+      const codes = select.value ? this.members.get(key)?.get(select.value) : null;
       if (codes) tests.push((row) => codes.has(facet.codes[row]));
     }
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);

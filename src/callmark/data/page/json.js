@@ -21,13 +21,15 @@ class JsonTree {
   constructor(value, name, root = "") {
     this.value = value;
     this.root = root;
+    this.room = 0; // how many more nodes may be drawn
+    this.places = new Map();
     this.element = make("div", { class: "json", tabindex: "0", role: "group", "aria-label": name });
     this.draw(NODES);
   }
 
   draw(room) {
     this.room = room;
-    this.places = new Map();
+    this.places.clear();
     this.element.replaceChildren(this.node(this.value, this.root, ""));
     if (this.room < 0) {
       this.element.append(button("show all of it", () => this.draw(Infinity), { class: "more" }));

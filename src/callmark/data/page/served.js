@@ -17,6 +17,7 @@ function sampleFrom(run, query) {
 }
 
 function servedSource(run) {
+  /** @type {any} */
   let index = null;
   const head = async (part) => ({ ...JSON.parse(await ask(`${run}/${part}`)), about: "Served by `callmark view` on this machine." });
   return {

@@ -12,10 +12,12 @@ function embeddedSource() {
   const whole = new Promise((resolve) => {
     if (document.readyState === "loading") {
       document.addEventListener("DOMContentLoaded", resolve, { once: true });
-    } else resolve();
+    } else resolve(null);
   });
+  /** @type {any} */
   let index = null;
-  let chunks = null;
+  /** @type {HTMLScriptElement[]} */
+  let chunks = [];
   const parsed = new Map();
 
   function chunkOf(place) {
@@ -32,13 +34,13 @@ function embeddedSource() {
   async function ready() {
     await whole;
     index ??= JSON.parse(byId("index").textContent);
-    chunks ??= [...document.querySelectorAll("script.chunk")];
+    if (!chunks.length) chunks = [.../** @type {NodeListOf<HTMLScriptElement>} */ (document.querySelectorAll("script.chunk"))];
     return index;
   }
 
   return {
     head: async () => {
-      const timing = byId("timing");  // what a clock measured stands apart
+      const timing = document.getElementById("timing"); // what a clock measured stands apart
       return { ...JSON.parse(byId("head").textContent), timing: timing && JSON.parse(timing.textContent) };
     },
     index: ready,

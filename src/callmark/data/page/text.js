@@ -36,11 +36,12 @@ class BigNumber {
 }
 
 function parseExactly(text) {
-  return JSON.parse(text, (_, value, context) =>
+  // The third argument is younger than some browsers.
+  const revive = (_, value, /** @type {any} */ context = undefined) =>
     Number.isInteger(value) && !Number.isSafeInteger(value) && context !== undefined
       ? new BigNumber(context.source)
-      : value,
-  );
+      : value;
+  return JSON.parse(text, revive);
 }
 
 function plural(count, word) {

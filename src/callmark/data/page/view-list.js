@@ -33,7 +33,7 @@ class RunList {
       this.picked, this.table);
     theme();
     addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.target.closest("input, select")) return;
+      if (event.key !== "/" || isTyped(event)) return;
       event.preventDefault();
       this.search.focus();
     });
@@ -141,7 +141,8 @@ class RunList {
       this.say("");
       location.assign(`compare/${state.id}`);
     } catch (error) {
-      this.say(error.message, error.message.includes("--common") ? button("Compare the samples that are the same", () => this.start(true), { id: "common" }) : null);
+      const { message } = /** @type {Error} */ (error);
+      this.say(message, message.includes("--common") ? button("Compare the samples that are the same", () => this.start(true), { id: "common" }) : null);
     }
     this.buttons();
   }

@@ -32,7 +32,12 @@ class GrowingFacet {
 // An index to which pieces are added. A trial that was tried again keeps its row.
 class GrowingIndex {
   constructor() {
-    Object.assign(this, { ids: [], trials: [], texts: [], at: [], facets: [], numbers: [] });
+    this.ids = [];
+    this.trials = [];
+    this.texts = [];
+    this.at = [];
+    this.facets = [];
+    this.numbers = [];
     this.rows = new Map();
   }
 
@@ -41,7 +46,7 @@ class GrowingIndex {
       if (!this.facet(key)) this.facets.push(new GrowingFacet({ key, label }, this.ids.length));
     }
     if (!this.numbers.length) this.numbers = piece.numbers.map(({ label }) => ({ label, values: [] }));
-    piece.ids.forEach((_, from) => this.put(piece, from));
+    for (const from of piece.ids.keys()) this.put(piece, from);
   }
 
   put(piece, from) {
@@ -78,10 +83,12 @@ class LiveRun {
     this.index = new GrowingIndex();
     this.from = 0;
     this.pins = [];
+    /** @type {any} */
     this.expected = null;
+    /** @type {any} */
     this.page = null;
     this.shown = -1;
-    this.opened = null; // how many there were when, to tell how fast it goes
+    this.opened = { count: 0, when: 0 }; // how many there were when, to tell how fast it goes
   }
 
   async follow() {
@@ -171,7 +178,7 @@ class LiveRun {
 
 instead("Reading the journal…", "status");
 new LiveRun(location.pathname).follow().catch((error) => {
-  const said = byId("live-said");
+  const said = document.getElementById("live-said");
   if (said) said.textContent = error.message;
   else instead(error.message, "alert");
 });

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from callmark.datasets.generate.forms import LocaleForm, english
+from callmark.datasets.generate.locales import LocaleForm, english
 from callmark.datasets.generate.records import Day, MadeCall, Number, Span
 from callmark.datasets.generate.words.english import ENGLISH
 from callmark.datasets.generate.words.topic import Language, Topic

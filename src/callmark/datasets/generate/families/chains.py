@@ -8,7 +8,7 @@ from callmark.datasets.generate.families.lookups import (
     page_text,
     plain_answer,
 )
-from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
 from callmark.datasets.generate.tools import (
     hit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import (
     Answer,
     Day,

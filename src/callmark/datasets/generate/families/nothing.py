@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from callmark.datasets.generate.forms import english, form_of
+from callmark.datasets.generate.locales import english, form_of
 from callmark.datasets.generate.records import Answer, Draft, Recipe, made_turns
 from callmark.datasets.generate.tools import (
     Subject,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from callmark.datasets.generate.families.lookups import FOLDERS, page_text
-from callmark.datasets.generate.forms import form_of
+from callmark.datasets.generate.locales import form_of
 from callmark.datasets.generate.records import (
     Answer,
     Day,

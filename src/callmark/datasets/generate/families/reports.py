@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callmark.datasets.generate.families.lookups import FOLDERS, one_call, page_text, plain_answer
-from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import Draft, Label, Number, Recipe, Span
 from callmark.datasets.generate.tools import (
     hits_on,

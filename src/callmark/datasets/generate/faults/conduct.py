@@ -8,7 +8,7 @@ from random import Random
 from msgspec.structs import replace
 
 from callmark.datasets.generate.faults.fault import CALLS, Planted, PlantedFault, pick
-from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import SPAN_CAP, Answer, Attempt, MadeSample, Span, Turn
 from callmark.datasets.generate.truth import TrueScores, Truth, calls_truth, integration_truth
 from callmark.datasets.generate.words.english import VAGUE

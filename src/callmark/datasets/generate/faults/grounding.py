@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from callmark.datasets.generate.faults.fault import GROUNDING, Planted, PlantedFault, pick
-from callmark.datasets.generate.forms import english
+from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import (
     Answer,
     Day,

@@ -1,0 +1,1 @@
+"""What develops callmark and is not shipped: the proof, the campaign, the training of its model."""
