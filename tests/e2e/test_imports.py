@@ -2,9 +2,29 @@
 
 import ast
 import json
+import sys
 from pathlib import Path
 
 import pytest
+
+from callmark.broker import check
+from callmark.cli import (
+    MODULES,
+    dataset_export,
+    dataset_generate,
+    dataset_import,
+    fixtures_check,
+    fixtures_serve,
+    recording,
+    reporting,
+    validate_sharding,
+)
+from callmark.datasets import exporting, importing
+from callmark.datasets.generate import FAULTS
+from callmark.live import recorder
+from callmark.live.server import Http
+from callmark.reports import forms
+from callmark.shards import validate
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {
@@ -32,6 +52,54 @@ def test_starting_loads_nothing_heavy(python, code):
     finished = python("-c", f"{code}\n{LOADED}")
     assert finished.returncode == 0, finished.stderr
     assert not set(json.loads(finished.stdout)) & HEAVY
+
+
+# What a parser is made of. Everything else of ours is the work, which waits for its options.
+PARSING = {"callmark", "callmark._version", "callmark.errors", "callmark.reports", "callmark.store"}
+PARSING |= {"callmark.reports.layout", "callmark.reports.neutral", "callmark.store.streams"}
+# Of the standard library: each costs as much as the whole parser, or brings a dozen others along.
+COSTLY = {"asyncio", "dataclasses", "inspect", "json", "logging", "multiprocessing", "random"}
+COSTLY |= {"secrets", "socket", "subprocess", "tempfile", "xml"}
+LOADED_BY = """
+import contextlib, io, json, os, sys
+before = set(sys.modules) - {"json"}  # what reports is not what is reported
+import callmark.cli
+with contextlib.redirect_stdout(io.StringIO()) as shown:
+    code = callmark.cli.main(sys.argv[1:])
+loaded = sorted(set(sys.modules) - before - {n for n in sys.modules if n.startswith("json")})
+print(json.dumps({"code": code, "shown": shown.getvalue(), "loaded": loaded}))
+"""
+
+
+def loaded_by(python, *words, cwd=None):
+    finished = python("-c", LOADED_BY, *words, cwd=cwd)
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+@pytest.mark.parametrize("command", MODULES)
+def test_f60_the_help_of_a_command_loads_no_work(python, command):
+    found = loaded_by(python, *command.split(), "--help")
+    assert found["code"] == 0
+    assert found["shown"].startswith(f"usage: callmark {command}")
+    loaded = set(found["loaded"])
+    ours = {name for name in loaded if name.partition(".")[0] == "callmark"}
+    assert {n for n in ours - PARSING if not n.startswith("callmark.cli")} == set()
+    assert {name.partition(".")[0] for name in loaded - ours} - sys.stdlib_module_names == set()
+    assert loaded & COSTLY == set()
+
+
+def test_f60_what_the_parsers_state_is_what_the_work_takes():
+    """They state it themselves: asking the work would load it."""
+    assert dataset_export.FORMATS == exporting.FORMATS
+    assert dataset_import.FORMATS == importing.CHOICES
+    assert tuple(dataset_generate.KINDS) == tuple(FAULTS)
+    assert fixtures_check.FLOOR == check.FLOOR
+    assert fixtures_serve.HOST == Http().host
+    assert recording.MODES == recorder.MODES
+    assert reporting.REPORT_FORMS == tuple(forms.FORMATS)
+    for name in ("ATOL", "RTOL", "NUM_SHARDS", "OUTPUT"):
+        assert getattr(validate_sharding, name) == getattr(validate, name)
 
 
 @pytest.mark.slow

@@ -8,11 +8,6 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
-from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import open_input
-from callmark.store.recorded import RecordedAnswer, read_recorded
-from callmark.store.runs import results_of
 
 BASELINE = Path("baseline.jsonl")
 BLOCK = 1 << 20
@@ -43,6 +38,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
+    from callmark.store.files import atomic_writer, check_writable
+    from callmark.store.lines import open_input
+    from callmark.store.runs import results_of
+
     results, kept = results_of(options.run), options.out
     if results.absolute() == kept.absolute():
         raise UsageError(f"{kept}: is that run already: choose another --out")
@@ -67,6 +68,8 @@ def main(arguments: list[str]) -> int:
 
 def _looked_at(results: Path) -> tuple[Counter[str], set[str]]:
     """How its trials ended, and the hashes of the tools that they were made with."""
+    from callmark.store.recorded import RecordedAnswer, read_recorded
+
     statuses: Counter[str] = Counter()
     tools: set[str] = set()
     for line in read_recorded(results):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
@@ -15,20 +15,13 @@ from callmark.cli.reporting import (
     say_warnings,
     write_own_forms,
 )
-from callmark.compare.compare import (
-    CompareOptions,
-    Tools,
-    compare_runs,
-    comparison_bytes,
-    results_compared,
-)
-from callmark.compare.records import Comparison, exit_code
-from callmark.config import RunConfig, load_config
 from callmark.errors import UsageError
-from callmark.reports.compare import comparison_blocks, comparison_markdown, decision_line
-from callmark.reports.html.compare import write_compare_page
 from callmark.reports.layout import write
-from callmark.reports.progress import RunProgress
+
+if TYPE_CHECKING:
+    from callmark.compare.compare import CompareOptions
+    from callmark.compare.records import Comparison
+    from callmark.config import RunConfig
 
 DECIDED: Group = {
     "--margin": {
@@ -89,6 +82,13 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.compare.compare import Tools, compare_runs, comparison_bytes, results_compared
+    from callmark.config import load_config
+    from callmark.reports.compare import comparison_markdown
+    from callmark.reports.html.compare import write_compare_page
+    from callmark.reports.progress import RunProgress
+
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
     wanted = options_of(config, options)
@@ -114,6 +114,8 @@ def main(arguments: list[str]) -> int:
 
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
+    from callmark.compare.compare import CompareOptions
+
     limit = getattr(options, "max_f1_delta", None)
     if limit is not None and not 0 <= limit <= 1:
         raise UsageError(f"--max-f1-delta: must be a number from 0 to 1, not {limit:g}")
@@ -127,6 +129,9 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
 
 
 def present(comparison: Comparison, *, quiet: bool) -> int:
+    from callmark.compare.records import exit_code
+    from callmark.reports.compare import comparison_blocks, decision_line
+
     write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
     if quiet:
         say_warnings(comparison.warnings)

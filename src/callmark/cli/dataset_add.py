@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.add import Added, add_from_trace
 from callmark.reports.layout import Block, line, write
-from callmark.run.offers import ToolsOfResults
-from callmark.store.lines import find_result
-from callmark.store.runs import results_of
+
+if TYPE_CHECKING:
+    from callmark.datasets.add import Added
 
 
 def build_parser() -> CommandParser:
@@ -51,6 +51,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.add import add_from_trace
+    from callmark.run.offers import ToolsOfResults
+    from callmark.store.lines import find_result
+    from callmark.store.runs import results_of
+
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
     results = results_of(run)
     number, result = find_result(results, sample_id, options.trial)

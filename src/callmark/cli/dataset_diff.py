@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.diff import DatasetDiff, Placed, diff_datasets
 from callmark.reports.layout import Block, Cell, Style, Table, line, write
-from callmark.store.problems import show_value
+
+if TYPE_CHECKING:
+    from callmark.datasets.diff import DatasetDiff, Placed
 
 SHOWN = 20
 
@@ -39,6 +39,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import msgspec
+
+    from callmark.datasets.diff import diff_datasets
+
     diff = diff_datasets(options.a, options.b)
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(diff), indent=2).decode())
@@ -100,4 +105,6 @@ def _more(count: int) -> Iterator[Block]:
 
 
 def _value(value: object) -> str:
+    from callmark.store.problems import show_value
+
     return "-" if value is None else show_value(value)

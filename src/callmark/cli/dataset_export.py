@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.calls.registry import Registry
 from callmark.cli.options import CommandParser
-from callmark.datasets.exporting import (
-    DATASET_EXPORTS,
-    FORMAT_OF_SUFFIX,
-    FORMATS,
-    INSPECT,
-    export_inspect,
-)
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.run.offers import open_registry, specs_beside
-from callmark.store.files import check_writable
-from callmark.store.lines import read_results
+
+if TYPE_CHECKING:
+    from callmark.calls.registry import Registry
+
+FORMATS = ("inspect", "jsonl", "parquet")
 
 
 def build_parser() -> CommandParser:
@@ -47,6 +42,15 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.exporting import (
+        DATASET_EXPORTS,
+        FORMAT_OF_SUFFIX,
+        INSPECT,
+        export_inspect,
+    )
+    from callmark.store.files import check_writable
+
     chosen = options.format or FORMAT_OF_SUFFIX.get(options.out.suffix)
     if chosen is None:
         raise UsageError(f"--out {options.out}: says no format: name it with --format")
@@ -67,6 +71,9 @@ def main(arguments: list[str]) -> int:
 
 def _registry_of(results: Path, named: str | None) -> Registry:
     """What was named, else what the run stored; a log may also do without the specs."""
+    from callmark.run.offers import open_registry, specs_beside
+    from callmark.store.lines import read_results
+
     if named is None:
         first = next(read_results(results), None)
         sha256 = first.fingerprints.tool_registry_sha256 if first else None

@@ -6,13 +6,24 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.generate import FAULTS, AnswersWanted, GeneratedDataset, generate
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
+if TYPE_CHECKING:
+    from callmark.datasets.generate import AnswersWanted, GeneratedDataset
+
 SEED = 42
+# The names of `datasets.generate.FAULTS`, for the help text: the faults themselves come with the
+# whole generator.
+KINDS = """
+    ungrounded_span altered_number altered_date wrong_locale_form echoed_argument
+    result_not_yet_seen missing_call extra_call swapped_calls wrong_argument
+    argument_against_schema malformed_call contaminated_control swallowed_decoy invented_on_empty
+    unrecovered_error too_many_spans leaked_email leaked_phone leaked_card invented_url
+""".split()
 
 
 def build_parser() -> CommandParser:
@@ -44,13 +55,16 @@ def build_parser() -> CommandParser:
     add(
         "--fault", action="append", default=[], metavar="KIND=RATE",
         help="plant a fault into this share of the samples to which it applies; kinds: "
-        + ", ".join(FAULTS),
+        + ", ".join(KINDS),
     )  # fmt: skip
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.generate import generate
+
     answers = _answers_of(options)
     made = generate(
         options.total, options.seed, out=options.out, fixtures=options.fixtures, answers=answers
@@ -60,6 +74,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _answers_of(options: Namespace) -> AnswersWanted | None:
+    from callmark.datasets.generate import AnswersWanted
+
     faults = dict(_fault(text) for text in options.fault)
     if options.with_answers is None:
         if options.answers or faults:
@@ -91,6 +107,8 @@ def _blocks(
     yield line(f"{answers.path}: {options.with_answers} answers")
     yield line(f"{answers.truth_path}: what is true of each")
     if made.planted:
+        from callmark.datasets.generate import FAULTS
+
         yield line()
         yield Table(
             ("fault", "planted", "possible", "gate"),

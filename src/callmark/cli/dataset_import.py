@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.importing import CHOICES, ImportPaths, ImportReport, import_dataset
 from callmark.reports.layout import Block, Cell, Table, line, write
 
+if TYPE_CHECKING:
+    from callmark.datasets.importing import ImportPaths, ImportReport
+
+FORMATS = ("auto", "openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl", "parquet")
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
@@ -33,7 +37,7 @@ def build_parser() -> CommandParser:
     add = parser.add_argument
     add("source", type=Path, metavar="SOURCE", help="the file to read; of tau2 also a folder")
     add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--format", choices=CHOICES, default="auto", help="what the source is (auto)")
+    add("--format", choices=FORMATS, default="auto", help="what the source is (auto)")
     add("--registry", type=Path, metavar="FILE", help="the tools (OUT's name with .tools.json)")
     add("--fixtures", type=Path, metavar="DIR", help="their results (OUT's name with .fixtures)")
     add("--answers", type=Path, metavar="FILE", help="the answers (OUT's name with .answers.jsonl)")
@@ -48,6 +52,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.importing import ImportPaths, import_dataset
+
     out: Path = options.out
     places = ImportPaths(
         dataset=out,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.broker.broker import ToolBroker
 from callmark.cli.options import CommandParser
-from callmark.datasets.reader import open_dataset
-from callmark.datasets.seal import Seal, SealPin, check_seal, examine_seal, shown_pin, write_seal
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, line, write
-from callmark.run.offers import check_tools, open_offers
+
+if TYPE_CHECKING:
+    from callmark.datasets.seal import Seal, SealPin
 
 
 def build_parser() -> CommandParser:
@@ -47,6 +47,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.broker.broker import ToolBroker
+    from callmark.datasets.reader import open_dataset
+    from callmark.datasets.seal import check_seal, examine_seal, write_seal
+    from callmark.run.offers import check_tools, open_offers
+
     if options.check and options.out is not None:
         raise UsageError("--check writes nothing: leave --out away")
     offers = open_offers(options.registry, None)
@@ -77,6 +83,8 @@ def _blocks(seal: Seal, done: str, warnings: list[str]) -> Iterator[Block]:
 
 
 def _say(pin: SealPin) -> str:
+    from callmark.datasets.seal import shown_pin
+
     if pin.found is None:
         return f"{shown_pin(pin.had)} (not checked: name the folder with --fixtures)"
     was = f" (was {shown_pin(pin.had)})" if pin.differs and pin.had is not None else ""

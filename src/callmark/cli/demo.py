@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import SWITCH, CommandParser
 from callmark.cli.run import REPORT, run_and_present
-from callmark.config import load_config
 from callmark.errors import MissingExtra
-from callmark.records.jsontext import Json
-from callmark.resources import ShippedModel, shipped_model
-from callmark.runners.hf.loading import require_extra
-from callmark.store.runs import RESULTS
+
+if TYPE_CHECKING:
+    from callmark.records.jsontext import Json
+    from callmark.resources import ShippedModel
 
 
 def build_parser() -> CommandParser:
@@ -40,6 +40,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.config import load_config
+    from callmark.resources import shipped_model
+    from callmark.store.runs import RESULTS
+
     folder: Path = options.out_dir
     shipped = shipped_model()
     config = load_config(
@@ -59,6 +64,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _who_answers(shipped: ShippedModel, *, replay: bool) -> dict[str, Json]:
+    from callmark.runners.hf.loading import require_extra
+
     if not replay:
         try:
             require_extra()

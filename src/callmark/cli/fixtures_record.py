@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import KEPT, LIVE, keeping, live_options
+from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.errors import Incomplete, UsageError
-from callmark.live.folder import check_folder
-from callmark.live.python import PlannedCall, calls_of_dataset, calls_of_file
-from callmark.live.record import Keeping, Recorded, open_registry_of, record
-from callmark.live.recorder import MODES, Mode
-from callmark.live.source import open_live
-from callmark.records.jsontext import canonical_json
 from callmark.reports.neutral import one_line
+
+if TYPE_CHECKING:
+    from callmark.live.python import PlannedCall
+    from callmark.live.record import Keeping, Recorded
+    from callmark.live.recorder import Mode
 
 SHOWN = 10
 
@@ -70,6 +70,10 @@ def main(arguments: list[str]) -> int:
 def _record(
     options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
 ) -> Recorded:
+    from callmark.live.folder import check_folder
+    from callmark.live.record import open_registry_of, record
+    from callmark.live.source import open_live
+
     live = live_options(options)
     if mode == "none" or (mode == "once" and open_registry_of(kept, None).broker is not None):
         return record(calls, None, kept, mode)
@@ -79,6 +83,8 @@ def _record(
 
 
 def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
+    from callmark.live.python import calls_of_dataset, calls_of_file
+
     if (options.dataset is None) == (options.calls is None):
         raise UsageError("which calls? Name a dataset with --in, or a file of calls with --calls")
     if options.calls is not None:
@@ -87,6 +93,8 @@ def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
 
 
 def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
+    from callmark.records.jsontext import canonical_json
+
     print(
         f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
         f" {done.written} answers written, {_without_fixture(done)} without a fixture"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from functools import partial
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.live.server import Http, open_served, serve_http, serve_stdio
-from callmark.live.sessions import Sessions, TraceFile
+
+if TYPE_CHECKING:
+    from callmark.live.server import Http
 
 SHORTEST_TOKEN = 16
+HOST = "127.0.0.1"
 
 
 def build_parser() -> CommandParser:
@@ -42,7 +42,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("--sample", metavar="ID", help="serve as this sample would see the tools")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call there")
     parser.add_argument("--http", action="store_true", help="serve over streamable HTTP")
-    parser.add_argument("--host", default=Http().host, help="address to listen on (127.0.0.1)")
+    parser.add_argument("--host", default=HOST, help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="port (0: a free one)")
     parser.add_argument(
         "--allow-host",
@@ -63,6 +63,14 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import secrets
+
+    import msgspec
+
+    from callmark.live.server import Http, open_served, serve_http, serve_stdio
+    from callmark.live.sessions import Sessions, TraceFile
+
     http = Http(host=options.host, port=options.port, hosts=tuple(options.allow_host))
     if not options.http and (http != Http() or options.token is not None):
         raise UsageError(

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.broker.broker import ToolBroker
-from callmark.broker.nearest import suggest
-from callmark.calls.registry import Registry
 from callmark.cli.options import CommandParser
-from callmark.records.trace import TraceEntry
-from callmark.run.offers import ToolsOfResults
-from callmark.store.lines import read_results
-from callmark.store.runs import results_of
+
+if TYPE_CHECKING:
+    from callmark.calls.registry import Registry
+    from callmark.records.trace import TraceEntry
 
 
 def build_parser() -> CommandParser:
@@ -43,6 +41,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.broker.broker import ToolBroker
+    from callmark.broker.nearest import suggest
+    from callmark.store.runs import results_of
+
     results = results_of(options.results)
     broker = None
     if options.fixtures is not None:
@@ -57,12 +60,17 @@ def main(arguments: list[str]) -> int:
 
 def _registry_of(results: Path, named: str | None) -> Registry:
     """The tools of the run, which decide what a key is."""
+    from callmark.run.offers import ToolsOfResults
+    from callmark.store.lines import read_results
+
     first = next(read_results(results), None)
     sha256 = None if first is None else first.fingerprints.tool_registry_sha256
     return ToolsOfResults(results, named, instead=named is not None).of(sha256).registry
 
 
 def _entries(results: Path) -> Iterator[tuple[str, TraceEntry]]:
+    from callmark.store.lines import read_results
+
     for result in read_results(results):
         for entry in result.tool_trace:
             yield result.sample_id, entry

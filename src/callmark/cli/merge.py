@@ -7,8 +7,6 @@ from pathlib import Path
 
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import RunPaths, present
-from callmark.reports.progress import RunProgress
-from callmark.shards.merge import merge_shards
 
 
 def build_parser() -> CommandParser:
@@ -49,6 +47,10 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.progress import RunProgress
+    from callmark.shards.merge import merge_shards
+
     report = options.report or options.out.with_name("report.json")
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         outcome = merge_shards(

@@ -11,10 +11,11 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
+
+    from callmark.records.jsontext import Json
 
 Settings = dict[str, Any]  # what argparse.add_argument takes
 Group = dict[str, Settings]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import BinaryIO, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from callmark.cli.options import (
     INPUTS,
@@ -25,37 +23,20 @@ from callmark.cli.reporting import (
     say_warnings,
     write_own_forms,
 )
-from callmark.compare.compare import CompareOptions, Tools, results_compared
-from callmark.config import RunConfig, load_config
 from callmark.errors import UsageError
-from callmark.probe.nulls import NullCache
-from callmark.probe.records import ProbeReport
-from callmark.probe.run import (
-    FOLDERS,
-    ProbeRun,
-    Suite,
-    open_dataset_probe,
-    open_views,
-    report_bytes,
-)
-from callmark.probe.spec import (
-    Defaults,
-    FidelitySpec,
-    Models,
-    ModelSpec,
-    NullAdapterSpec,
-    ProbeSpec,
-    read_cases,
-    read_spec,
-)
-from callmark.probe.views import probe_of, tools_of
-from callmark.records.jsontext import Json
-from callmark.reports.html.probe import BothSides, write_probe_page
 from callmark.reports.layout import write
-from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
-from callmark.store.problems import typed_problem
 
-Record = TypeVar("Record", bound=msgspec.Struct)
+if TYPE_CHECKING:
+    import msgspec
+
+    from callmark.config import RunConfig
+    from callmark.probe.nulls import NullCache
+    from callmark.probe.records import ProbeReport
+    from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
+    from callmark.records.jsontext import Json
+    from callmark.reports.html.probe import BothSides
+
+Record = TypeVar("Record", bound="msgspec.Struct")
 
 OUT_DIR = Path("probe-run")
 _MODEL = "--model: "  # how a runner calls what it was given
@@ -182,6 +163,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.probe.nulls import NullCache
+    from callmark.probe.run import report_bytes
+    from callmark.reports.html.probe import write_probe_page
+    from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
+
     forms = own_forms_of(options)
     spec = spec_of(options)
     config = config_of(options, spec)
@@ -225,6 +212,12 @@ def probe_views(
     quiet: bool,
     require_power: bool = False,
 ) -> ProbeReport:
+    import msgspec
+
+    from callmark.probe.run import ProbeRun, Suite, open_dataset_probe, open_views
+    from callmark.probe.spec import FidelitySpec, NullAdapterSpec
+    from callmark.probe.views import probe_of, tools_of
+
     fidelity = [one for one in spec.suite if isinstance(one, FidelitySpec)]
     nulls = next((one for one in spec.suite if isinstance(one, NullAdapterSpec)), None)
     suite = Suite(
@@ -260,6 +253,10 @@ def _as_given(error: UsageError, models: Models, spec: Path | None) -> UsageErro
 
 def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
     """What both models said to a whole dataset, scored as it was compared."""
+    from callmark.compare.compare import CompareOptions, Tools, results_compared
+    from callmark.probe.run import FOLDERS
+    from callmark.reports.html.probe import BothSides
+
     if report.comparison is None:
         return None
     tools = Tools(config.registry, config.allowlist)
@@ -270,6 +267,8 @@ def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSi
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:
     """The spec of a file, or the one that the flags spell out."""
+    from callmark.probe.spec import Defaults, FidelitySpec, ProbeSpec, read_cases, read_spec
+
     given = vars(options)
     if options.spec is not None:
         flag = next((name for name in FOR_SPECS if name in given), None)
@@ -299,6 +298,10 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
 
 def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
     """How models are run. Which ones, and the decoding, the probe decides itself."""
+    import msgspec
+
+    from callmark.config import load_config
+
     flags = flags_given(options, [READ, HOW])
     flags["seed"] = spec.defaults.seed
     for name in ("dataset", "limit"):
@@ -311,6 +314,8 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
 
 
 def _models_of(given: dict[str, Json]) -> Models:
+    from callmark.probe.spec import Models, ModelSpec
+
     if "base" not in given:
         raise UsageError("--base: which model was tuned? Name its folder, or its served name")
     if ("adapter" in given) == ("tuned" in given):
@@ -333,6 +338,8 @@ def _models_of(given: dict[str, Json]) -> Models:
 
 
 def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
+    from callmark.probe.spec import NullAdapterSpec
+
     if given.get("nulls", 5) == 0:
         return None
     fields = {field: given[flag] for flag, field in FIELDS.items() if flag in given}
@@ -342,6 +349,10 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
 
 
 def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
+    import msgspec
+
+    from callmark.store.problems import typed_problem
+
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:

@@ -7,13 +7,18 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import Group
 from callmark.errors import UsageError
-from callmark.live.pins import read_pin
-from callmark.live.record import Keeping
-from callmark.live.source import LiveOptions
 
+if TYPE_CHECKING:
+    from callmark.live.record import Keeping
+    from callmark.live.recorder import Mode
+    from callmark.live.source import LiveOptions
+
+# Those of `live.recorder`, which would bring the whole recorder along.
+MODES: tuple[Mode, ...] = ("none", "once", "new", "all")
 LIVE: Group = {
     "--mcp": {"metavar": "CMD|URL", "help": "the live MCP server: a command, or a URL"},
     "--python": {
@@ -61,6 +66,8 @@ KEPT: Group = {
 
 
 def live_options(options: argparse.Namespace) -> LiveOptions:
+    from callmark.live.source import LiveOptions
+
     return LiveOptions(
         mcp=getattr(options, "mcp", None),
         python=tuple(getattr(options, "python", ())),
@@ -73,6 +80,9 @@ def live_options(options: argparse.Namespace) -> LiveOptions:
 def keeping(
     options: argparse.Namespace, folder: Path, dataset: Path | None, registry: Path | None
 ) -> Keeping:
+    from callmark.live.pins import read_pin
+    from callmark.live.record import Keeping
+
     return Keeping(
         folder=folder,
         registry=registry,

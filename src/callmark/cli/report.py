@@ -7,10 +7,7 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
-from callmark.reports.forms import WantedForm, check_forms, write_forms
-from callmark.reports.html.page import write_html
 from callmark.reports.neutral import one_line
-from callmark.store.runs import file_of
 
 
 def build_parser() -> CommandParser:
@@ -47,6 +44,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.forms import WantedForm, check_forms, write_forms
+    from callmark.reports.html.page import write_html
+    from callmark.store.runs import file_of
+
     forms = forms_of(options)
     if options.html is not None:
         forms = (*forms, WantedForm(options.html, write_html))

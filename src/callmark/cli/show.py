@@ -7,13 +7,7 @@ from pathlib import Path
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.records.claims import add_up_claims
-from callmark.records.jsontext import canonical_json, plain
 from callmark.reports.layout import write
-from callmark.reports.show import claims_blocks, show_blocks
-from callmark.scorers.claims import claims_of
-from callmark.store.lines import find_result, read_results
-from callmark.store.runs import results_of
 
 
 def build_parser() -> CommandParser:
@@ -48,6 +42,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.show import show_blocks
+    from callmark.store.lines import find_result
+    from callmark.store.runs import results_of
+
     path = results_of(options.run)
     if options.claims:
         return _show_claims(path, options.id, options.trial, as_json=options.json)
@@ -59,6 +58,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _show_claims(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
+    from callmark.records.claims import add_up_claims
+    from callmark.records.jsontext import canonical_json, plain
+    from callmark.reports.show import claims_blocks
+    from callmark.scorers.claims import claims_of
+    from callmark.store.lines import find_result, read_results
+
     if sample_id is None:
         claims = add_up_claims(map(claims_of, read_results(path)))
     else:

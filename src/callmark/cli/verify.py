@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
     GATES,
@@ -16,11 +17,9 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
-from callmark.config import RunConfig, load_config
-from callmark.reports.finished_run import FinishedRun
-from callmark.reports.forms import write_forms
-from callmark.reports.progress import RunProgress
-from callmark.run.verify import verify
+
+if TYPE_CHECKING:
+    from callmark.config import RunConfig
 
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
 SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}
@@ -59,6 +58,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.reports.forms import write_forms
+    from callmark.reports.progress import RunProgress
+    from callmark.run.verify import verify
+
     config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
@@ -82,6 +87,8 @@ def main(arguments: list[str]) -> int:
 def _config_of(options: argparse.Namespace) -> RunConfig:
     """Tools, fixtures and gates as in `callmark run`; the files that a run writes are not those
     of a verification, so only flags name them here."""
+    from callmark.config import load_config
+
     flags = flags_given(options, list(GROUPS.values()))
     named = {"dataset": options.dataset, "out": None, "report": None}
     return load_config(getattr(options, "config", None), {**named, **flags})
