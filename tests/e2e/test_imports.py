@@ -95,9 +95,9 @@ def test_f60_what_the_parsers_state_is_what_the_work_takes():
     assert dataset_import.FORMATS == importing.CHOICES
     assert tuple(dataset_generate.KINDS) == tuple(FAULTS)
     assert fixtures_check.FLOOR == check.FLOOR
-    assert fixtures_serve.HOST == Http().host
+    assert Http().host == fixtures_serve.HOST
     assert recording.MODES == recorder.MODES
-    assert reporting.REPORT_FORMS == tuple(forms.FORMATS)
+    assert tuple(forms.FORMATS) == reporting.REPORT_FORMS
     for name in ("ATOL", "RTOL", "NUM_SHARDS", "OUTPUT"):
         assert getattr(validate_sharding, name) == getattr(validate, name)
 
