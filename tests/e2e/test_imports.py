@@ -24,6 +24,7 @@ from callmark.datasets.generate import FAULTS
 from callmark.live import recorder
 from callmark.live.server import Http
 from callmark.reports import forms
+from callmark.resources import demo_paths
 from callmark.shards import validate
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,17 @@ def test_starting_loads_nothing_heavy(python, code):
     finished = python("-c", f"{code}\n{LOADED}")
     assert finished.returncode == 0, finished.stderr
     assert not set(json.loads(finished.stdout)) & HEAVY
+
+
+def test_f60_import_callmark_loads_hardly_anything(python):
+    code = (
+        "import sys; before = set(sys.modules); import callmark; print(*set(sys.modules) - before)"
+    )
+    finished = python("-c", code)
+    assert set(finished.stdout.split()) - {"types", "__future__"} == {
+        "callmark",
+        "callmark._version",
+    }
 
 
 # What a parser is made of. Everything else of ours is the work, which waits for its options.
@@ -100,6 +112,34 @@ def test_f60_what_the_parsers_state_is_what_the_work_takes():
     assert tuple(forms.FORMATS) == reporting.REPORT_FORMS
     for name in ("ATOL", "RTOL", "NUM_SHARDS", "OUTPUT"):
         assert getattr(validate_sharding, name) == getattr(validate, name)
+
+
+# What a run of one replayed sample never uses, of ours and of others.
+UNUSED = """
+    api broker.check broker.nearest compare datasets.exporting datasets.generate datasets.importing
+    live probe reports.compare reports.junit reports.markdown reports.probe reports.show
+    reports.tables run.doctor run.rescore run.verify runners.hf runners.http.client
+    runners.http.runner runners.jinja scorers.claims shards.local shards.ray store.response_cache
+    view
+""".split()
+FOREIGN = """
+    aiohttp asyncio jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich
+    sqlite3 stdnum subprocess torch transformers xml
+""".split()
+
+
+def test_f60_a_run_of_one_sample_loads_what_it_uses(python, tmp_path):
+    demo = demo_paths()
+    found = loaded_by(
+        python, "run", "--in", demo.dataset, "--fixtures", demo.fixtures, "--runner", "replay",
+        "--model", demo.answers, "--only", "search-rope-01", "--out", tmp_path / "results.jsonl",
+    )  # fmt: skip
+    assert (tmp_path / "report.html").is_file()
+    ours = [name for name in found["loaded"] if name.partition(".")[0] == "callmark"]
+    unused = tuple(f"callmark.{name}" for name in UNUSED)
+    assert [name for name in ours if name.startswith(unused)] == []
+    assert {name.partition(".")[0] for name in found["loaded"]} & set(FOREIGN) == set()
+    assert len(ours) <= 150, ours  # 216 when F60 was found
 
 
 @pytest.mark.slow

@@ -45,13 +45,12 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.reports.forms import WantedForm, check_forms, write_forms
-    from callmark.reports.html.page import write_html
+    from callmark.reports.forms import check_forms, wanted_form, write_forms
     from callmark.store.runs import file_of
 
     forms = forms_of(options)
     if options.html is not None:
-        forms = (*forms, WantedForm(options.html, write_html))
+        forms = (*forms, wanted_form(options.html, ".html"))
     if not forms:
         raise UsageError(
             "-o: in which form? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"

@@ -215,13 +215,11 @@ def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) 
 def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[WantedForm, ...]:
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
-    from callmark.reports.forms import WantedForm, check_forms, wanted_form
-    from callmark.reports.junit import write_junit
-    from callmark.reports.markdown import write_markdown
+    from callmark.reports.forms import check_forms, wanted_form
 
-    named = {options.junit: write_junit, options.markdown: write_markdown}
+    named = {options.junit: ".xml", options.markdown: ".md"}
     forms = [wanted_form(path) for path in options.forms]
-    forms += [WantedForm(path, writer) for path, writer in named.items() if path is not None]
+    forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table is made of the scored lines: say with --out where they go")
     check_forms(forms)

@@ -269,14 +269,13 @@ def run_and_present(
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
-    from callmark.reports.forms import WantedForm, check_forms
-    from callmark.reports.html.page import write_html
+    from callmark.reports.forms import check_forms, wanted_form
     from callmark.reports.progress import RunProgress
     from callmark.shards.run import run_anywhere
     from callmark.store.files import check_writable
 
     page = page_path(config)
-    own = () if page is None else (WantedForm(page, write_html),)
+    own = () if page is None else (wanted_form(page, ".html"),)
     for written in (config.out, config.report):
         if written is not None:
             check_writable(Path(written))
@@ -334,8 +333,12 @@ def publish_report(
     stands at `out` otherwise is an older one's."""
     from callmark.reports.finished_run import FinishedRun
     from callmark.reports.forms import write_forms
-    from callmark.reports.markdown import report_markdown
     from callmark.run.evaluate import cross_scorer
+
+    def markdown() -> str:
+        from callmark.reports.markdown import report_markdown
+
+        return report_markdown(finished)
 
     finished = FinishedRun(
         report=report,
@@ -344,7 +347,7 @@ def publish_report(
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
-    append_step_summary(lambda: report_markdown(finished))
+    append_step_summary(markdown)
 
 
 def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
