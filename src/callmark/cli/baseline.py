@@ -31,7 +31,11 @@ def build_parser() -> CommandParser:
         "run", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
     )
     parser.add_argument(
-        "--out", type=Path, default=BASELINE, metavar="FILE", help="where it is kept"
+        "--out",
+        type=Path,
+        default=BASELINE,
+        metavar="FILE",
+        help="where to keep it (default: baseline.jsonl)",
     )
     return parser
 

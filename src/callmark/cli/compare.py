@@ -27,22 +27,22 @@ DECIDED: Group = {
     "--margin": {
         "type": float,
         "metavar": "M",
-        "help": "how much worse is still not worse (0.03)",
+        "help": "how much worse still counts as no worse (default: 0.03)",
     },
     "--primary-metrics": {
         "action": "append",
         "metavar": "NAME",
-        "help": "decide about this metric; may be repeated (default: four of them)",
+        "help": "base the decision on this metric; may be repeated (default: four metrics)",
     },
 }
 READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
 CHOSEN: Group = {
-    "--common": {**FLAG, "help": "only samples that are the same on both sides"},
-    "--as-stored": {**FLAG, "help": "keep the scores that the lines have"},
+    "--common": {**FLAG, "help": "compare only samples that are identical on both sides"},
+    "--as-stored": {**FLAG, "help": "use the stored scores instead of scoring again"},
     "--max-f1-delta": {
         "type": float,
         "metavar": "D",
-        "help": "point check: macro F1 may differ by this much, either way; no test",
+        "help": "only check that macro F1 differs by at most this much, either way; no test",
     },
 }
 GROUPS: dict[str, Group] = {
@@ -76,7 +76,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
-    parser.add_argument("--quiet", action="store_true", help="print only decision and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
     return parser
 
 

@@ -38,13 +38,17 @@ def build_parser() -> CommandParser:
         metavar=("RUN", "ID"),
         help="results file (or a folder with results.jsonl), and the sample's id in it",
     )
-    parser.add_argument("--trial", type=int, default=0, metavar="N", help="which trial (0)")
     parser.add_argument(
-        "--fixtures", type=Path, metavar="DIR", help="folder that keeps the served results"
+        "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
-    parser.add_argument("--id", metavar="NEW", help="the new sample's id (default: the same)")
     parser.add_argument(
-        "--registry", metavar="PATH", help="tool specs, file or folder (default: those of the run)"
+        "--fixtures", type=Path, metavar="DIR", help="folder to keep the served results in"
+    )
+    parser.add_argument("--id", metavar="NEW", help="id of the new sample (default: the same)")
+    parser.add_argument(
+        "--registry",
+        metavar="PATH",
+        help="tool specs, a file or a folder (default: those of the run)",
     )
     return parser
 

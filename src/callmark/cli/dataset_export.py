@@ -31,11 +31,15 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="results or a dataset, JSONL")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
-    parser.add_argument("--format", choices=sorted(FORMATS), help="by default from OUT's ending")
+    parser.add_argument(
+        "--format",
+        choices=sorted(FORMATS),
+        help="output format (default: from the ending of --out)",
+    )
     parser.add_argument(
         "--registry",
         metavar="PATH",
-        help="tools of the results, for the log to hold their specs (default: those of the run)",
+        help="tool specs to store in the log (default: those of the run)",
     )
     return parser
 

@@ -43,18 +43,43 @@ def build_parser() -> CommandParser:
         """,
     )
     add = parser.add_argument
-    add("--total", type=int, required=True, metavar="N", help="samples; 400 decide every gate")
-    add("--seed", type=int, default=SEED, metavar="S", help=f"another seed, other samples ({SEED})")
-    add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--fixtures", type=Path, required=True, metavar="DIR", help="a folder for the fixtures")
-    add("--with-answers", choices=("good", "flawed"), help="record answers, too")
+    add(
+        "--total",
+        type=int,
+        required=True,
+        metavar="N",
+        help="number of samples; 400 are enough to decide every gate",
+    )
+    add(
+        "--seed",
+        type=int,
+        default=SEED,
+        metavar="S",
+        help=f"a different seed gives different samples (default: {SEED})",
+    )
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the dataset to write, with a sealed header",
+    )
+    add(
+        "--fixtures",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder to write the fixtures to",
+    )
+    add("--with-answers", choices=("good", "flawed"), help="also write recorded answers")
     add(
         "--answers", type=Path, metavar="FILE",
-        help="where to (default: beside the dataset); their true scores go to FILE's .truth.jsonl",
+        help="where to write them (default: beside the dataset); their true scores go beside them,"
+        " into a .truth.jsonl file",
     )  # fmt: skip
     add(
         "--fault", action="append", default=[], metavar="KIND=RATE",
-        help="plant a fault into this share of the samples to which it applies; kinds: "
+        help="plant this fault in this share of the samples that it applies to; kinds: "
         + ", ".join(KINDS),
     )  # fmt: skip
     return parser

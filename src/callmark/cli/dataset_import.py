@@ -35,18 +35,39 @@ def build_parser() -> CommandParser:
         """,
     )
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the file to read; of tau2 also a folder")
-    add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--format", choices=FORMATS, default="auto", help="what the source is (auto)")
-    add("--registry", type=Path, metavar="FILE", help="the tools (OUT's name with .tools.json)")
-    add("--fixtures", type=Path, metavar="DIR", help="their results (OUT's name with .fixtures)")
-    add("--answers", type=Path, metavar="FILE", help="the answers (OUT's name with .answers.jsonl)")
-    add("--tools", type=Path, metavar="FILE", help="specs for a source that holds none")
+    add("source", type=Path, metavar="SOURCE", help="the file to read; for tau2 also a folder")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the dataset to write, with a sealed header",
+    )
+    add("--format", choices=FORMATS, default="auto", help="format of the source (default: auto)")
+    add(
+        "--registry",
+        type=Path,
+        metavar="FILE",
+        help="the tools (default: OUT's name with .tools.json)",
+    )
+    add(
+        "--fixtures",
+        type=Path,
+        metavar="DIR",
+        help="their results (default: OUT's name with .fixtures)",
+    )
+    add(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="the answers (default: OUT's name with .answers.jsonl)",
+    )
+    add("--tools", type=Path, metavar="FILE", help="tool specs, for a source that has none")
     add(
         "--accepted", type=Path, metavar="FILE",
-        help="BFCL's accepted answers, if not in possible_answer/ beside the source",
+        help="BFCL's accepted answers (default: possible_answer/ beside the source)",
     )  # fmt: skip
-    add("--report", type=Path, metavar="FILE", help="write what was not mapped as JSON")
+    add("--report", type=Path, metavar="FILE", help="write what could not be mapped, as JSON")
     return parser
 
 

@@ -31,13 +31,15 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("dataset", type=Path, metavar="DATASET")
     parser.add_argument(
-        "--fixtures", metavar="DIR", help="pin these fixtures (else their pin stays as it is)"
+        "--fixtures", metavar="DIR", help="pin these fixtures (default: leave their pin as it is)"
     )
     parser.add_argument(
-        "--registry", metavar="PATH", help="tool specs, file or folder (default: built in)"
+        "--registry",
+        metavar="PATH",
+        help="tool specs, a file or a folder (default: the built-in tools)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write there (default: in its own place)"
+        "--out", type=Path, metavar="FILE", help="where to write it (default: in place)"
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 3 if a hash differs"

@@ -36,7 +36,7 @@ def build_parser() -> CommandParser:
         type=int,
         default=15,
         metavar="N",
-        help="samples that a gate needs behind it (15)",
+        help="samples that a gate needs to be decided (default: 15)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser

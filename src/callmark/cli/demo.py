@@ -31,9 +31,11 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("--out-dir", type=Path, default=Path("demo-run"), metavar="DIR")
-    parser.add_argument("--html", **SWITCH, default=True, help="a page to look at, report.html")
     parser.add_argument(
-        "--replay", action="store_true", help="replay the recorded answers: needs no torch"
+        "--html", **SWITCH, default=True, help="write report.html, a page to browse"
+    )
+    parser.add_argument(
+        "--replay", action="store_true", help="replay the recorded answers; does not need torch"
     )
     return parser
 

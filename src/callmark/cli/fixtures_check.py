@@ -34,10 +34,18 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "folder", nargs="?", metavar="DIR", help="folder with fixtures (default: the bundled ones)"
     )
-    parser.add_argument("--in", dest="dataset", metavar="FILE", help="dataset to take calls from")
-    parser.add_argument("--registry", metavar="PATH", help="tool specs (default: built in)")
     parser.add_argument(
-        "--floor", type=float, default=FLOOR, metavar="SHARE", help="hits that are needed (0.95)"
+        "--in", dest="dataset", metavar="FILE", help="dataset whose expected calls to look up"
+    )
+    parser.add_argument(
+        "--registry", metavar="PATH", help="tool specs (default: the built-in tools)"
+    )
+    parser.add_argument(
+        "--floor",
+        type=float,
+        default=FLOOR,
+        metavar="SHARE",
+        help="share of calls that must be answered (default: 0.95)",
     )
     return parser
 

@@ -37,14 +37,26 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder for the fixtures")
-    parser.add_argument("--in", dest="dataset", type=Path, metavar="FILE", help="dataset of calls")
-    parser.add_argument("--calls", type=Path, metavar="FILE", help="JSONL of {name, arguments}")
-    parser.add_argument("--mode", choices=MODES, default="none", help="what may be called (none)")
     parser.add_argument(
-        "--registry", type=Path, metavar="FILE", help="tool specs (DIR/.registry.json)"
+        "--in",
+        dest="dataset",
+        type=Path,
+        metavar="FILE",
+        help="dataset whose expected calls to record",
     )
     parser.add_argument(
-        "--per-sample", action="store_true", help="answers are for the sample that asked"
+        "--calls", type=Path, metavar="FILE", help="calls to record, JSONL of {name, arguments}"
+    )
+    parser.add_argument(
+        "--mode", choices=MODES, default="none", help="which calls may be made (default: none)"
+    )
+    parser.add_argument(
+        "--registry", type=Path, metavar="FILE", help="tool specs (default: DIR/.registry.json)"
+    )
+    parser.add_argument(
+        "--per-sample",
+        action="store_true",
+        help="serve each answer only to the sample that asked for it",
     )
     add_groups(parser, {"live tools": LIVE, "what is kept": KEPT})
     return parser

@@ -40,21 +40,23 @@ def build_parser() -> CommandParser:
         help="tool specs (default: those recorded with the fixtures, or the built-in ones)",
     )
     parser.add_argument("--sample", metavar="ID", help="serve as this sample would see the tools")
-    parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call there")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call to this file")
     parser.add_argument("--http", action="store_true", help="serve over streamable HTTP")
-    parser.add_argument("--host", default=HOST, help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="port (0: a free one)")
+    parser.add_argument("--host", default=HOST, help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)"
+    )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name that clients know this server by; may be repeated",
+        help="another host name that clients may use for this server; may be repeated",
     )
     parser.add_argument(
         "--token",
         metavar="NAME",
-        help="environment variable with the token that every request must show, as"
+        help="environment variable that holds the token every request must carry, as"
         " `Authorization: Bearer` or `?token=` (default: none on this machine's own address,"
         " a new one that is printed where other machines can reach it)",
     )

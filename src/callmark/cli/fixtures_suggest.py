@@ -33,7 +33,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--fixtures",
         metavar="DIR",
-        help="leave out calls that this folder answers by now, and note the nearest fixture",
+        help="leave out calls that this folder already answers, and note the nearest fixture",
     )
     parser.add_argument("--registry", metavar="PATH", help="tool specs (default: those of the run)")
     return parser

@@ -30,18 +30,33 @@ def build_parser() -> CommandParser:
         "shards", nargs="+", type=Path, metavar="SHARD", help="results files, or folders of them"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("results.jsonl"), metavar="FILE", help="(results.jsonl)"
+        "--out",
+        type=Path,
+        default=Path("results.jsonl"),
+        metavar="FILE",
+        help="where to write the results (default: results.jsonl)",
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="(report.json beside the results)"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="where to write the report (default: report.json beside the results)",
     )
     parser.add_argument(
-        "--in", dest="dataset", type=Path, metavar="FILE", help="look up every sample in it"
+        "--in",
+        dest="dataset",
+        type=Path,
+        metavar="FILE",
+        help="check every sample against this dataset",
     )
     parser.add_argument(
-        "--reports", nargs="+", type=Path, metavar="FILE", help="one for each SHARD, in their order"
+        "--reports",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="the reports, one per SHARD, in the same order",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 

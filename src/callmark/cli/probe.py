@@ -61,38 +61,56 @@ class Once(argparse.Action):
 MODELS: Group = {
     flag: {"action": Once, **rest}
     for flag, rest in {
-        "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a served name"},
+        "--base": {
+            "metavar": "M",
+            "help": "the base model: a checkpoint, or the name of a served model",
+        },
         "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
-        "--tuned": {"metavar": "M", "help": "the fine-tune: a checkpoint, or a served name"},
-        "--base-url": {"metavar": "URL", "help": "the models are served, at this endpoint"},
-        "--tuned-url": {"metavar": "URL", "help": "where --tuned is served, if not at --base-url"},
+        "--tuned": {
+            "metavar": "M",
+            "help": "the fine-tune: a checkpoint, or the name of a served model",
+        },
+        "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
+        "--tuned-url": {
+            "metavar": "URL",
+            "help": "where --tuned is served (default: at --base-url)",
+        },
     }.items()
 }
 ASKED: Group = {
-    "--cases": {"metavar": "FILE", "type": Path, "help": "prompt, tool_spec, gold_tool_name each"},
-    "--dataset": {"metavar": "FILE", "help": "take the cases from a dataset, and run it whole"},
+    "--cases": {
+        "metavar": "FILE",
+        "type": Path,
+        "help": "the cases, JSONL of {prompt, tool_spec, gold_tool_name}",
+    },
+    "--dataset": {"metavar": "FILE", "help": "take the cases from this dataset, and run all of it"},
     "--limit": {"type": int, "metavar": "N", "help": "only the first N samples of the dataset"},
     "--schema": {
         "choices": ("full", "minimal"),
-        "help": "what a call is checked by: JSON Schema, or required keys and plain types",
+        "help": "check calls by JSON Schema (full, default), or by required keys and types",
     },
 }
 NULLS: Group = {
     "--nulls": {
         "type": int,
         "metavar": "K",
-        "help": "random adapters to compare with (5); 0: none",
+        "help": "number of random adapters to compare with; 0 for none (default: 5)",
     },
     "--null-method": {
         "choices": ("matched", "init_scale"),
-        "help": "the trained update's singular values (default), or N(0, --init-scale)",
+        "help": "with the trained update's singular values (matched, default), or drawn from"
+        " N(0, --init-scale)",
     },
-    "--init-scale": {"type": float, "metavar": "S", "help": "for init_scale (0.02)"},
+    "--init-scale": {
+        "type": float,
+        "metavar": "S",
+        "help": "standard deviation for init_scale (default: 0.02)",
+    },
     "--rank-multiplier": {
         "type": float,
         "action": "append",
         "metavar": "X",
-        "help": "also nulls of this multiple of the rank; may be repeated (1)",
+        "help": "also random adapters with this multiple of the rank; may be repeated",
     },
 }
 READ: Group = {
@@ -101,7 +119,11 @@ READ: Group = {
 HOW: Group = {
     **{flag: LOCAL[flag] for flag in ("--dtype", "--device", "--batch-size")},
     **{flag: SERVED[flag] for flag in ("--request-timeout", "--max-retries", "--max-connections")},
-    "--seed": {"type": int, "metavar": "N", "help": "of nulls and intervals (0)"},
+    "--seed": {
+        "type": int,
+        "metavar": "N",
+        "help": "seed of random adapters and intervals (default: 0)",
+    },
 }
 GROUPS: dict[str, Group] = {
     "which models": MODELS,
@@ -147,17 +169,19 @@ def build_parser() -> CommandParser:
         type=Path,
         metavar="DIR",
         default=OUT_DIR,
-        help=f"for the results of both models, with --dataset ({OUT_DIR})",
+        help=f"with --dataset: where the results of both models go (default: {OUT_DIR})",
     )
     parser.add_argument(
-        "--no-cache", action="store_true", help="ask nulls again that were asked before"
+        "--no-cache",
+        action="store_true",
+        help="ask random adapters again even if their answers are cached",
     )
     parser.add_argument(
         "--require-power",
         action="store_true",
-        help="exit 5 unless a drop beyond the floor is ruled out: no drop seen is not enough",
+        help="exit 5 unless a drop beyond the floor is ruled out; seeing no drop is not enough",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the answer, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
     return parser
 
 

@@ -32,12 +32,17 @@ def build_parser() -> CommandParser:
         "run", type=Path, metavar="RUN", help="results file, report, or the folder of a run"
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="the report of these results (beside them)"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="the report of these results (default: the one beside them)",
     )
     add_form_options(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page to browse")
     parser.add_argument(
-        "--fail-on-inconclusive", action="store_true", help="JUnit: open gates are errors"
+        "--fail-on-inconclusive",
+        action="store_true",
+        help="in JUnit, count inconclusive gates as errors",
     )
     return parser
 

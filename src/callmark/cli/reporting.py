@@ -193,10 +193,10 @@ REPORT_FORMS = (".html", ".xml", ".md", ".csv", ".parquet", ".json")
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
     section = parser.add_argument_group("other forms of the report")
-    _add_o(section, "also write this", REPORT_FORMS)
+    _add_o(section, "also write this file", REPORT_FORMS)
     section.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     section.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+        "--markdown", type=Path, metavar="FILE", help="write Markdown for a pull request"
     )
 
 
@@ -208,7 +208,7 @@ def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) 
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"{what}, the form by its ending ({', '.join(endings)}); may be repeated",
+        help=f"{what}; the ending gives the format ({', '.join(endings)}); may be repeated",
     )
 
 
@@ -232,7 +232,7 @@ def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
     _add_o(section, f"write the {what}", OWN_FORMS)
     section.add_argument("--json", type=Path, metavar="FILE", help=f"write the {what} as JSON")
     section.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+        "--markdown", type=Path, metavar="FILE", help="write Markdown for a pull request"
     )
     section.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
 

@@ -90,8 +90,8 @@ RECORDING: Group = {
         "nargs": "?",
         "const": "new",
         "choices": MODES[1:],
-        "help": "call live tools for what --fixtures does not answer (new), and keep the answers"
-        " there; once: only into an empty folder, all: everything anew; never in CI",
+        "help": "call live tools and keep their answers in --fixtures. new: what has no fixture yet"
+        " (the default); once: only into an empty folder; all: everything again. Never in CI",
     },
     **LIVE,
     **KEPT,
@@ -151,39 +151,42 @@ BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one 
 OUTPUT: Group = {
     "--name": {
         "metavar": "TEXT",
-        "help": "what the folder below runs/ is called (default: after the settings file, or the"
+        "help": "name of the folder below runs/ (default: that of the settings file, or of the"
         " dataset)",
     },
     "--out": {
         "metavar": "FILE",
-        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, which runs/latest"
-        " leads to; a shard: results.shard_I.jsonl)",
+        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, with runs/latest"
+        " pointing there; for a shard, results.shard_I.jsonl)",
     },
     "--report": {
         "metavar": "FILE",
-        "help": "the report (report.json beside --out, report.shard_I.json)",
+        "help": "the report (default: report.json beside --out; for a shard, report.shard_I.json)",
     },
-    "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
+    "--html": {
+        **SWITCH,
+        "help": "a page to browse, report.html (default: written beside the report)",
+    },
     "--resume": {
         **FLAG,
-        "help": "go on with the journal of an unfinished run; without --out: of runs/latest",
+        "help": "continue an unfinished run from its journal (without --out, that of runs/latest)",
     },
     "--salvage": {
         **FLAG,
-        "help": "with --resume: leave out lines of a damaged journal, run their trials again",
+        "help": "with --resume: skip the damaged lines of a journal and run their trials again",
     },
-    "--restart": {**FLAG, "help": "throw that journal away"},
+    "--restart": {**FLAG, "help": "discard that journal and start over"},
     "--cache": {
         "metavar": "DIR",
-        "help": "keep the model's answers there, and ask for none of them twice",
+        "help": "keep the model's answers in this folder, and never ask for the same one twice",
     },
-    "--no-cache": {**FLAG, "help": "keep and take none, whatever a settings file says"},
+    "--no-cache": {**FLAG, "help": "use no cache, whatever the settings file says"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
 }
 BASELINE: Group = {
     "--baseline": {
         "metavar": "RUN",
-        "help": "then compare with this earlier run; comparison.json beside the report",
+        "help": "then compare with this earlier run; writes comparison.json beside the report",
     },
     **DECIDED,
 }
@@ -219,8 +222,10 @@ def build_parser() -> CommandParser:
     )
     add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)
-    parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument(
+        "--show-prompt", metavar="ID", help="print the first request for this sample, and stop"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 

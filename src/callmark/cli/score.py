@@ -55,11 +55,11 @@ def build_parser() -> CommandParser:
         "--answers",
         type=Path,
         metavar="ANSWERS",
-        help="FILE is a trace of `fixtures serve`; what the agent said stands here, by sample_id",
+        help="the agent's answers, by sample_id, if FILE is a trace of `fixtures serve`",
     )
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 

@@ -31,12 +31,16 @@ def build_parser() -> CommandParser:
         "run", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
     )
     parser.add_argument("id", nargs="?", metavar="ID", help="sample id")
-    parser.add_argument("--trial", type=int, default=0, metavar="N", help="which trial (0)")
     parser.add_argument(
-        "--claims", action="store_true", help="the values of the answers, and their evidence"
+        "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
-    parser.add_argument("--json", action="store_true", help="with --claims: as JSON")
-    parser.add_argument("--full", action="store_true", help="do not cut long results")
+    parser.add_argument(
+        "--claims",
+        action="store_true",
+        help="show the values in the answers, and the evidence for each",
+    )
+    parser.add_argument("--json", action="store_true", help="with --claims: print JSON")
+    parser.add_argument("--full", action="store_true", help="show long results in full")
     return parser
 
 

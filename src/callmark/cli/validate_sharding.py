@@ -17,16 +17,31 @@ GROUPS: dict[str, Group] = {
         "--dataset": {"metavar": "FILE", "required": True, "help": "the dataset, JSONL"},
         **{name: RUNNER[name] for name in ("--model", "--runner", "--prompt-wrapper", "--seed")},
         "--fixtures": INPUTS["--fixtures"],
-        "--config": {"metavar": "FILE", "help": "settings of all runs; flags win"},
-        "--num-shards": {"type": int, "metavar": "N", "help": f"how many ({NUM_SHARDS})"},
+        "--config": {"metavar": "FILE", "help": "settings file of all runs; flags win"},
+        "--num-shards": {
+            "type": int,
+            "metavar": "N",
+            "help": f"number of shards (default: {NUM_SHARDS})",
+        },
     },
     "what counts as equal": {
-        "--atol": {"type": float, "metavar": "D", "help": f"absolute tolerance ({ATOL:g})"},
-        "--rtol": {"type": float, "metavar": "D", "help": f"relative tolerance ({RTOL:g})"},
+        "--atol": {
+            "type": float,
+            "metavar": "D",
+            "help": f"absolute tolerance (default: {ATOL:g})",
+        },
+        "--rtol": {
+            "type": float,
+            "metavar": "D",
+            "help": f"relative tolerance (default: {RTOL:g})",
+        },
     },
     "output": {
-        "--output": {"metavar": "FILE", "help": f"the validation report ({OUTPUT})"},
-        "--temp-dir": {"metavar": "DIR", "help": "keep the files of all runs here"},
+        "--output": {
+            "metavar": "FILE",
+            "help": f"where to write the validation report (default: {OUTPUT})",
+        },
+        "--temp-dir": {"metavar": "DIR", "help": "keep the files of all runs in this folder"},
     },
 }
 

@@ -52,7 +52,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 

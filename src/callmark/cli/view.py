@@ -42,14 +42,17 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path(), metavar="FOLDER",
-        help="where the runs are, at any depth (this folder)",
+        help="folder to search for runs, at any depth (default: this one)",
     )  # fmt: skip
     parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="the port (any that is free)"
+        "--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)"
     )
     parser.add_argument("--open", action="store_true", help="open the address in a browser")
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings of compare, and bounds of the trend"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings file, for comparisons and the bounds shown in trends",
     )
     return parser
 
