@@ -17,10 +17,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "baseline set",
         """
-        Keep the results of a run as the baseline of later ones: they are read once to be sure that
-        they are whole, and copied with the specs of their tools. `callmark run --baseline FILE`
-        then runs, and compares the new results with them; `baseline: FILE` in a callmark.yaml does
-        so every time.
+        Keep the results of a run as the baseline for later ones: they are read once to make sure
+        that they are complete, and copied together with the specs of their tools. `callmark run
+        --baseline FILE` then compares the new results with them; `baseline: FILE` in a
+        callmark.yaml does so every time.
         """,
         """
         callmark baseline set runs/latest

@@ -56,14 +56,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "compare",
         """
-        Is B worse than A? Both are results files (or folders with results.jsonl) over the same
-        dataset, tools and fixtures. Both are scored again by this version, paired sample by
-        sample, and every metric's difference is given with its interval. The primary metrics are
-        tested: `regression` (worse, and not by chance), `non_inferior` (not worse than the
-        margin) or `inconclusive`. After an edit of the dataset, --common compares the samples
-        that are still the same. Two reports without results give differences only. Exit code: 0
-        not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta that check takes
-        the place of the margin.
+        Is B worse than A? Both are results files (or folders with results.jsonl) for the same
+        dataset, tools and fixtures. Both are scored again by this version and paired sample by
+        sample, and the difference in every metric is given with its interval. The primary metrics
+        are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than the
+        margin allows) or `inconclusive`. If the dataset was edited in between, --common compares
+        the samples that are still the same. Two reports without results give differences only. Exit
+        code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta, that
+        check replaces the margin.
         """,
         """
         callmark compare runs/base runs/tuned

@@ -20,10 +20,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset diff",
         """
-        Compare two versions of a dataset by the ids of their samples: which are new, which are
-        gone, which changed and in which fields, what the header says now, and whether the order is
-        another one. What is only written differently (blanks, order of keys) has not changed.
-        Samples without an id are named by their hash, so a changed one is gone and new.
+        Compare two versions of a dataset by sample id: which samples are new, which are gone, which
+        changed and in which fields, what changed in the header, and whether the order did.
+        Differences in spelling only (blanks, order of keys) do not count. Samples without an id are
+        identified by their hash, so a changed one counts as one gone and one new.
         """,
         """
         callmark dataset diff v1.jsonl v2.jsonl

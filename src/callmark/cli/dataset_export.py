@@ -20,9 +20,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset export",
         """
-        Write what you have in a form that others read: a results file as a log of Inspect (JSON,
-        or an archive if the name ends with .eval), a dataset as plain JSON lines without a header
-        or as a Parquet table. `callmark dataset import` reads all of them back.
+        Write what you have in a format that other programs read: a results file as an Inspect log
+        (JSON, or an archive if the name ends in .eval), a dataset as plain JSON lines without a
+        header or as a Parquet table. `callmark dataset import` reads all of them back.
         """,
         """
         callmark dataset export results.jsonl --out run.eval

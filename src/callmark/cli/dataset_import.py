@@ -22,11 +22,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
         """
-        Make a dataset out of what you have: OpenAI-style conversations, results of tau-bench or
-        tau2, BFCL questions with their accepted answers, logs of Inspect, our own items as JSONL
-        or Parquet. With it come the tools as a registry, the tool results as fixtures, and the
-        model's answers as a file that `callmark run --runner replay` and `callmark score` read.
-        What could not be mapped is counted and listed by kind.
+        Make a dataset from what you already have: OpenAI-style conversations, results of tau-bench
+        or tau2, BFCL questions with their accepted answers, Inspect logs, or our own items as JSONL
+        or Parquet. The tools become a registry, the tool results become fixtures, and the model's
+        answers become a file that `callmark run --runner replay` and `callmark score` read.
+        Whatever could not be mapped is counted and listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl

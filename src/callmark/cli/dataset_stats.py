@@ -20,10 +20,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset stats",
         """
-        Say what a dataset holds: samples by kind, by scenario and complexity, by locale, slice and
-        tool, how many calls they expect and how long their prompts are. And which gates it can
-        decide: one with fewer than 15 samples behind it stays inconclusive, whatever the model
-        does.
+        Describe a dataset: samples by kind, by scenario and complexity, by locale, slice and tool,
+        how many calls they expect and how long their prompts are. Also say which gates it can
+        decide: one with fewer than 15 samples stays inconclusive, whatever the model does.
         """,
         """
         callmark dataset stats dataset.jsonl

@@ -41,14 +41,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "doctor",
         """
-        Look at this machine: Python, the versions of all dependencies, the files that ship with
-        callmark. With a callmark.yaml in this folder, or with the options below, also at your own
-        dataset, fixtures and tools, and at the hashes that the dataset's header pins. Exit 1 if
-        something is wrong.
-        With --runner: open it as `callmark run` would, with the same options, and ask it a few
-        things: is it reachable, does it answer, does it call a tool and use what the tool returned,
-        does its chat template keep the tools, is it equal on repeat (5 times, or --repeat K, at
-        temperature 0). Exit 0 all is well, 1 something is wrong, 2 a setting, 4 infrastructure.
+        Check this machine: Python, the versions of all dependencies, the files that ship with
+        callmark. With a callmark.yaml in this folder, or with the options below, also check your
+        own dataset, fixtures and tools, and the hashes that the dataset's header pins. Exit code 1
+        if something is wrong.
+        With --runner: open it as `callmark run` would, with the same options, and find out whether
+        it is reachable, answers, calls a tool and uses what the tool returned, keeps the tools in
+        its chat template, and gives equal answers on repeat (5 times, or --repeat K, at temperature
+        0). Exit code: 0 all is well, 1 something is wrong, 2 a wrong setting, 4 infrastructure.
         """,
         """
         callmark doctor

@@ -22,9 +22,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures check",
         """
-        Ask for every recorded tool answer under many spellings (case, blanks, nulls, key order,
-        3.0 for 3, _ for .) and see whether it answers. With --in, also look up every call that
-        the dataset expects. Exit 1 if fewer than 95 % are answered.
+        Ask for every recorded tool answer in many spellings (case, blanks, nulls, key order, 3.0
+        for 3, _ for .) and see whether it is found. With --in, also look up every call that the
+        dataset expects. Exit code 1 if fewer than 95 % are answered.
         """,
         """
         callmark fixtures check fixtures/

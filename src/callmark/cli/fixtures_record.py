@@ -25,10 +25,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures record",
         """
-        Ask live tools for the calls of a dataset or of a file, and keep what they answer as
-        fixtures; their schemas become a registry. Nothing is called unless --mode says so: none
-        (default) only tells which calls have no fixture and fails if there are any, once records
-        into an empty folder, new asks what has no fixture, all asks everything anew.
+        Call live tools with the calls of a dataset or a file, and keep their answers as fixtures;
+        their schemas become a registry. Nothing is called unless --mode allows it: none (the
+        default) only lists the calls that have no fixture, and fails if there are any; once records
+        into an empty folder; new makes the calls that have no fixture; all makes every call again.
         """,
         """
         callmark fixtures record fixtures/ --in dataset.jsonl

@@ -22,9 +22,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures serve",
         """
-        Serve recorded tool answers as an MCP server, so that an agent of any framework runs on them
-        unchanged: over standard input and output, or with --http over streamable HTTP. A call
-        without a fixture is answered by an error that names the nearest ones. Every call goes to
+        Serve recorded tool answers as an MCP server, so that an agent built with any framework can
+        run on them unchanged: over standard input and output, or with --http over streamable HTTP.
+        A call without a fixture gets an error that names the nearest ones. Every call is written to
         --trace, which `callmark score` reads.
         """,
         """

@@ -13,9 +13,9 @@ def build_parser() -> CommandParser:
         "init",
         """
         Write a commented callmark.yaml, which `callmark run` reads when it is called in that
-        folder. With --example, also put the bundled dataset, fixtures and recorded answers where
-        that file looks for them, so that `callmark run` works at once and you can replace them
-        one by one. Nothing that exists is overwritten.
+        folder. With --example, also copy the bundled dataset, fixtures and recorded answers to
+        where that file expects them, so that `callmark run` works right away and you can replace
+        them one by one. Existing files are never overwritten.
         """,
         """
         callmark init

@@ -13,12 +13,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "merge",
         """
-        Put the shards of a run together: results and report become those of a run without shards,
-        byte for byte (`timing` aside). Nothing is scored again; the gates are judged anew, on the
-        whole, by the rules of the shards, and the exit code is theirs. A missing, incomplete,
-        doubled or changed shard, a sample that is missing or does not belong, and shards of
-        different runs are refused, each by name. The report of `results.X.jsonl` is
-        `report.X.json` beside it, that of any other `NAME.jsonl` is `NAME.report.json` (or a
+        Combine the shards of a run: results and report become those of a run without shards, byte
+        for byte (except `timing`). Nothing is scored again; the gates are judged on the whole, by
+        the rules the shards were run with, and the exit code follows from them. A missing,
+        incomplete, duplicated or changed shard, a sample that is missing or does not belong, and
+        shards of different runs are refused by name. The report of `results.X.jsonl` is
+        `report.X.json` beside it; that of any other `NAME.jsonl` is `NAME.report.json` (or a
         `report.json` in the same folder).
         """,
         """

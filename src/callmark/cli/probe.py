@@ -147,11 +147,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "probe",
         """
-        What did a fine-tune do to the tool calls? The model before and after it is asked the same
-        cases, greedily; calls are read, checked against the tool's schema and compared. Random
-        adapters of the same shape show what noise would do. With --dataset both models also go
-        through the whole pipeline, and every metric is compared sample by sample. Exit code: 0 no
-        regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
+        What did a fine-tune do to the tool calls? The model is asked the same cases before and
+        after it, greedily; its calls are read, checked against the tool's schema and compared.
+        Random adapters of the same shape show what noise would do. With --dataset, both models also
+        go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
+        no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
         in either view, an adapter that is not applied); 5 inconclusive.
         """,
         """

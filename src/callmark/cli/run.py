@@ -208,10 +208,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "run",
         """
-        Run a dataset: give every prompt to the runner, answer its tool calls from the fixtures,
+        Run a dataset: send every prompt to the runner, answer its tool calls from the fixtures,
         score what it says against what the tools returned, and judge the gates. Results and report
-        are written, the report is printed, and the exit code says how it ended. Everything may
-        stand in a callmark.yaml (`callmark init`); flags win.
+        are written, the report is printed, and the exit code tells how it ended. Any option can
+        also be set in a callmark.yaml (`callmark init`); flags win.
         """,
         """
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl

@@ -36,12 +36,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "score",
         """
-        Score answers that are already there, without a model and without fixtures: a results file
-        of `callmark run` (its shards may be concatenated), results of another program
-        (`sample_id`, `model_output`, `tool_trace` with results), or OpenAI-style conversations
-        (`messages`, one per line). With --in, prompts and expectations come from that dataset,
-        joined by id. Conversations without a dataset expect nothing: grounding, arguments and
-        privacy are reported, and the gates on eligible samples do not apply.
+        Score answers that already exist, without a model or fixtures: a results file of `callmark
+        run` (shards may be concatenated), results of another program (`sample_id`, `model_output`,
+        `tool_trace` with results), or OpenAI-style conversations (`messages`, one per line). With
+        --in, prompts and expectations come from that dataset, matched by id. Conversations without
+        a dataset have no expectations: grounding, arguments and privacy are reported, and gates on
+        eligible samples do not apply.
         """,
         """
         callmark score runs/latest --gate integration_f1_macro_lax=0.95

@@ -14,12 +14,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "show",
         """
-        Show one conversation of a run: the prompt, every call with its arguments, its verdict and
-        its result, the answer with its spans marked, and for each value in it the evidence (which
-        call, which JSON path, which value) or that there is none. With --claims: how many values
-        of the answers results support, follow from results, the user said, or nothing supports,
-        and every sentence with one of the last kind, beside the nearest value of a result; of one
-        sample, or of the whole run.
+        Show one conversation of a run: the prompt; every call with its arguments, verdict and
+        result; the answer with its spans marked; and for each value in it the evidence (which call,
+        which JSON path, which value), or that there is none. With --claims, for one sample or the
+        whole run: how many values in the answers are supported by results, follow from results,
+        were said by the user, or are supported by nothing, and every sentence with an unsupported
+        value, beside the nearest value in a result.
         """,
         """
         callmark show results.jsonl search-rope-01

@@ -51,11 +51,11 @@ def build_parser() -> CommandParser:
         "validate-sharding",
         """
         Does running in shards change anything? The dataset is run once as a whole and once in
-        shards, each in a process of its own in determinism mode, on one thread and with one hash
-        seed. Then everything is compared: fingerprints, which samples are where, every trial, the
-        metrics of all shards together, and whether a shard missed fixtures or broke privacy. The
-        report says what differs, and is written in any case. Exit code: 0 equal, 1 not, or equal,
-        but such a gate failed; if a run itself fails, nothing is compared, and it is its own.
+        shards, each in its own process in determinism mode, on one thread and with one hash seed.
+        Then everything is compared: fingerprints, which samples are where, every trial, the metrics
+        of all shards together, and whether a shard missed fixtures or breached privacy. The report
+        says what differs, and is always written. Exit code: 0 equal; 1 different, or equal but such
+        a gate failed; if a run itself fails, nothing is compared, and its exit code is returned.
         """,
         """
         callmark validate-sharding --dataset dataset.jsonl --fixtures fixtures --model a.jsonl

@@ -35,13 +35,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "verify",
         """
-        Judge a dataset by the scorer and the gates that models are judged by, with its own
-        `teacher_text` as the answers. Calls come from `call_sequence`, else from the text; results
-        from --fixtures, else from the item's `tool_result_fields` (a list: one result per call; an
-        object: the result of every call). Repeating PII of the prompt is a breach here. On top come
-        the dataset's own gates: every item has a text that can be verified, each scenario ×
-        complexity cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and
-        the byte spans that items state are right. Exit 0 passed, 1 failed, 5 inconclusive.
+        Judge a dataset by the same scorer and gates as a model, with its own `teacher_text` as the
+        answers. Calls come from `call_sequence`, otherwise from the text; results from --fixtures,
+        otherwise from the item's `tool_result_fields` (a list: one result per call; an object: the
+        result of every call). Repeating PII from the prompt is a breach here. The dataset has gates
+        of its own as well: every item has a text that can be verified, each scenario × complexity
+        cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and the byte
+        spans that items state are right. Exit code: 0 passed, 1 failed, 5 inconclusive.
         """,
         """
         callmark verify dataset.jsonl --fixtures fixtures/

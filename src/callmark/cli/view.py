@@ -29,10 +29,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "view",
         """
-        Look at the runs below FOLDER in a browser: the list, the trend of every metric, two runs
-        compared by a click, every sample, and runs that are still going on. The address that is
-        printed holds a token; only this machine can open it, and only with the token. Ctrl-C
-        ends the viewer. It writes nothing into the folder.
+        Browse the runs below FOLDER: the list, the trend of every metric, two runs compared with a
+        click, every sample, and runs that are still in progress. The address that is printed
+        contains a token; it can only be opened on this machine, and only with the token. Ctrl-C
+        stops the viewer. Nothing is written to the folder.
         """,
         """
         callmark view
