@@ -1,4 +1,5 @@
-"""How much CPU `callmark --help` and `import callmark` cost, in units of `python -c pass`."""
+"""How much CPU `callmark --help`, a command's `--help` and `import callmark` cost, in units of
+`python -c pass`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ COMMANDS = {
     "import callmark": ["-c", "import callmark"],
     "callmark run --help": ["-m", "callmark", "run", "--help"],
 }
-BOUNDS = {"callmark --help": 3.0}
+BOUNDS = {"callmark --help": 3.0, "callmark run --help": 6.0}
 
 
 def cpu_seconds(arguments: list[str]) -> float:

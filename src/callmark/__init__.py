@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from callmark._version import __version__
 
+# Type checkers know the name by itself, and `typing` would double what `import callmark` costs.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from callmark.api import (
         compare,

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from callmark.broker.fixtures import MAX_PROBLEMS, Fixture, Pattern, load_folder
-from callmark.broker.nearest import NO_NAME, Neighbours
+from callmark.broker.fixtures import MAX_PROBLEMS, NO_NAME, Fixture, Pattern, load_folder
 from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json, parse_json
 from callmark.records.seams import Hit, Miss
 from callmark.store.lines import LINE_DEPTH
+
+if TYPE_CHECKING:
+    from callmark.broker.nearest import Neighbours
 
 # Entries that differ only in `seq`, in its order: mostly one.
 Steps = tuple[Fixture, ...]
@@ -227,6 +229,8 @@ class ToolBroker:
 
     @cached_property
     def neighbours(self) -> Neighbours:
+        from callmark.broker.nearest import Neighbours  # a run without misses needs none
+
         return Neighbours(self.index)
 
     def knows(self, name: str) -> bool:

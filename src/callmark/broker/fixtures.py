@@ -27,6 +27,7 @@ from callmark.store.problems import field_path, quote_name
 
 MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression
 MAX_MEMORY = 2 << 20  # bytes for one expression; a larger one is refused
+NO_NAME = "(no name)"  # the tool of a call that names none
 
 # What normalisation makes of one value of one argument; None: it drops the argument.
 NormaliseArgument = Callable[[str, Json], Json]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from callmark.broker.fixtures import PLACEHOLDER, Fixture
+from callmark.broker.fixtures import NO_NAME, PLACEHOLDER, Fixture
 from callmark.records.jsontext import Json, canonical_json, parse_json
 from callmark.records.trace import TraceEntry
 
@@ -25,8 +25,6 @@ MAX_LEAVES = 200
 MAX_TEXT = 400
 SHOWN = 3
 SHOWN_TOOLS = 5
-
-NO_NAME = "(no name)"
 
 _SKETCH_BITS = 1024
 _TOOL_CUTOFF = 0.6

@@ -8,11 +8,6 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
-from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import open_input
-from callmark.store.recorded import RecordedAnswer, read_recorded
-from callmark.store.runs import results_of
 
 BASELINE = Path("baseline.jsonl")
 BLOCK = 1 << 20
@@ -22,10 +17,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "baseline set",
         """
-        Keep the results of a run as the baseline of later ones: they are read once to be sure that
-        they are whole, and copied with the specs of their tools. `callmark run --baseline FILE`
-        then runs, and compares the new results with them; `baseline: FILE` in a callmark.yaml does
-        so every time.
+        Keep the results of a run as the baseline for later ones: they are read once to make sure
+        that they are complete, and copied together with the specs of their tools. `callmark run
+        --baseline FILE` then compares the new results with them; `baseline: FILE` in a
+        callmark.yaml does so every time.
         """,
         """
         callmark baseline set runs/latest
@@ -36,13 +31,23 @@ def build_parser() -> CommandParser:
         "run", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
     )
     parser.add_argument(
-        "--out", type=Path, default=BASELINE, metavar="FILE", help="where it is kept"
+        "--out",
+        type=Path,
+        default=BASELINE,
+        metavar="FILE",
+        help="where to keep it (default: baseline.jsonl)",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
+    from callmark.store.files import atomic_writer, check_writable
+    from callmark.store.lines import open_input
+    from callmark.store.runs import results_of
+
     results, kept = results_of(options.run), options.out
     if results.absolute() == kept.absolute():
         raise UsageError(f"{kept}: is that run already: choose another --out")
@@ -67,6 +72,8 @@ def main(arguments: list[str]) -> int:
 
 def _looked_at(results: Path) -> tuple[Counter[str], set[str]]:
     """How its trials ended, and the hashes of the tools that they were made with."""
+    from callmark.store.recorded import RecordedAnswer, read_recorded
+
     statuses: Counter[str] = Counter()
     tools: set[str] = set()
     for line in read_recorded(results):

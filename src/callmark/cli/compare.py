@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
@@ -15,41 +15,34 @@ from callmark.cli.reporting import (
     say_warnings,
     write_own_forms,
 )
-from callmark.compare.compare import (
-    CompareOptions,
-    Tools,
-    compare_runs,
-    comparison_bytes,
-    results_compared,
-)
-from callmark.compare.records import Comparison, exit_code
-from callmark.config import RunConfig, load_config
 from callmark.errors import UsageError
-from callmark.reports.compare import comparison_blocks, comparison_markdown, decision_line
-from callmark.reports.html.compare import write_compare_page
 from callmark.reports.layout import write
-from callmark.reports.progress import RunProgress
+
+if TYPE_CHECKING:
+    from callmark.compare.compare import CompareOptions
+    from callmark.compare.records import Comparison
+    from callmark.config import RunConfig
 
 DECIDED: Group = {
     "--margin": {
         "type": float,
         "metavar": "M",
-        "help": "how much worse is still not worse (0.03)",
+        "help": "how much worse still counts as no worse (default: 0.03)",
     },
     "--primary-metrics": {
         "action": "append",
         "metavar": "NAME",
-        "help": "decide about this metric; may be repeated (default: four of them)",
+        "help": "base the decision on this metric; may be repeated (default: four metrics)",
     },
 }
 READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
 CHOSEN: Group = {
-    "--common": {**FLAG, "help": "only samples that are the same on both sides"},
-    "--as-stored": {**FLAG, "help": "keep the scores that the lines have"},
+    "--common": {**FLAG, "help": "compare only samples that are identical on both sides"},
+    "--as-stored": {**FLAG, "help": "use the stored scores instead of scoring again"},
     "--max-f1-delta": {
         "type": float,
         "metavar": "D",
-        "help": "point check: macro F1 may differ by this much, either way; no test",
+        "help": "only check that macro F1 differs by at most this much, either way; no test",
     },
 }
 GROUPS: dict[str, Group] = {
@@ -63,14 +56,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "compare",
         """
-        Is B worse than A? Both are results files (or folders with results.jsonl) over the same
-        dataset, tools and fixtures. Both are scored again by this version, paired sample by
-        sample, and every metric's difference is given with its interval. The primary metrics are
-        tested: `regression` (worse, and not by chance), `non_inferior` (not worse than the
-        margin) or `inconclusive`. After an edit of the dataset, --common compares the samples
-        that are still the same. Two reports without results give differences only. Exit code: 0
-        not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta that check takes
-        the place of the margin.
+        Is B worse than A? Both are results files (or folders with results.jsonl) for the same
+        dataset, tools and fixtures. Both are scored again by this version and paired sample by
+        sample, and the difference in every metric is given with its interval. The primary metrics
+        are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than the
+        margin allows) or `inconclusive`. If the dataset was edited in between, --common compares
+        the samples that are still the same. Two reports without results give differences only. Exit
+        code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta, that
+        check replaces the margin.
         """,
         """
         callmark compare runs/base runs/tuned
@@ -83,12 +76,19 @@ def build_parser() -> CommandParser:
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
-    parser.add_argument("--quiet", action="store_true", help="print only decision and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.compare.compare import Tools, compare_runs, comparison_bytes, results_compared
+    from callmark.config import load_config
+    from callmark.reports.compare import comparison_markdown
+    from callmark.reports.html.compare import write_compare_page
+    from callmark.reports.progress import RunProgress
+
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
     wanted = options_of(config, options)
@@ -114,6 +114,8 @@ def main(arguments: list[str]) -> int:
 
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
+    from callmark.compare.compare import CompareOptions
+
     limit = getattr(options, "max_f1_delta", None)
     if limit is not None and not 0 <= limit <= 1:
         raise UsageError(f"--max-f1-delta: must be a number from 0 to 1, not {limit:g}")
@@ -127,6 +129,9 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
 
 
 def present(comparison: Comparison, *, quiet: bool) -> int:
+    from callmark.compare.records import exit_code
+    from callmark.reports.compare import comparison_blocks, decision_line
+
     write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
     if quiet:
         say_warnings(comparison.warnings)

@@ -5,25 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.add import Added, add_from_trace
 from callmark.reports.layout import Block, line, write
-from callmark.run.offers import ToolsOfResults
-from callmark.store.lines import find_result
-from callmark.store.runs import results_of
+
+if TYPE_CHECKING:
+    from callmark.datasets.add import Added
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset add",
         """
-        Make a sample out of a failure that a run has shown, so that it is asked again in every
-        later run: prompt, user turns and metadata of the trial, and the results that it was served
-        as fixtures that only the new sample sees (appended to added.jsonl in --fixtures). The
-        expected calls are those of the metadata; where it has none, the observed ones stand there
-        for you to edit. Nothing that is in the files changes. A dataset that does not exist is
-        made.
+        Turn a failure from a run into a sample, so that every later run asks it again: with the
+        prompt, user turns and metadata of the trial, and the results that it was served as fixtures
+        that only the new sample sees (appended to added.jsonl in --fixtures). The expected calls
+        are those in the metadata; if there are none, the observed ones are put there for you to
+        edit. Existing entries are not changed. A dataset that does not exist is created.
         """,
         """
         callmark dataset add dataset.jsonl --from-trace run/ search-01 --id search-01b --fixtures f
@@ -38,19 +37,29 @@ def build_parser() -> CommandParser:
         metavar=("RUN", "ID"),
         help="results file (or a folder with results.jsonl), and the sample's id in it",
     )
-    parser.add_argument("--trial", type=int, default=0, metavar="N", help="which trial (0)")
     parser.add_argument(
-        "--fixtures", type=Path, metavar="DIR", help="folder that keeps the served results"
+        "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
-    parser.add_argument("--id", metavar="NEW", help="the new sample's id (default: the same)")
     parser.add_argument(
-        "--registry", metavar="PATH", help="tool specs, file or folder (default: those of the run)"
+        "--fixtures", type=Path, metavar="DIR", help="folder to keep the served results in"
+    )
+    parser.add_argument("--id", metavar="NEW", help="id of the new sample (default: the same)")
+    parser.add_argument(
+        "--registry",
+        metavar="PATH",
+        help="tool specs, a file or a folder (default: those of the run)",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.add import add_from_trace
+    from callmark.run.offers import ToolsOfResults
+    from callmark.store.lines import find_result
+    from callmark.store.runs import results_of
+
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
     results = results_of(run)
     number, result = find_result(results, sample_id, options.trial)

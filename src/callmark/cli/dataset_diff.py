@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.diff import DatasetDiff, Placed, diff_datasets
 from callmark.reports.layout import Block, Cell, Style, Table, line, write
-from callmark.store.problems import show_value
+
+if TYPE_CHECKING:
+    from callmark.datasets.diff import DatasetDiff, Placed
 
 SHOWN = 20
 
@@ -20,10 +20,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset diff",
         """
-        Compare two versions of a dataset by the ids of their samples: which are new, which are
-        gone, which changed and in which fields, what the header says now, and whether the order is
-        another one. What is only written differently (blanks, order of keys) has not changed.
-        Samples without an id are named by their hash, so a changed one is gone and new.
+        Compare two versions of a dataset by sample id: which samples are new, which are gone, which
+        changed and in which fields, what changed in the header, and whether the order did.
+        Differences in spelling only (blanks, order of keys) do not count. Samples without an id are
+        identified by their hash, so a changed one counts as one gone and one new.
         """,
         """
         callmark dataset diff v1.jsonl v2.jsonl
@@ -39,6 +39,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import msgspec
+
+    from callmark.datasets.diff import diff_datasets
+
     diff = diff_datasets(options.a, options.b)
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(diff), indent=2).decode())
@@ -100,4 +105,6 @@ def _more(count: int) -> Iterator[Block]:
 
 
 def _value(value: object) -> str:
+    from callmark.store.problems import show_value
+
     return "-" if value is None else show_value(value)

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.calls.registry import Registry
 from callmark.cli.options import CommandParser
-from callmark.datasets.exporting import (
-    DATASET_EXPORTS,
-    FORMAT_OF_SUFFIX,
-    FORMATS,
-    INSPECT,
-    export_inspect,
-)
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.run.offers import open_registry, specs_beside
-from callmark.store.files import check_writable
-from callmark.store.lines import read_results
+
+if TYPE_CHECKING:
+    from callmark.calls.registry import Registry
+
+FORMATS = ("inspect", "jsonl", "parquet")
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset export",
         """
-        Write what you have in a form that others read: a results file as a log of Inspect (JSON,
-        or an archive if the name ends with .eval), a dataset as plain JSON lines without a header
-        or as a Parquet table. `callmark dataset import` reads all of them back.
+        Write what you have in a format that other programs read: a results file as an Inspect log
+        (JSON, or an archive if the name ends in .eval), a dataset as plain JSON lines without a
+        header or as a Parquet table. `callmark dataset import` reads all of them back.
         """,
         """
         callmark dataset export results.jsonl --out run.eval
@@ -36,17 +31,30 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="results or a dataset, JSONL")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
-    parser.add_argument("--format", choices=sorted(FORMATS), help="by default from OUT's ending")
+    parser.add_argument(
+        "--format",
+        choices=sorted(FORMATS),
+        help="output format (default: from the ending of --out)",
+    )
     parser.add_argument(
         "--registry",
         metavar="PATH",
-        help="tools of the results, for the log to hold their specs (default: those of the run)",
+        help="tool specs to store in the log (default: those of the run)",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.exporting import (
+        DATASET_EXPORTS,
+        FORMAT_OF_SUFFIX,
+        INSPECT,
+        export_inspect,
+    )
+    from callmark.store.files import check_writable
+
     chosen = options.format or FORMAT_OF_SUFFIX.get(options.out.suffix)
     if chosen is None:
         raise UsageError(f"--out {options.out}: says no format: name it with --format")
@@ -67,6 +75,9 @@ def main(arguments: list[str]) -> int:
 
 def _registry_of(results: Path, named: str | None) -> Registry:
     """What was named, else what the run stored; a log may also do without the specs."""
+    from callmark.run.offers import open_registry, specs_beside
+    from callmark.store.lines import read_results
+
     if named is None:
         first = next(read_results(results), None)
         sha256 = first.fingerprints.tool_registry_sha256 if first else None

@@ -6,24 +6,35 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.generate import FAULTS, AnswersWanted, GeneratedDataset, generate
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
+if TYPE_CHECKING:
+    from callmark.datasets.generate import AnswersWanted, GeneratedDataset
+
 SEED = 42
+# The names of `datasets.generate.FAULTS`, for the help text: the faults themselves come with the
+# whole generator.
+KINDS = """
+    ungrounded_span altered_number altered_date wrong_locale_form echoed_argument
+    result_not_yet_seen missing_call extra_call swapped_calls wrong_argument
+    argument_against_schema malformed_call contaminated_control swallowed_decoy invented_on_empty
+    unrecovered_error too_many_spans leaked_email leaked_phone leaked_card invented_url
+""".split()
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset generate",
         """
-        Make a dataset out of two numbers: stratified, in several languages, with controls, retries,
-        adversarial requests, negative controls, locale probes and long contexts, and with the
-        fixtures that answer every call. The same numbers give the same bytes. With
-        --with-answers, also record answers whose true scores are known: good ones pass every gate
-        that the dataset can decide, flawed ones have exactly the faults that you ask for.
+        Make a dataset from two numbers: stratified, in several languages, with controls, retries,
+        adversarial requests, negative controls, locale probes and long contexts, and with fixtures
+        that answer every call. The same numbers give the same bytes. With --with-answers, also
+        write answers whose true scores are known: good ones pass every gate that the dataset can
+        decide, flawed ones have exactly the faults that you ask for.
         """,
         """
         callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures
@@ -32,25 +43,53 @@ def build_parser() -> CommandParser:
         """,
     )
     add = parser.add_argument
-    add("--total", type=int, required=True, metavar="N", help="samples; 400 decide every gate")
-    add("--seed", type=int, default=SEED, metavar="S", help=f"another seed, other samples ({SEED})")
-    add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--fixtures", type=Path, required=True, metavar="DIR", help="a folder for the fixtures")
-    add("--with-answers", choices=("good", "flawed"), help="record answers, too")
+    add(
+        "--total",
+        type=int,
+        required=True,
+        metavar="N",
+        help="number of samples; 400 are enough to decide every gate",
+    )
+    add(
+        "--seed",
+        type=int,
+        default=SEED,
+        metavar="S",
+        help=f"a different seed gives different samples (default: {SEED})",
+    )
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the dataset to write, with a sealed header",
+    )
+    add(
+        "--fixtures",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder to write the fixtures to",
+    )
+    add("--with-answers", choices=("good", "flawed"), help="also write recorded answers")
     add(
         "--answers", type=Path, metavar="FILE",
-        help="where to (default: beside the dataset); their true scores go to FILE's .truth.jsonl",
+        help="where to write them (default: beside the dataset); their true scores go beside them,"
+        " into a .truth.jsonl file",
     )  # fmt: skip
     add(
         "--fault", action="append", default=[], metavar="KIND=RATE",
-        help="plant a fault into this share of the samples to which it applies; kinds: "
-        + ", ".join(FAULTS),
+        help="plant this fault in this share of the samples that it applies to; kinds: "
+        + ", ".join(KINDS),
     )  # fmt: skip
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.generate import generate
+
     answers = _answers_of(options)
     made = generate(
         options.total, options.seed, out=options.out, fixtures=options.fixtures, answers=answers
@@ -60,6 +99,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _answers_of(options: Namespace) -> AnswersWanted | None:
+    from callmark.datasets.generate import AnswersWanted
+
     faults = dict(_fault(text) for text in options.fault)
     if options.with_answers is None:
         if options.answers or faults:
@@ -91,6 +132,8 @@ def _blocks(
     yield line(f"{answers.path}: {options.with_answers} answers")
     yield line(f"{answers.truth_path}: what is true of each")
     if made.planted:
+        from callmark.datasets.generate import FAULTS
+
         yield line()
         yield Table(
             ("fault", "planted", "possible", "gate"),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.importing import CHOICES, ImportPaths, ImportReport, import_dataset
 from callmark.reports.layout import Block, Cell, Table, line, write
 
+if TYPE_CHECKING:
+    from callmark.datasets.importing import ImportPaths, ImportReport
+
+FORMATS = ("auto", "openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl", "parquet")
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
@@ -18,11 +22,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
         """
-        Make a dataset out of what you have: OpenAI-style conversations, results of tau-bench or
-        tau2, BFCL questions with their accepted answers, logs of Inspect, our own items as JSONL
-        or Parquet. With it come the tools as a registry, the tool results as fixtures, and the
-        model's answers as a file that `callmark run --runner replay` and `callmark score` read.
-        What could not be mapped is counted and listed by kind.
+        Make a dataset from what you already have: OpenAI-style conversations, results of tau-bench
+        or tau2, BFCL questions with their accepted answers, Inspect logs, or our own items as JSONL
+        or Parquet. The tools become a registry, the tool results become fixtures, and the model's
+        answers become a file that `callmark run --runner replay` and `callmark score` read.
+        Whatever could not be mapped is counted and listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl
@@ -31,23 +35,47 @@ def build_parser() -> CommandParser:
         """,
     )
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the file to read; of tau2 also a folder")
-    add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--format", choices=CHOICES, default="auto", help="what the source is (auto)")
-    add("--registry", type=Path, metavar="FILE", help="the tools (OUT's name with .tools.json)")
-    add("--fixtures", type=Path, metavar="DIR", help="their results (OUT's name with .fixtures)")
-    add("--answers", type=Path, metavar="FILE", help="the answers (OUT's name with .answers.jsonl)")
-    add("--tools", type=Path, metavar="FILE", help="specs for a source that holds none")
+    add("source", type=Path, metavar="SOURCE", help="the file to read; for tau2 also a folder")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the dataset to write, with a sealed header",
+    )
+    add("--format", choices=FORMATS, default="auto", help="format of the source (default: auto)")
+    add(
+        "--registry",
+        type=Path,
+        metavar="FILE",
+        help="the tools (default: OUT's name with .tools.json)",
+    )
+    add(
+        "--fixtures",
+        type=Path,
+        metavar="DIR",
+        help="their results (default: OUT's name with .fixtures)",
+    )
+    add(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="the answers (default: OUT's name with .answers.jsonl)",
+    )
+    add("--tools", type=Path, metavar="FILE", help="tool specs, for a source that has none")
     add(
         "--accepted", type=Path, metavar="FILE",
-        help="BFCL's accepted answers, if not in possible_answer/ beside the source",
+        help="BFCL's accepted answers (default: possible_answer/ beside the source)",
     )  # fmt: skip
-    add("--report", type=Path, metavar="FILE", help="write what was not mapped as JSON")
+    add("--report", type=Path, metavar="FILE", help="write what could not be mapped, as JSON")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.datasets.importing import ImportPaths, import_dataset
+
     out: Path = options.out
     places = ImportPaths(
         dataset=out,

@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.broker.broker import ToolBroker
 from callmark.cli.options import CommandParser
-from callmark.datasets.reader import open_dataset
-from callmark.datasets.seal import Seal, SealPin, check_seal, examine_seal, shown_pin, write_seal
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, line, write
-from callmark.run.offers import check_tools, open_offers
+
+if TYPE_CHECKING:
+    from callmark.datasets.seal import Seal, SealPin
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset seal",
         """
-        Write into the header of a dataset which items, tools and fixtures belong together, by
-        their SHA-256. `callmark run` and `callmark verify` compare them before anything is run and
-        stop with exit code 3 if one differs. Everything else in the header stays, and so does every
+        Record in the header of a dataset which items, tools and fixtures belong together, by their
+        SHA-256. `callmark run` and `callmark verify` check them before anything is run, and stop
+        with exit code 3 if one differs. The rest of the header stays as it is, and so does every
         byte after it; a dataset without a header gets one. Sealing twice changes nothing.
         """,
         """
@@ -31,13 +31,15 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("dataset", type=Path, metavar="DATASET")
     parser.add_argument(
-        "--fixtures", metavar="DIR", help="pin these fixtures (else their pin stays as it is)"
+        "--fixtures", metavar="DIR", help="pin these fixtures (default: leave their pin as it is)"
     )
     parser.add_argument(
-        "--registry", metavar="PATH", help="tool specs, file or folder (default: built in)"
+        "--registry",
+        metavar="PATH",
+        help="tool specs, a file or a folder (default: the built-in tools)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write there (default: in its own place)"
+        "--out", type=Path, metavar="FILE", help="where to write it (default: in place)"
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 3 if a hash differs"
@@ -47,6 +49,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.broker.broker import ToolBroker
+    from callmark.datasets.reader import open_dataset
+    from callmark.datasets.seal import check_seal, examine_seal, write_seal
+    from callmark.run.offers import check_tools, open_offers
+
     if options.check and options.out is not None:
         raise UsageError("--check writes nothing: leave --out away")
     offers = open_offers(options.registry, None)
@@ -77,6 +85,8 @@ def _blocks(seal: Seal, done: str, warnings: list[str]) -> Iterator[Block]:
 
 
 def _say(pin: SealPin) -> str:
+    from callmark.datasets.seal import shown_pin
+
     if pin.found is None:
         return f"{shown_pin(pin.had)} (not checked: name the folder with --fixtures)"
     was = f" (was {shown_pin(pin.had)})" if pin.differs and pin.had is not None else ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.datasets.reader import open_dataset
-from callmark.datasets.stats import LONG_BYTES, DatasetStats, Decided, GateReach, dataset_stats
 from callmark.reports.layout import Block, Cell, Style, Table, line, write
+
+if TYPE_CHECKING:
+    from callmark.datasets.stats import DatasetStats, Decided, GateReach
 
 STYLES: dict[Decided, Style] = {"yes": "good", "open": "warn", "n/a": "quiet"}
 
@@ -20,10 +20,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset stats",
         """
-        Say what a dataset holds: samples by kind, by scenario and complexity, by locale, slice and
-        tool, how many calls they expect and how long their prompts are. And which gates it can
-        decide: one with fewer than 15 samples behind it stays inconclusive, whatever the model
-        does.
+        Describe a dataset: samples by kind, by scenario and complexity, by locale, slice and tool,
+        how many calls they expect and how long their prompts are. Also say which gates it can
+        decide: one with fewer than 15 samples stays inconclusive, whatever the model does.
         """,
         """
         callmark dataset stats dataset.jsonl
@@ -36,7 +35,7 @@ def build_parser() -> CommandParser:
         type=int,
         default=15,
         metavar="N",
-        help="samples that a gate needs behind it (15)",
+        help="samples that a gate needs to be decided (default: 15)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -44,6 +43,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import msgspec
+
+    from callmark.datasets.reader import open_dataset
+    from callmark.datasets.stats import dataset_stats
+
     with open_dataset("-" if options.dataset == "-" else Path(options.dataset)) as dataset:
         stats = dataset_stats(dataset, min_eligible=options.min_eligible_for_gates)
     if options.json:
@@ -67,6 +72,8 @@ def _blocks(stats: DatasetStats) -> Iterator[Block]:
 
 
 def _counts(stats: DatasetStats) -> Iterator[Block]:
+    from callmark.datasets.stats import LONG_BYTES
+
     sizes = stats.prompt_bytes
     rows = {
         "kinds": _join_counts(stats.kinds.items()),

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import SWITCH, CommandParser
 from callmark.cli.run import REPORT, run_and_present
-from callmark.config import load_config
 from callmark.errors import MissingExtra
-from callmark.records.jsontext import Json
-from callmark.resources import ShippedModel, shipped_model
-from callmark.runners.hf.loading import require_extra
-from callmark.store.runs import RESULTS
+
+if TYPE_CHECKING:
+    from callmark.records.jsontext import Json
+    from callmark.resources import ShippedModel
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "demo",
         """
-        Evaluate the model that ships with callmark, a tiny one that was trained to call tools, on a
-        dataset whose words it has never seen: it is loaded, asked, its calls are answered from the
-        bundled fixtures, and its answers are scored and judged. No network, no GPU, about a minute.
-        Without the extra `hf` (torch, transformers) its recorded answers are replayed instead.
+        Evaluate the model that ships with callmark: a tiny one, trained to call tools, on a dataset
+        whose words it has never seen. It is loaded and asked, its calls are answered from the
+        bundled fixtures, and its answers are scored and judged. No network, no GPU; takes about a
+        minute. Without the extra `hf` (torch, transformers), its recorded answers are replayed
+        instead.
         """,
         """
         callmark demo
@@ -31,15 +32,22 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("--out-dir", type=Path, default=Path("demo-run"), metavar="DIR")
-    parser.add_argument("--html", **SWITCH, default=True, help="a page to look at, report.html")
     parser.add_argument(
-        "--replay", action="store_true", help="replay the recorded answers: needs no torch"
+        "--html", **SWITCH, default=True, help="write report.html, a page to browse"
+    )
+    parser.add_argument(
+        "--replay", action="store_true", help="replay the recorded answers; does not need torch"
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.config import load_config
+    from callmark.resources import shipped_model
+    from callmark.store.runs import RESULTS
+
     folder: Path = options.out_dir
     shipped = shipped_model()
     config = load_config(
@@ -59,6 +67,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _who_answers(shipped: ShippedModel, *, replay: bool) -> dict[str, Json]:
+    from callmark.runners.hf.loading import require_extra
+
     if not replay:
         try:
             require_extra()

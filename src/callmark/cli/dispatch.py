@@ -90,18 +90,27 @@ def _call(words: list[str]) -> int:
         return 0
     name, rest = _split(words, family)
     try:
-        command = import_module(MODULES[name]).main
+        code: int = import_module(MODULES[name]).main(rest)
+    except SystemExit as finished:  # how argparse ends after --help
+        code = finished.code if isinstance(finished.code, int) else 0
     except ModuleNotFoundError as missing:
+        # A command imports its work after it has read its options, so this may be any import of
+        # ours. What a plug-in or another package fails to find is not ours to explain.
         package = (missing.name or "").partition(".")[0]
-        if package == "callmark":
+        if package == "callmark" or not _is_ours(missing):
             raise
         what = f"the Python package {package} is not installed"
         raise UsageError(f"{what}; in a checkout, `pip install .` brings it along") from missing
-    try:
-        code: int = command(rest)
-    except SystemExit as finished:  # how argparse ends after --help
-        code = finished.code if isinstance(finished.code, int) else 0
     return code
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it was raised by a line of callmark, not by something that callmark called."""
+    from pathlib import Path
+    from traceback import walk_tb
+
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return Path(__file__).parents[1] in Path(frame.f_code.co_filename).parents
 
 
 def _split(words: list[str], family: list[str]) -> tuple[str, list[str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
     INPUTS,
@@ -18,9 +17,10 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.config import load_config
 from callmark.reports.layout import Block, Cell, Style, TextLine, line, write
-from callmark.run.doctor import Check, Examination, Finding, Verdict, examine, examine_runner
+
+if TYPE_CHECKING:
+    from callmark.run.doctor import Check, Examination, Finding, Verdict
 
 GROUPS: dict[str, Group] = {
     "your files": INPUTS,
@@ -41,14 +41,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "doctor",
         """
-        Look at this machine: Python, the versions of all dependencies, the files that ship with
-        callmark. With a callmark.yaml in this folder, or with the options below, also at your own
-        dataset, fixtures and tools, and at the hashes that the dataset's header pins. Exit 1 if
-        something is wrong.
-        With --runner: open it as `callmark run` would, with the same options, and ask it a few
-        things: is it reachable, does it answer, does it call a tool and use what the tool returned,
-        does its chat template keep the tools, is it equal on repeat (5 times, or --repeat K, at
-        temperature 0). Exit 0 all is well, 1 something is wrong, 2 a setting, 4 infrastructure.
+        Check this machine: Python, the versions of all dependencies, the files that ship with
+        callmark. With a callmark.yaml in this folder, or with the options below, also check your
+        own dataset, fixtures and tools, and the hashes that the dataset's header pins. Exit code 1
+        if something is wrong.
+        With --runner: open it as `callmark run` would, with the same options, and find out whether
+        it is reachable, answers, calls a tool and uses what the tool returned, keeps the tools in
+        its chat template, and gives equal answers on repeat (5 times, or --repeat K, at temperature
+        0). Exit code: 0 all is well, 1 something is wrong, 2 a wrong setting, 4 infrastructure.
         """,
         """
         callmark doctor
@@ -63,6 +63,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.run.doctor import examine
+
     if hasattr(options, "runner"):
         return _on_runner(options)
     checks = list(examine(getattr(options, "config", None), flags_given(options, [INPUTS])))
@@ -75,6 +78,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _on_runner(options: argparse.Namespace) -> int:
+    from callmark.config import load_config
+    from callmark.run.doctor import examine_runner
+
     config = load_config(getattr(options, "config", None), flags_given(options, [*GROUPS.values()]))
     found = examine_runner(config)
     if options.json:
@@ -85,6 +91,8 @@ def _on_runner(options: argparse.Namespace) -> int:
 
 
 def _print_json(value: Examination | dict[str, object]) -> None:
+    import msgspec
+
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
@@ -94,6 +102,8 @@ def _machine_blocks(checks: Iterable[Check]) -> Iterator[Block]:
 
 
 def _runner_blocks(found: Examination) -> Iterator[Block]:
+    import msgspec
+
     for name, finding in found.findings.items():
         yield from _block(finding.verdict, f"{name.replace('_', ' '):<{NAME_WIDTH}}", finding.found)
         yield from _advice(finding)

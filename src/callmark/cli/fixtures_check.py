@@ -5,27 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.broker.broker import ToolBroker
-from callmark.broker.check import FLOOR, ExpectedUse, FixtureCheck, HitRate, check_fixtures
 from callmark.cli.options import CommandParser
-from callmark.datasets.reader import open_dataset
-from callmark.records.jsontext import canonical_json
 from callmark.reports.layout import Block, Cell, Table, TextLine, line, write
 from callmark.reports.neutral import one_line
-from callmark.resources import data_path
-from callmark.run.offers import open_registry
+
+if TYPE_CHECKING:
+    from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate
 
 SHOWN_FAILURES = 10
+FLOOR = 0.95
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures check",
         """
-        Ask for every recorded tool answer under many spellings (case, blanks, nulls, key order,
-        3.0 for 3, _ for .) and see whether it answers. With --in, also look up every call that
-        the dataset expects. Exit 1 if fewer than 95 % are answered.
+        Ask for every recorded tool answer in many spellings (case, blanks, nulls, key order, 3.0
+        for 3, _ for .) and see whether it is found. With --in, also look up every call that the
+        dataset expects. Exit code 1 if fewer than 95 % are answered.
         """,
         """
         callmark fixtures check fixtures/
@@ -35,16 +34,30 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "folder", nargs="?", metavar="DIR", help="folder with fixtures (default: the bundled ones)"
     )
-    parser.add_argument("--in", dest="dataset", metavar="FILE", help="dataset to take calls from")
-    parser.add_argument("--registry", metavar="PATH", help="tool specs (default: built in)")
     parser.add_argument(
-        "--floor", type=float, default=FLOOR, metavar="SHARE", help="hits that are needed (0.95)"
+        "--in", dest="dataset", metavar="FILE", help="dataset whose expected calls to look up"
+    )
+    parser.add_argument(
+        "--registry", metavar="PATH", help="tool specs (default: the built-in tools)"
+    )
+    parser.add_argument(
+        "--floor",
+        type=float,
+        default=FLOOR,
+        metavar="SHARE",
+        help="share of calls that must be answered (default: 0.95)",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.broker.broker import ToolBroker
+    from callmark.broker.check import check_fixtures
+    from callmark.resources import data_path
+    from callmark.run.offers import open_registry
+
     folder = options.folder or str(data_path("fixtures"))
     broker = ToolBroker(folder, open_registry(options.registry))
     uses = () if options.dataset is None else expected_uses(Path(options.dataset))
@@ -55,6 +68,9 @@ def main(arguments: list[str]) -> int:
 
 def expected_uses(dataset: Path) -> Iterator[ExpectedUse]:
     """The calls that a dataset expects, where it says with which arguments."""
+    from callmark.broker.check import ExpectedUse
+    from callmark.datasets.reader import open_dataset
+
     with open_dataset(dataset) as opened:
         for sample in opened.samples():
             for call in sample.expectation.calls:
@@ -63,6 +79,8 @@ def expected_uses(dataset: Path) -> Iterator[ExpectedUse]:
 
 
 def _blocks(folder: str, check: FixtureCheck) -> Iterator[Block]:
+    from callmark.records.jsontext import canonical_json
+
     verdict = Cell("PASS", "good") if check.ok else Cell("FAIL", "bad")
     yield TextLine((verdict, Cell(f"  {folder}: {check.fixtures} fixtures")))
     rows = {"all spellings": check.total, **check.by_variant}

@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import KEPT, LIVE, keeping, live_options
+from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.errors import Incomplete, UsageError
-from callmark.live.folder import check_folder
-from callmark.live.python import PlannedCall, calls_of_dataset, calls_of_file
-from callmark.live.record import Keeping, Recorded, open_registry_of, record
-from callmark.live.recorder import MODES, Mode
-from callmark.live.source import open_live
-from callmark.records.jsontext import canonical_json
 from callmark.reports.neutral import one_line
+
+if TYPE_CHECKING:
+    from callmark.live.python import PlannedCall
+    from callmark.live.record import Keeping, Recorded
+    from callmark.live.recorder import Mode
 
 SHOWN = 10
 
@@ -25,10 +25,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures record",
         """
-        Ask live tools for the calls of a dataset or of a file, and keep what they answer as
-        fixtures; their schemas become a registry. Nothing is called unless --mode says so: none
-        (default) only tells which calls have no fixture and fails if there are any, once records
-        into an empty folder, new asks what has no fixture, all asks everything anew.
+        Call live tools with the calls of a dataset or a file, and keep their answers as fixtures;
+        their schemas become a registry. Nothing is called unless --mode allows it: none (the
+        default) only lists the calls that have no fixture, and fails if there are any; once records
+        into an empty folder; new makes the calls that have no fixture; all makes every call again.
         """,
         """
         callmark fixtures record fixtures/ --in dataset.jsonl
@@ -37,14 +37,26 @@ def build_parser() -> CommandParser:
         """,
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder for the fixtures")
-    parser.add_argument("--in", dest="dataset", type=Path, metavar="FILE", help="dataset of calls")
-    parser.add_argument("--calls", type=Path, metavar="FILE", help="JSONL of {name, arguments}")
-    parser.add_argument("--mode", choices=MODES, default="none", help="what may be called (none)")
     parser.add_argument(
-        "--registry", type=Path, metavar="FILE", help="tool specs (DIR/.registry.json)"
+        "--in",
+        dest="dataset",
+        type=Path,
+        metavar="FILE",
+        help="dataset whose expected calls to record",
     )
     parser.add_argument(
-        "--per-sample", action="store_true", help="answers are for the sample that asked"
+        "--calls", type=Path, metavar="FILE", help="calls to record, JSONL of {name, arguments}"
+    )
+    parser.add_argument(
+        "--mode", choices=MODES, default="none", help="which calls may be made (default: none)"
+    )
+    parser.add_argument(
+        "--registry", type=Path, metavar="FILE", help="tool specs (default: DIR/.registry.json)"
+    )
+    parser.add_argument(
+        "--per-sample",
+        action="store_true",
+        help="serve each answer only to the sample that asked for it",
     )
     add_groups(parser, {"live tools": LIVE, "what is kept": KEPT})
     return parser
@@ -70,6 +82,10 @@ def main(arguments: list[str]) -> int:
 def _record(
     options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
 ) -> Recorded:
+    from callmark.live.folder import check_folder
+    from callmark.live.record import open_registry_of, record
+    from callmark.live.source import open_live
+
     live = live_options(options)
     if mode == "none" or (mode == "once" and open_registry_of(kept, None).broker is not None):
         return record(calls, None, kept, mode)
@@ -79,6 +95,8 @@ def _record(
 
 
 def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
+    from callmark.live.python import calls_of_dataset, calls_of_file
+
     if (options.dataset is None) == (options.calls is None):
         raise UsageError("which calls? Name a dataset with --in, or a file of calls with --calls")
     if options.calls is not None:
@@ -87,6 +105,8 @@ def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
 
 
 def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
+    from callmark.records.jsontext import canonical_json
+
     print(
         f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
         f" {done.written} answers written, {_without_fixture(done)} without a fixture"

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from functools import partial
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.live.server import Http, open_served, serve_http, serve_stdio
-from callmark.live.sessions import Sessions, TraceFile
+
+if TYPE_CHECKING:
+    from callmark.live.server import Http
 
 SHORTEST_TOKEN = 16
+HOST = "127.0.0.1"
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures serve",
         """
-        Serve recorded tool answers as an MCP server, so that an agent of any framework runs on them
-        unchanged: over standard input and output, or with --http over streamable HTTP. A call
-        without a fixture is answered by an error that names the nearest ones. Every call goes to
+        Serve recorded tool answers as an MCP server, so that an agent built with any framework can
+        run on them unchanged: over standard input and output, or with --http over streamable HTTP.
+        A call without a fixture gets an error that names the nearest ones. Every call is written to
         --trace, which `callmark score` reads.
         """,
         """
@@ -40,21 +40,23 @@ def build_parser() -> CommandParser:
         help="tool specs (default: those recorded with the fixtures, or the built-in ones)",
     )
     parser.add_argument("--sample", metavar="ID", help="serve as this sample would see the tools")
-    parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call there")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="write every call to this file")
     parser.add_argument("--http", action="store_true", help="serve over streamable HTTP")
-    parser.add_argument("--host", default=Http().host, help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="port (0: a free one)")
+    parser.add_argument("--host", default=HOST, help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)"
+    )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name that clients know this server by; may be repeated",
+        help="another host name that clients may use for this server; may be repeated",
     )
     parser.add_argument(
         "--token",
         metavar="NAME",
-        help="environment variable with the token that every request must show, as"
+        help="environment variable that holds the token every request must carry, as"
         " `Authorization: Bearer` or `?token=` (default: none on this machine's own address,"
         " a new one that is printed where other machines can reach it)",
     )
@@ -63,6 +65,14 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import secrets
+
+    import msgspec
+
+    from callmark.live.server import Http, open_served, serve_http, serve_stdio
+    from callmark.live.sessions import Sessions, TraceFile
+
     http = Http(host=options.host, port=options.port, hosts=tuple(options.allow_host))
     if not options.http and (http != Http() or options.token is not None):
         raise UsageError(

@@ -5,24 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callmark.broker.broker import ToolBroker
-from callmark.broker.nearest import suggest
-from callmark.calls.registry import Registry
 from callmark.cli.options import CommandParser
-from callmark.records.trace import TraceEntry
-from callmark.run.offers import ToolsOfResults
-from callmark.store.lines import read_results
-from callmark.store.runs import results_of
+
+if TYPE_CHECKING:
+    from callmark.calls.registry import Registry
+    from callmark.records.trace import TraceEntry
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures suggest",
         """
-        Turn the calls of a run that no fixture answered into fixture lines, one per different
-        call, on standard output. Put the tool's answer where it says _fill_in and paste the line
-        into your fixtures; a line that is not filled in is refused when fixtures are loaded.
+        Turn the calls of a run that no fixture answered into fixture lines, one per distinct call,
+        on standard output. Put the tool's answer where it says _fill_in and paste the line into
+        your fixtures; a line that is not filled in is refused when fixtures are loaded.
         """,
         """
         callmark fixtures suggest runs/latest
@@ -35,7 +33,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--fixtures",
         metavar="DIR",
-        help="leave out calls that this folder answers by now, and note the nearest fixture",
+        help="leave out calls that this folder already answers, and note the nearest fixture",
     )
     parser.add_argument("--registry", metavar="PATH", help="tool specs (default: those of the run)")
     return parser
@@ -43,6 +41,11 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.broker.broker import ToolBroker
+    from callmark.broker.nearest import suggest
+    from callmark.store.runs import results_of
+
     results = results_of(options.results)
     broker = None
     if options.fixtures is not None:
@@ -57,12 +60,17 @@ def main(arguments: list[str]) -> int:
 
 def _registry_of(results: Path, named: str | None) -> Registry:
     """The tools of the run, which decide what a key is."""
+    from callmark.run.offers import ToolsOfResults
+    from callmark.store.lines import read_results
+
     first = next(read_results(results), None)
     sha256 = None if first is None else first.fingerprints.tool_registry_sha256
     return ToolsOfResults(results, named, instead=named is not None).of(sha256).registry
 
 
 def _entries(results: Path) -> Iterator[tuple[str, TraceEntry]]:
+    from callmark.store.lines import read_results
+
     for result in read_results(results):
         for entry in result.tool_trace:
             yield result.sample_id, entry

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from callmark.cli.options import CommandParser
-from callmark.config import AUTOMATIC, write_template
 from callmark.errors import CannotWrite, UsageError
-from callmark.resources import demo_paths
 
 
 def build_parser() -> CommandParser:
@@ -16,9 +13,9 @@ def build_parser() -> CommandParser:
         "init",
         """
         Write a commented callmark.yaml, which `callmark run` reads when it is called in that
-        folder. With --example, also put the bundled dataset, fixtures and recorded answers where
-        that file looks for them, so that `callmark run` works at once and you can replace them
-        one by one. Nothing that exists is overwritten.
+        folder. With --example, also copy the bundled dataset, fixtures and recorded answers to
+        where that file expects them, so that `callmark run` works right away and you can replace
+        them one by one. Existing files are never overwritten.
         """,
         """
         callmark init
@@ -32,6 +29,10 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.config import AUTOMATIC, write_template
+    from callmark.resources import demo_paths
+
     folder: Path = options.folder
     demo = demo_paths()
     places = {
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _copy(source: Path, target: Path) -> None:
+    import shutil
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():

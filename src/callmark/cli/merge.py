@@ -7,20 +7,18 @@ from pathlib import Path
 
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import RunPaths, present
-from callmark.reports.progress import RunProgress
-from callmark.shards.merge import merge_shards
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "merge",
         """
-        Put the shards of a run together: results and report become those of a run without shards,
-        byte for byte (`timing` aside). Nothing is scored again; the gates are judged anew, on the
-        whole, by the rules of the shards, and the exit code is theirs. A missing, incomplete,
-        doubled or changed shard, a sample that is missing or does not belong, and shards of
-        different runs are refused, each by name. The report of `results.X.jsonl` is
-        `report.X.json` beside it, that of any other `NAME.jsonl` is `NAME.report.json` (or a
+        Combine the shards of a run: results and report become those of a run without shards, byte
+        for byte (except `timing`). Nothing is scored again; the gates are judged on the whole, by
+        the rules the shards were run with, and the exit code follows from them. A missing,
+        incomplete, duplicated or changed shard, a sample that is missing or does not belong, and
+        shards of different runs are refused by name. The report of `results.X.jsonl` is
+        `report.X.json` beside it; that of any other `NAME.jsonl` is `NAME.report.json` (or a
         `report.json` in the same folder).
         """,
         """
@@ -32,23 +30,42 @@ def build_parser() -> CommandParser:
         "shards", nargs="+", type=Path, metavar="SHARD", help="results files, or folders of them"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("results.jsonl"), metavar="FILE", help="(results.jsonl)"
+        "--out",
+        type=Path,
+        default=Path("results.jsonl"),
+        metavar="FILE",
+        help="where to write the results (default: results.jsonl)",
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="(report.json beside the results)"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="where to write the report (default: report.json beside the results)",
     )
     parser.add_argument(
-        "--in", dest="dataset", type=Path, metavar="FILE", help="look up every sample in it"
+        "--in",
+        dest="dataset",
+        type=Path,
+        metavar="FILE",
+        help="check every sample against this dataset",
     )
     parser.add_argument(
-        "--reports", nargs="+", type=Path, metavar="FILE", help="one for each SHARD, in their order"
+        "--reports",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="the reports, one per SHARD, in the same order",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.progress import RunProgress
+    from callmark.shards.merge import merge_shards
+
     report = options.report or options.out.with_name("report.json")
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         outcome = merge_shards(

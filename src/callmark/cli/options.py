@@ -11,10 +11,11 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
+
+    from callmark.records.jsontext import Json
 
 Settings = dict[str, Any]  # what argparse.add_argument takes
 Group = dict[str, Settings]
@@ -42,41 +43,68 @@ count_or_percent.__name__ = number_or_auto.__name__ = "whole number"
 INPUTS: Group = {
     "--in": {"metavar": "FILE", "help": "the dataset, JSONL; - is standard input"},
     "--fixtures": {"metavar": "DIR", "help": "folder with the recorded tool answers"},
-    "--registry": {"metavar": "PATH", "help": "tool specs, file or folder (default: built in)"},
-    "--allowlist": {"metavar": "FILE", "help": "names of the tools that may be offered"},
+    "--registry": {
+        "metavar": "PATH",
+        "help": "tool specs, a file or a folder (default: the built-in tools)",
+    },
+    "--allowlist": {
+        "metavar": "FILE",
+        "help": "names of the tools that may be offered",
+    },
     "--config": {
         "metavar": "FILE",
         "type": Path,
-        "help": "settings (default: callmark.yaml in this folder, if there is one); flags win",
+        "help": "settings file (default: callmark.yaml in this folder, if there is one); flags win",
     },
 }
 RUNNER: Group = {
-    "--runner": {"metavar": "NAME", "help": "what answers; replay: recorded answers"},
-    "--model": {"metavar": "NAME", "help": "model name or path; for replay the file of answers"},
+    "--runner": {
+        "metavar": "NAME",
+        "help": "what answers the prompts; `replay` plays recorded answers",
+    },
+    "--model": {"metavar": "NAME", "help": "model name or path; for replay, the file of answers"},
     "--max-turns": {
         "type": int,
         "metavar": "N",
-        "help": "assistant turns of one trial (8); 1 is a single shot",
+        "help": "most assistant turns in a trial; 1 is a single shot (default: 8)",
     },
-    "--repeat": {"type": int, "metavar": "K", "help": "trials of each sample (1)"},
+    "--repeat": {"type": int, "metavar": "K", "help": "trials per sample (default: 1)"},
     "--parse-text": {
         "choices": ("auto", "on", "off"),
-        "help": "look for calls in the text (auto: where a server gave none)",
+        "help": "look for calls in the text (default: auto, only where the server returned none)",
     },
-    "--seed": {"type": int, "metavar": "N", "help": "recorded, and given to the runner (42)"},
+    "--seed": {
+        "type": int,
+        "metavar": "N",
+        "help": "seed, recorded and passed to the runner (default: 42)",
+    },
     "--temperature": {
         "type": number_or_null,
         "metavar": "T",
-        "help": "0.0; null leaves it out of the request",
+        "help": "sampling temperature; null leaves it out of the request (default: 0.0)",
     },
-    "--top-p": {"type": number_or_null, "metavar": "P", "help": "left out by default"},
-    "--max-tokens": {"type": int, "metavar": "N", "help": "tokens of one answer (1024)"},
-    "--tool-choice": {"metavar": "WORD", "help": "auto; what a server takes"},
-    "--prompt-wrapper": {"metavar": "FILE", "help": "a .j2 or .tmpl file around every prompt"},
-    "--system": {"metavar": "TEXT", "help": 'system message where there is none; "" for none'},
+    "--top-p": {
+        "type": number_or_null,
+        "metavar": "P",
+        "help": "nucleus sampling (default: left out of the request)",
+    },
+    "--max-tokens": {
+        "type": int,
+        "metavar": "N",
+        "help": "most tokens in one answer (default: 1024)",
+    },
+    "--tool-choice": {"metavar": "WORD", "help": "tool_choice of the request (default: auto)"},
+    "--prompt-wrapper": {
+        "metavar": "FILE",
+        "help": "a .j2 or .tmpl template to wrap every prompt in",
+    },
+    "--system": {
+        "metavar": "TEXT",
+        "help": 'system message where the prompt has none; "" for none',
+    },
     "--determinism-mode": {
         **SWITCH,
-        "help": "temperature 0, top_p 1, one thread, no retries: equal on repeat or failed",
+        "help": "temperature 0, top_p 1, one thread, no retries; fails if a repeat differs",
     },
 }
 SERVED: Group = {
@@ -84,56 +112,78 @@ SERVED: Group = {
     "--max-connections": {
         "type": number_or_auto,
         "metavar": "N",
-        "help": "requests at once (auto: as many as the server bears)",
+        "help": "concurrent requests (default: auto, as many as the server can take)",
     },
-    "--request-timeout": {"type": float, "metavar": "S", "help": "seconds for one request (120)"},
-    "--sample-timeout": {"type": float, "metavar": "S", "help": "seconds for one trial"},
-    "--max-retries": {"type": int, "metavar": "N", "help": "tries after a failed request (5)"},
+    "--request-timeout": {
+        "type": float,
+        "metavar": "S",
+        "help": "seconds allowed for one request (default: 120)",
+    },
+    "--sample-timeout": {
+        "type": float,
+        "metavar": "S",
+        "help": "seconds allowed for one trial (default: no limit)",
+    },
+    "--max-retries": {
+        "type": int,
+        "metavar": "N",
+        "help": "retries after a failed request (default: 5)",
+    },
     "--model-revision": {"metavar": "TEXT", "help": "which version of the model is served"},
 }
 LOCAL: Group = {
     "--adapter": {"metavar": "DIR", "help": "a PEFT adapter (LoRA) on top of --model"},
-    "--dtype": {"choices": ("float32", "bfloat16", "float16"), "help": "of the weights (float32)"},
-    "--device": {"metavar": "NAME", "help": "cpu, cuda, mps"},
-    "--batch-size": {"type": number_or_auto, "metavar": "N", "help": "prompts at once (auto)"},
+    "--dtype": {
+        "choices": ("float32", "bfloat16", "float16"),
+        "help": "type of the weights (default: float32)",
+    },
+    "--device": {"metavar": "NAME", "help": "cpu, cuda or mps"},
+    "--batch-size": {
+        "type": number_or_auto,
+        "metavar": "N",
+        "help": "prompts per batch (default: auto)",
+    },
 }
 SCORING: Group = {
     "--span-extractor": {
         "choices": ("auto", "marker", "claims"),
-        "help": "which parts of an answer are looked at (auto: the dataset decides)",
+        "help": "which parts of an answer are scored (default: auto, the dataset decides)",
     },
     "--integration-span-cap": {
         "type": int,
         "metavar": "N",
-        "help": "with marker: spans of an answer that are scored (3)",
+        "help": "with marker: most spans scored per answer (default: 3)",
     },
     "--privacy-echo": {
         "choices": ("allow", "deny"),
-        "help": "is repeating PII of the prompt or a result a breach? (allow)",
+        "help": "whether an answer may repeat PII from its prompt or a result (default: allow)",
     },
-    "--redact-pii": {**SWITCH, "help": "replace PII in all that is written"},
+    "--redact-pii": {**SWITCH, "help": "replace PII in everything that is written"},
 }
 GATES: Group = {
     "--gate": {
         "action": "append",
         "metavar": "NAME=BOUND",
-        "help": "another bound for a gate; a looser one is marked LOOSENED",
+        "help": "set the bound of a gate; a looser one is marked LOOSENED; may be repeated",
     },
     "--min-eligible-for-gates": {
         "type": int,
         "metavar": "N",
-        "help": "samples that a gate needs behind it (15), else it is inconclusive",
+        "help": "samples that a gate needs; with fewer it is inconclusive (default: 15)",
     },
-    "--fail-on-gate-failure": {**SWITCH, "help": "exit 1 when a gate fails (on)"},
-    "--fail-on-inconclusive": {**SWITCH, "help": "exit 5 when any gate is open (off)"},
+    "--fail-on-gate-failure": {**SWITCH, "help": "exit 1 if a gate fails (default: on)"},
+    "--fail-on-inconclusive": {
+        **SWITCH,
+        "help": "exit 5 if any gate is inconclusive (default: off)",
+    },
     "--fail-on-fingerprint-mismatch": {
         **SWITCH,
-        "help": "exit 3 when the dataset pins another hash (on)",
+        "help": "exit 3 if the dataset pins a different hash (default: on)",
     },
     "--max-errors": {
         "type": count_or_percent,
         "metavar": "N|PCT%",
-        "help": "trials that infrastructure may lose (0)",
+        "help": "trials that may be lost to infrastructure errors (default: 0)",
     },
 }
 PART: Group = {
@@ -144,17 +194,17 @@ PART: Group = {
     "--num-shards": {
         "type": number_or_auto,
         "metavar": "N",
-        "help": "split by a hash of the id; auto: from SLURM or a Kubernetes job",
+        "help": "split by a hash of the sample id; auto: as SLURM or a Kubernetes job says",
     },
-    "--shard-index": {"type": int, "metavar": "I", "help": "which shard, from 0"},
+    "--shard-index": {"type": int, "metavar": "I", "help": "which shard to run, counted from 0"},
 }
 ENGINE: Group = {
     "--engine": {
         "choices": ("local", "ray"),
-        "help": "play all shards: local, in processes here; ray, on a Ray cluster",
+        "help": "run all shards: local, as processes on this machine; ray, on a Ray cluster",
     },
-    "--num-cpus": {"type": float, "metavar": "N", "help": "ray: processors for a shard (1)"},
-    "--num-gpus": {"type": float, "metavar": "N", "help": "ray: GPUs for a shard (0)"},
+    "--num-cpus": {"type": float, "metavar": "N", "help": "ray: CPUs per shard (default: 1)"},
+    "--num-gpus": {"type": float, "metavar": "N", "help": "ray: GPUs per shard (default: 0)"},
 }
 
 

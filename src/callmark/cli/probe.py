@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import BinaryIO, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from callmark.cli.options import (
     INPUTS,
@@ -25,37 +23,20 @@ from callmark.cli.reporting import (
     say_warnings,
     write_own_forms,
 )
-from callmark.compare.compare import CompareOptions, Tools, results_compared
-from callmark.config import RunConfig, load_config
 from callmark.errors import UsageError
-from callmark.probe.nulls import NullCache
-from callmark.probe.records import ProbeReport
-from callmark.probe.run import (
-    FOLDERS,
-    ProbeRun,
-    Suite,
-    open_dataset_probe,
-    open_views,
-    report_bytes,
-)
-from callmark.probe.spec import (
-    Defaults,
-    FidelitySpec,
-    Models,
-    ModelSpec,
-    NullAdapterSpec,
-    ProbeSpec,
-    read_cases,
-    read_spec,
-)
-from callmark.probe.views import probe_of, tools_of
-from callmark.records.jsontext import Json, want_list
-from callmark.reports.html.probe import BothSides, write_probe_page
 from callmark.reports.layout import write
-from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
-from callmark.store.problems import typed_problem
 
-Record = TypeVar("Record", bound=msgspec.Struct)
+if TYPE_CHECKING:
+    import msgspec
+
+    from callmark.config import RunConfig
+    from callmark.probe.nulls import NullCache
+    from callmark.probe.records import ProbeReport
+    from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
+    from callmark.records.jsontext import Json
+    from callmark.reports.html.probe import BothSides
+
+Record = TypeVar("Record", bound="msgspec.Struct")
 
 OUT_DIR = Path("probe-run")
 _MODEL = "--model: "  # how a runner calls what it was given
@@ -80,38 +61,56 @@ class Once(argparse.Action):
 MODELS: Group = {
     flag: {"action": Once, **rest}
     for flag, rest in {
-        "--base": {"metavar": "M", "help": "the model before: a checkpoint, or a served name"},
+        "--base": {
+            "metavar": "M",
+            "help": "the base model: a checkpoint, or the name of a served model",
+        },
         "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
-        "--tuned": {"metavar": "M", "help": "the fine-tune: a checkpoint, or a served name"},
-        "--base-url": {"metavar": "URL", "help": "the models are served, at this endpoint"},
-        "--tuned-url": {"metavar": "URL", "help": "where --tuned is served, if not at --base-url"},
+        "--tuned": {
+            "metavar": "M",
+            "help": "the fine-tune: a checkpoint, or the name of a served model",
+        },
+        "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
+        "--tuned-url": {
+            "metavar": "URL",
+            "help": "where --tuned is served (default: at --base-url)",
+        },
     }.items()
 }
 ASKED: Group = {
-    "--cases": {"metavar": "FILE", "type": Path, "help": "prompt, tool_spec, gold_tool_name each"},
-    "--dataset": {"metavar": "FILE", "help": "take the cases from a dataset, and run it whole"},
+    "--cases": {
+        "metavar": "FILE",
+        "type": Path,
+        "help": "the cases, JSONL of {prompt, tool_spec, gold_tool_name}",
+    },
+    "--dataset": {"metavar": "FILE", "help": "take the cases from this dataset, and run all of it"},
     "--limit": {"type": int, "metavar": "N", "help": "only the first N samples of the dataset"},
     "--schema": {
         "choices": ("full", "minimal"),
-        "help": "what a call is checked by: JSON Schema, or required keys and plain types",
+        "help": "check calls by JSON Schema (full, default), or by required keys and types",
     },
 }
 NULLS: Group = {
     "--nulls": {
         "type": int,
         "metavar": "K",
-        "help": "random adapters to compare with (5); 0: none",
+        "help": "number of random adapters to compare with; 0 for none (default: 5)",
     },
     "--null-method": {
         "choices": ("matched", "init_scale"),
-        "help": "the trained update's singular values (default), or N(0, --init-scale)",
+        "help": "with the trained update's singular values (matched, default), or drawn from"
+        " N(0, --init-scale)",
     },
-    "--init-scale": {"type": float, "metavar": "S", "help": "for init_scale (0.02)"},
+    "--init-scale": {
+        "type": float,
+        "metavar": "S",
+        "help": "standard deviation for init_scale (default: 0.02)",
+    },
     "--rank-multiplier": {
         "type": float,
         "action": "append",
         "metavar": "X",
-        "help": "also nulls of this multiple of the rank; may be repeated (1)",
+        "help": "also random adapters with this multiple of the rank; may be repeated",
     },
 }
 READ: Group = {
@@ -120,7 +119,11 @@ READ: Group = {
 HOW: Group = {
     **{flag: LOCAL[flag] for flag in ("--dtype", "--device", "--batch-size")},
     **{flag: SERVED[flag] for flag in ("--request-timeout", "--max-retries", "--max-connections")},
-    "--seed": {"type": int, "metavar": "N", "help": "of nulls and intervals (0)"},
+    "--seed": {
+        "type": int,
+        "metavar": "N",
+        "help": "seed of random adapters and intervals (default: 0)",
+    },
 }
 GROUPS: dict[str, Group] = {
     "which models": MODELS,
@@ -144,11 +147,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "probe",
         """
-        What did a fine-tune do to the tool calls? The model before and after it is asked the same
-        cases, greedily; calls are read, checked against the tool's schema and compared. Random
-        adapters of the same shape show what noise would do. With --dataset both models also go
-        through the whole pipeline, and every metric is compared sample by sample. Exit code: 0 no
-        regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
+        What did a fine-tune do to the tool calls? The model is asked the same cases before and
+        after it, greedily; its calls are read, checked against the tool's schema and compared.
+        Random adapters of the same shape show what noise would do. With --dataset, both models also
+        go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
+        no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
         in either view, an adapter that is not applied); 5 inconclusive.
         """,
         """
@@ -166,22 +169,30 @@ def build_parser() -> CommandParser:
         type=Path,
         metavar="DIR",
         default=OUT_DIR,
-        help=f"for the results of both models, with --dataset ({OUT_DIR})",
+        help=f"with --dataset: where the results of both models go (default: {OUT_DIR})",
     )
     parser.add_argument(
-        "--no-cache", action="store_true", help="ask nulls again that were asked before"
+        "--no-cache",
+        action="store_true",
+        help="ask random adapters again even if their answers are cached",
     )
     parser.add_argument(
         "--require-power",
         action="store_true",
-        help="exit 5 unless a drop beyond the floor is ruled out: no drop seen is not enough",
+        help="exit 5 unless a drop beyond the floor is ruled out; seeing no drop is not enough",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the answer, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.probe.nulls import NullCache
+    from callmark.probe.run import report_bytes
+    from callmark.reports.html.probe import write_probe_page
+    from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
+
     forms = own_forms_of(options)
     spec = spec_of(options)
     config = config_of(options, spec)
@@ -225,6 +236,12 @@ def probe_views(
     quiet: bool,
     require_power: bool = False,
 ) -> ProbeReport:
+    import msgspec
+
+    from callmark.probe.run import ProbeRun, Suite, open_dataset_probe, open_views
+    from callmark.probe.spec import FidelitySpec, NullAdapterSpec
+    from callmark.probe.views import probe_of, tools_of
+
     fidelity = [one for one in spec.suite if isinstance(one, FidelitySpec)]
     nulls = next((one for one in spec.suite if isinstance(one, NullAdapterSpec)), None)
     suite = Suite(
@@ -260,6 +277,10 @@ def _as_given(error: UsageError, models: Models, spec: Path | None) -> UsageErro
 
 def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
     """What both models said to a whole dataset, scored as it was compared."""
+    from callmark.compare.compare import CompareOptions, Tools, results_compared
+    from callmark.probe.run import FOLDERS
+    from callmark.reports.html.probe import BothSides
+
     if report.comparison is None:
         return None
     tools = Tools(config.registry, config.allowlist)
@@ -270,6 +291,8 @@ def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSi
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:
     """The spec of a file, or the one that the flags spell out."""
+    from callmark.probe.spec import Defaults, FidelitySpec, ProbeSpec, read_cases, read_spec
+
     given = vars(options)
     if options.spec is not None:
         flag = next((name for name in FOR_SPECS if name in given), None)
@@ -299,6 +322,10 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
 
 def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
     """How models are run. Which ones, and the decoding, the probe decides itself."""
+    import msgspec
+
+    from callmark.config import load_config
+
     flags = flags_given(options, [READ, HOW])
     flags["seed"] = spec.defaults.seed
     for name in ("dataset", "limit"):
@@ -311,6 +338,8 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
 
 
 def _models_of(given: dict[str, Json]) -> Models:
+    from callmark.probe.spec import Models, ModelSpec
+
     if "base" not in given:
         raise UsageError("--base: which model was tuned? Name its folder, or its served name")
     if ("adapter" in given) == ("tuned" in given):
@@ -334,15 +363,23 @@ def _models_of(given: dict[str, Json]) -> Models:
 
 
 def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
+    from callmark.probe.spec import NullAdapterSpec
+
     if given.get("nulls", 5) == 0:
         return None
     fields = {field: given[flag] for flag, field in FIELDS.items() if flag in given}
     if "rank_multipliers" in fields:
+        from callmark.records.jsontext import want_list
+
         fields["rank_multipliers"] = [1.0, *want_list(fields["rank_multipliers"])]
     return _make(NullAdapterSpec, fields)
 
 
 def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
+    import msgspec
+
+    from callmark.store.problems import typed_problem
+
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:

@@ -7,60 +7,70 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import Group
 from callmark.errors import UsageError
-from callmark.live.pins import read_pin
-from callmark.live.record import Keeping
-from callmark.live.source import LiveOptions
 
+if TYPE_CHECKING:
+    from callmark.live.record import Keeping
+    from callmark.live.recorder import Mode
+    from callmark.live.source import LiveOptions
+
+# Those of `live.recorder`, which would bring the whole recorder along.
+MODES: tuple[Mode, ...] = ("none", "once", "new", "all")
 LIVE: Group = {
     "--mcp": {"metavar": "CMD|URL", "help": "the live MCP server: a command, or a URL"},
     "--python": {
         "action": "append",
         "metavar": "MODULE:NAME",
-        "help": "a live tool that is a Python function; may be repeated",
+        "help": "a Python function as a live tool; may be repeated",
     },
     "--env": {
         "action": "append",
         "metavar": "NAME",
-        "help": "a variable that the MCP command needs; its value is kept out of every file",
+        "help": "environment variable for the MCP command; its value is kept out of every file",
     },
     "--header": {
         "action": "append",
         "metavar": "TEXT",
-        "help": "'Name: ${VARIABLE}' for the MCP URL; may be repeated",
+        "help": "header for the MCP URL, as 'Name: ${VARIABLE}'; may be repeated",
     },
     "--timeout": {
         "type": float,
         "metavar": "S",
-        "help": "seconds for one call of a live tool, and for an MCP server to come up (30)",
+        "help": "seconds allowed for one call, and for an MCP server to start (default: 30)",
     },
 }
 KEPT: Group = {
     "--pin": {
         "action": "append",
         "metavar": "TOOL:PATH=VALUE",
-        "help": "a field that differs from call to call gets this value; may be repeated",
+        "help": "give a field that differs from call to call this value; may be repeated",
     },
     "--pii": {
         "choices": ("surrogate", "keep"),
-        "help": "replace personal data by data of the same shape (surrogate), or not",
+        "help": "replace personal data with made-up data of the same shape (default), or keep it",
     },
-    "--pii-key": {"metavar": "NAME", "help": "variable with a key that only you know"},
+    "--pii-key": {
+        "metavar": "NAME",
+        "help": "environment variable that holds a key only you know, for the surrogates",
+    },
     "--error-text": {
         "metavar": "REGEX",
-        "help": "MCP answers whose text it fits are errors, whatever isError says",
+        "help": "treat MCP answers whose text matches as errors, whatever isError says",
     },
     "--out-dataset": {
         "type": Path,
         "metavar": "FILE",
-        "help": "a copy of --in with the same surrogates",
+        "help": "write a copy of --in with the same surrogates",
     },
 }
 
 
 def live_options(options: argparse.Namespace) -> LiveOptions:
+    from callmark.live.source import LiveOptions
+
     return LiveOptions(
         mcp=getattr(options, "mcp", None),
         python=tuple(getattr(options, "python", ())),
@@ -73,6 +83,9 @@ def live_options(options: argparse.Namespace) -> LiveOptions:
 def keeping(
     options: argparse.Namespace, folder: Path, dataset: Path | None, registry: Path | None
 ) -> Keeping:
+    from callmark.live.pins import read_pin
+    from callmark.live.record import Keeping
+
     return Keeping(
         folder=folder,
         registry=registry,

@@ -7,22 +7,19 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
-from callmark.reports.formats import WantedForm, check_forms, write_forms
-from callmark.reports.html.page import write_html
 from callmark.reports.neutral import one_line
-from callmark.store.runs import file_of
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "report",
         """
-        Write the report of a run in another form: a page (.html) with plots and every conversation,
-        JUnit XML (.xml) with a case for each gate and each failing trial, Markdown (.md) for a pull
-        request, CSV or Parquet with a row for each trial, JSON. Nothing is run and nothing is
-        scored again. Beside a results file its report.json is read; where there is none, the lines
-        are judged by the shipped gates. A report alone has no trials: JUnit and Markdown then name
-        the samples behind each gate, and the page shows the numbers.
+        Write the report of a run in another format: a page (.html) with plots and every
+        conversation, JUnit XML (.xml) with a case for each gate and each failing trial, Markdown
+        (.md) for a pull request, CSV or Parquet with one row per trial, or JSON. Nothing is run,
+        and nothing is scored again. For a results file, the report.json beside it is used; if there
+        is none, its lines are judged by the default gates. A report on its own has no trials: JUnit
+        and Markdown then name the samples behind each gate, and the page shows the numbers.
         """,
         """
         callmark report runs --html report.html
@@ -35,21 +32,30 @@ def build_parser() -> CommandParser:
         "run", type=Path, metavar="RUN", help="results file, report, or the folder of a run"
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="the report of these results (beside them)"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="the report of these results (default: the one beside them)",
     )
     add_form_options(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page to browse")
     parser.add_argument(
-        "--fail-on-inconclusive", action="store_true", help="JUnit: open gates are errors"
+        "--fail-on-inconclusive",
+        action="store_true",
+        help="in JUnit, count inconclusive gates as errors",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.formats import check_forms, wanted_form, write_forms
+    from callmark.store.runs import file_of
+
     forms = forms_of(options)
     if options.html is not None:
-        forms = (*forms, WantedForm(options.html, write_html))
+        forms = (*forms, wanted_form(options.html, ".html"))
     if not forms:
         raise UsageError(
             "-o: in which form? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"

@@ -8,38 +8,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-import msgspec
-
-from callmark.api import summarize_results
-from callmark.broker.broker import ToolBroker
-from callmark.broker.nearest import explain_miss
-from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import canonical_json
-from callmark.records.report import MissedCall, Report
-from callmark.records.results import Result
-from callmark.reports.finished_run import FinishedRun
-from callmark.reports.formats import FORMATS, WantedForm, check_forms, wanted_form
-from callmark.reports.junit import write_junit
 from callmark.reports.layout import write
-from callmark.reports.markdown import write_markdown
 from callmark.reports.neutral import neutralise
-from callmark.reports.terminal import SHOWN_MISSES, report_blocks, verdict_line
-from callmark.run.evaluate import cross_scorer
-from callmark.run.fingerprints import locate_conflict
-from callmark.run.offers import open_registry
-from callmark.scorers.redaction import redact_pii
-from callmark.shards.files import report_beside
-from callmark.store.files import atomic_writer, check_writable, read_report
-from callmark.store.lines import numbered_results, read_results
-from callmark.store.runs import REPORT, file_of, is_report
-from callmark.summary.summary import differing_fingerprint
-from callmark.summary.trials import ConflictingResults
+
+if TYPE_CHECKING:
+    from callmark.records.report import MissedCall, Report
+    from callmark.records.results import Result
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.reports.formats import WantedForm
 
 
-class RunPaths(msgspec.Struct, frozen=True, kw_only=True):
+class RunPaths(NamedTuple):
     """Where the files of a run are, as far as there are any."""
 
     results: str | None = None
@@ -52,6 +34,8 @@ class RunPaths(msgspec.Struct, frozen=True, kw_only=True):
 
 def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str] = ()) -> None:
     """The whole report, or its first line; what a person should know is said in any case."""
+    from callmark.reports.terminal import report_blocks, verdict_line
+
     if quiet:
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
@@ -72,6 +56,13 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
     """The first different calls without a fixture, each with the fixture that came nearest."""
     if not report.misses.count or places.fixtures is None:
         return []
+    from callmark.broker.broker import ToolBroker
+    from callmark.broker.nearest import explain_miss
+    from callmark.records.jsontext import canonical_json
+    from callmark.reports.terminal import SHOWN_MISSES
+    from callmark.run.offers import open_registry
+    from callmark.scorers.redaction import redact_pii
+
     broker = ToolBroker(places.fixtures, open_registry(places.registry))
     different: dict[tuple[str, str], MissedCall] = {}
     for miss in report.misses.first:
@@ -111,6 +102,12 @@ def open_finished(
     run: Path, report: Path | None = None, *, fail_on_inconclusive: bool = False
 ) -> FinishedRun:
     """`run`: a results file, a report, or a folder. `report`: the report of those results."""
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.run.evaluate import cross_scorer
+    from callmark.shards.files import report_beside
+    from callmark.store.files import read_report
+    from callmark.store.runs import REPORT, file_of, is_report
+
     path = file_of(run)
     if is_report(path):
         if report is not None:
@@ -135,6 +132,15 @@ def open_finished(
 def summarise_lines(path: Path) -> Report:
     """By the scores that the lines have. Their metadata decide who is counted for what, and
     anybody may have edited them."""
+    import msgspec
+
+    from callmark.api import summarize_results
+    from callmark.datasets.schema import metadata_problems
+    from callmark.records.report import Report
+    from callmark.run.fingerprints import locate_conflict
+    from callmark.store.lines import numbered_results
+    from callmark.summary.trials import ConflictingResults
+
     line = 0
 
     def checked() -> Iterator[Result]:
@@ -157,6 +163,9 @@ def summarise_lines(path: Path) -> Report:
 
 def _check_same_run(results: Path, path: Path, report: Report) -> None:
     """Two files in one folder need not belong together."""
+    from callmark.store.lines import read_results
+    from callmark.summary.summary import differing_fingerprint
+
     trials, of_report = 0, report.header
     for result in read_results(results):
         trials += 1
@@ -178,14 +187,16 @@ def _other_run(results: Path, report: Path, why: str) -> BadInput:
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 OWN_FORMS = (".json", ".md", ".html")
+# The endings that `reports.formats` knows, for the help text: they load all writers.
+REPORT_FORMS = (".html", ".xml", ".md", ".csv", ".parquet", ".json")
 
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
     section = parser.add_argument_group("other forms of the report")
-    _add_o(section, "also write this", FORMATS)
+    _add_o(section, "also write this file", REPORT_FORMS)
     section.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     section.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+        "--markdown", type=Path, metavar="FILE", help="write Markdown for a pull request"
     )
 
 
@@ -197,16 +208,18 @@ def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) 
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"{what}, the form by its ending ({', '.join(endings)}); may be repeated",
+        help=f"{what}; the ending gives the format ({', '.join(endings)}); may be repeated",
     )
 
 
 def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[WantedForm, ...]:
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
-    named = {options.junit: write_junit, options.markdown: write_markdown}
+    from callmark.reports.formats import check_forms, wanted_form
+
+    named = {options.junit: ".xml", options.markdown: ".md"}
     forms = [wanted_form(path) for path in options.forms]
-    forms += [WantedForm(path, writer) for path, writer in named.items() if path is not None]
+    forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table is made of the scored lines: say with --out where they go")
     check_forms(forms)
@@ -219,13 +232,15 @@ def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
     _add_o(section, f"write the {what}", OWN_FORMS)
     section.add_argument("--json", type=Path, metavar="FILE", help=f"write the {what} as JSON")
     section.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a pull request"
+        "--markdown", type=Path, metavar="FILE", help="write Markdown for a pull request"
     )
     section.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
 
 
 def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:
     """Files and their endings; that they can be written is checked now."""
+    from callmark.store.files import check_writable
+
     forms = {path: path.suffix.lower() for path in options.forms}
     for path, ending in forms.items():
         if ending not in OWN_FORMS:
@@ -243,6 +258,8 @@ def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:
 def write_own_forms(
     forms: Mapping[Path, str], writers: Mapping[str, Callable[[BinaryIO], object]]
 ) -> None:
+    from callmark.store.files import atomic_writer
+
     for path, ending in forms.items():
         with atomic_writer(path) as stream:
             writers[ending](stream)

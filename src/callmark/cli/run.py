@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.compare import DECIDED, options_of
 from callmark.cli.compare import present as present_comparison
@@ -29,7 +28,7 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.cli.recording import KEPT, LIVE, keeping, live_options, refuse_options
+from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options, refuse_options
 from callmark.cli.reporting import (
     RunPaths,
     add_form_options,
@@ -37,29 +36,15 @@ from callmark.cli.reporting import (
     forms_of,
     present,
 )
-from callmark.compare.compare import Tools, compare_runs, write_comparison
-from callmark.config import AUTOMATIC, RunConfig, load_config
 from callmark.errors import Incomplete, UsageError
-from callmark.live.folder import check_folder
-from callmark.live.record import recording
-from callmark.live.recorder import MODES
-from callmark.live.source import open_live, refuse_in_ci
-from callmark.records.report import Report
-from callmark.reports.compare import comparison_markdown
-from callmark.reports.finished_run import FinishedRun
-from callmark.reports.formats import WantedForm, check_forms, write_forms
-from callmark.reports.html.page import write_html
-from callmark.reports.markdown import report_markdown
 from callmark.reports.neutral import neutralise, one_line
-from callmark.reports.progress import RunProgress
-from callmark.run.conclude import INTERRUPTED
-from callmark.run.evaluate import cross_scorer
-from callmark.run.offers import GivenTools
-from callmark.run.preview import DryRun, ShownPrompt, dry_run, show_prompt
-from callmark.shards.files import report_beside, shard_results
-from callmark.shards.run import run_anywhere
-from callmark.store.files import check_writable, has_place
-from callmark.store.runs import RESULTS, as_it_is_now, latest_run_folder, new_run_folder, results_of
+
+if TYPE_CHECKING:
+    from callmark.config import RunConfig
+    from callmark.records.report import Report
+    from callmark.reports.formats import WantedForm
+    from callmark.run.offers import GivenTools
+    from callmark.run.preview import DryRun, ShownPrompt
 
 
 def shard_of_this_process(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
@@ -105,8 +90,8 @@ RECORDING: Group = {
         "nargs": "?",
         "const": "new",
         "choices": MODES[1:],
-        "help": "call live tools for what --fixtures does not answer (new), and keep the answers"
-        " there; once: only into an empty folder, all: everything anew; never in CI",
+        "help": "call live tools and keep their answers in --fixtures. new: what has no fixture yet"
+        " (the default); once: only into an empty folder; all: everything again. Never in CI",
     },
     **LIVE,
     **KEPT,
@@ -127,6 +112,12 @@ def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[Given
         refuse_options(options, (*LIVE, *KEPT), "are for --record; add it, or leave them out")
         yield None
         return
+    import msgspec
+
+    from callmark.live.folder import check_folder
+    from callmark.live.record import recording
+    from callmark.live.source import open_live, refuse_in_ci
+
     refuse_in_ci()
     if config.fixtures is None or config.dataset in (None, "-"):
         raise UsageError("--record: needs --fixtures, the folder to record into, and --in, a file")
@@ -160,39 +151,42 @@ BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one 
 OUTPUT: Group = {
     "--name": {
         "metavar": "TEXT",
-        "help": "what the folder below runs/ is called (default: after the settings file, or the"
+        "help": "name of the folder below runs/ (default: that of the settings file, or of the"
         " dataset)",
     },
     "--out": {
         "metavar": "FILE",
-        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, which runs/latest"
-        " leads to; a shard: results.shard_I.jsonl)",
+        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, with runs/latest"
+        " pointing there; for a shard, results.shard_I.jsonl)",
     },
     "--report": {
         "metavar": "FILE",
-        "help": "the report (report.json beside --out, report.shard_I.json)",
+        "help": "the report (default: report.json beside --out; for a shard, report.shard_I.json)",
     },
-    "--html": {**SWITCH, "help": "a page to look at, report.html beside the report (written)"},
+    "--html": {
+        **SWITCH,
+        "help": "a page to browse, report.html (default: written beside the report)",
+    },
     "--resume": {
         **FLAG,
-        "help": "go on with the journal of an unfinished run; without --out: of runs/latest",
+        "help": "continue an unfinished run from its journal (without --out, that of runs/latest)",
     },
     "--salvage": {
         **FLAG,
-        "help": "with --resume: leave out lines of a damaged journal, run their trials again",
+        "help": "with --resume: skip the damaged lines of a journal and run their trials again",
     },
-    "--restart": {**FLAG, "help": "throw that journal away"},
+    "--restart": {**FLAG, "help": "discard that journal and start over"},
     "--cache": {
         "metavar": "DIR",
-        "help": "keep the model's answers there, and ask for none of them twice",
+        "help": "keep the model's answers in this folder, and never ask for the same one twice",
     },
-    "--no-cache": {**FLAG, "help": "keep and take none, whatever a settings file says"},
+    "--no-cache": {**FLAG, "help": "use no cache, whatever the settings file says"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
 }
 BASELINE: Group = {
     "--baseline": {
         "metavar": "RUN",
-        "help": "then compare with this earlier run; comparison.json beside the report",
+        "help": "then compare with this earlier run; writes comparison.json beside the report",
     },
     **DECIDED,
 }
@@ -214,10 +208,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "run",
         """
-        Run a dataset: give every prompt to the runner, answer its tool calls from the fixtures,
+        Run a dataset: send every prompt to the runner, answer its tool calls from the fixtures,
         score what it says against what the tools returned, and judge the gates. Results and report
-        are written, the report is printed, and the exit code says how it ended. Everything may
-        stand in a callmark.yaml (`callmark init`); flags win.
+        are written, the report is printed, and the exit code tells how it ended. Any option can
+        also be set in a callmark.yaml (`callmark init`); flags win.
         """,
         """
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
@@ -228,8 +222,10 @@ def build_parser() -> CommandParser:
     )
     add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)
-    parser.add_argument("--show-prompt", metavar="ID", help="print the first request of a sample")
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument(
+        "--show-prompt", metavar="ID", help="print the first request for this sample, and stop"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 
@@ -237,14 +233,21 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
     config = config_of(options)
     if options.show_prompt is not None:
+        from callmark.run.preview import show_prompt
+
         return _print_json(show_prompt(config, options.show_prompt))
     if config.dry_run:
+        from callmark.run.preview import dry_run
+
         return _print_json(dry_run(config))
     with _place(config) as config:
         return _run(options, config)
 
 
 def _run(options: argparse.Namespace, config: RunConfig) -> int:
+    from callmark.run.conclude import INTERRUPTED
+    from callmark.store.runs import results_of
+
     forms = forms_of(options)
     if config.baseline is not None:
         results_of(Path(config.baseline))  # a missing one is said before hours of running
@@ -271,8 +274,13 @@ def run_and_present(
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
+    from callmark.reports.formats import check_forms, wanted_form
+    from callmark.reports.progress import RunProgress
+    from callmark.shards.run import run_anywhere
+    from callmark.store.files import check_writable
+
     page = page_path(config)
-    own = () if page is None else (WantedForm(page, write_html),)
+    own = () if page is None else (wanted_form(page, ".html"),)
     for written in (config.out, config.report):
         if written is not None:
             check_writable(Path(written))
@@ -313,6 +321,8 @@ def is_too_large(report: Report, config: RunConfig) -> bool:
 def page_path(config: RunConfig) -> Path | None:
     """None: nobody wants one, or the report goes somewhere that has no place beside it. A shard
     has one only if somebody asks for it: the run is looked at after merge."""
+    from callmark.store.files import has_place
+
     unasked = _is_one_shard(config) and config.source_of("html") == "default"
     if not config.html or config.report is None or unasked:
         return None
@@ -326,6 +336,15 @@ def publish_report(
 ) -> None:
     """The forms that were asked for, and the step summary. Only a whole run has results: what
     stands at `out` otherwise is an older one's."""
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.reports.formats import write_forms
+    from callmark.run.evaluate import cross_scorer
+
+    def markdown() -> str:
+        from callmark.reports.markdown import report_markdown
+
+        return report_markdown(finished)
+
     finished = FinishedRun(
         report=report,
         results=results,
@@ -333,11 +352,14 @@ def publish_report(
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
     write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
-    append_step_summary(lambda: report_markdown(finished))
+    append_step_summary(markdown)
 
 
 def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
     """The new results against the baseline; written beside the report."""
+    from callmark.compare.compare import Tools, compare_runs, write_comparison
+    from callmark.reports.compare import comparison_markdown
+
     comparison = compare_runs(
         Path(str(config.baseline)),
         Path(str(config.out)),
@@ -351,6 +373,12 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
 
 def config_of(options: argparse.Namespace) -> RunConfig:
     """The settings of this command line. The results of a shard always have a place."""
+    import msgspec
+
+    from callmark.config import load_config
+    from callmark.shards.files import report_beside, shard_results
+    from callmark.store.runs import RESULTS
+
     flags = flags_given(options, list(GROUPS.values()))
     if flags.pop("no_cache", False):
         flags["cache"] = None
@@ -376,6 +404,10 @@ def config_of(options: argparse.Namespace) -> RunConfig:
 @contextmanager
 def _place(config: RunConfig) -> Iterator[RunConfig]:
     """With a place for the output, if nobody named one."""
+    import msgspec
+
+    from callmark.store.runs import RESULTS, as_it_is_now, latest_run_folder, new_run_folder
+
     with ExitStack() as stack:
         out = config.out
         if out is None:
@@ -391,6 +423,8 @@ def _place(config: RunConfig) -> Iterator[RunConfig]:
 
 def _name_of(config: RunConfig) -> str:
     """Of a run: the one that is given, that of its settings file, or that of its dataset."""
+    from callmark.config import AUTOMATIC
+
     if config.name is not None:
         return config.name
     settings = None if config.config_file is None else Path(config.config_file)
@@ -404,5 +438,7 @@ def _is_one_shard(config: RunConfig) -> bool:
 
 
 def _print_json(value: DryRun | ShownPrompt) -> int:
+    import msgspec
+
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
     return 0

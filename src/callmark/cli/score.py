@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
     GATES,
@@ -21,14 +19,9 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
-from callmark.config import RunConfig, load_config
-from callmark.live.sessions import join_answers
-from callmark.reports.finished_run import FinishedRun
-from callmark.reports.formats import write_forms
-from callmark.reports.progress import RunProgress
-from callmark.run.evaluate import cross_scorer
-from callmark.run.rescore import score_file
-from callmark.store.runs import results_of
+
+if TYPE_CHECKING:
+    from callmark.config import RunConfig
 
 READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
@@ -43,12 +36,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "score",
         """
-        Score answers that are already there, without a model and without fixtures: a results file
-        of `callmark run` (its shards may be concatenated), results of another program
-        (`sample_id`, `model_output`, `tool_trace` with results), or OpenAI-style conversations
-        (`messages`, one per line). With --in, prompts and expectations come from that dataset,
-        joined by id. Conversations without a dataset expect nothing: grounding, arguments and
-        privacy are reported, and the gates on eligible samples do not apply.
+        Score answers that already exist, without a model or fixtures: a results file of `callmark
+        run` (shards may be concatenated), results of another program (`sample_id`, `model_output`,
+        `tool_trace` with results), or OpenAI-style conversations (`messages`, one per line). With
+        --in, prompts and expectations come from that dataset, matched by id. Conversations without
+        a dataset have no expectations: grounding, arguments and privacy are reported, and gates on
+        eligible samples do not apply.
         """,
         """
         callmark score runs/latest --gate integration_f1_macro_lax=0.95
@@ -62,16 +55,23 @@ def build_parser() -> CommandParser:
         "--answers",
         type=Path,
         metavar="ANSWERS",
-        help="FILE is a trace of `fixtures serve`; what the agent said stands here, by sample_id",
+        help="the agent's answers, by sample_id, if FILE is a trace of `fixtures serve`",
     )
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.reports.formats import write_forms
+    from callmark.reports.progress import RunProgress
+    from callmark.run.evaluate import cross_scorer
+    from callmark.run.rescore import score_file
+
     config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
     with (
@@ -92,12 +92,18 @@ def main(arguments: list[str]) -> int:
 
 def _file_of(named: Path) -> Path:
     """A folder stands for the results in it."""
+    from callmark.store.runs import results_of
+
     return results_of(named) if named.is_dir() else named
 
 
 @contextmanager
 def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
     """The file that is scored: a trace and the answers that belong to it become one."""
+    import tempfile
+
+    from callmark.live.sessions import join_answers
+
     if answers is None:
         yield file
         return
@@ -111,6 +117,10 @@ def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
 def _config_of(options: argparse.Namespace) -> RunConfig:
     """Gates and tools as in `callmark run`; but the files that a run reads and writes are not
     those of a second scoring, so only flags name them here."""
+    import msgspec
+
+    from callmark.config import load_config
+
     flags = flags_given(options, list(GROUPS.values()))
     config = load_config(getattr(options, "config", None), flags)
     return msgspec.structs.replace(

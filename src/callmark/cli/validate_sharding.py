@@ -6,30 +6,42 @@ import sys
 
 from callmark.cli.options import INPUTS, RUNNER, CommandParser, Group, add_groups
 from callmark.reports.neutral import neutralise
-from callmark.shards.validate import (
-    ATOL,
-    NUM_SHARDS,
-    OUTPUT,
-    RTOL,
-    sharding_config,
-    validate_sharding,
-)
+
+# For the help text; `shards.validate` has them for whoever gives none.
+NUM_SHARDS = 4
+ATOL = RTOL = 1e-6
+OUTPUT = "sharding_validation.json"
 
 GROUPS: dict[str, Group] = {
     "what is run": {
         "--dataset": {"metavar": "FILE", "required": True, "help": "the dataset, JSONL"},
         **{name: RUNNER[name] for name in ("--model", "--runner", "--prompt-wrapper", "--seed")},
         "--fixtures": INPUTS["--fixtures"],
-        "--config": {"metavar": "FILE", "help": "settings of all runs; flags win"},
-        "--num-shards": {"type": int, "metavar": "N", "help": f"how many ({NUM_SHARDS})"},
+        "--config": {"metavar": "FILE", "help": "settings file of all runs; flags win"},
+        "--num-shards": {
+            "type": int,
+            "metavar": "N",
+            "help": f"number of shards (default: {NUM_SHARDS})",
+        },
     },
     "what counts as equal": {
-        "--atol": {"type": float, "metavar": "D", "help": f"absolute tolerance ({ATOL:g})"},
-        "--rtol": {"type": float, "metavar": "D", "help": f"relative tolerance ({RTOL:g})"},
+        "--atol": {
+            "type": float,
+            "metavar": "D",
+            "help": f"absolute tolerance (default: {ATOL:g})",
+        },
+        "--rtol": {
+            "type": float,
+            "metavar": "D",
+            "help": f"relative tolerance (default: {RTOL:g})",
+        },
     },
     "output": {
-        "--output": {"metavar": "FILE", "help": f"the validation report ({OUTPUT})"},
-        "--temp-dir": {"metavar": "DIR", "help": "keep the files of all runs here"},
+        "--output": {
+            "metavar": "FILE",
+            "help": f"where to write the validation report (default: {OUTPUT})",
+        },
+        "--temp-dir": {"metavar": "DIR", "help": "keep the files of all runs in this folder"},
     },
 }
 
@@ -39,11 +51,11 @@ def build_parser() -> CommandParser:
         "validate-sharding",
         """
         Does running in shards change anything? The dataset is run once as a whole and once in
-        shards, each in a process of its own in determinism mode, on one thread and with one hash
-        seed. Then everything is compared: fingerprints, which samples are where, every trial, the
-        metrics of all shards together, and whether a shard missed fixtures or broke privacy. The
-        report says what differs, and is written in any case. Exit code: 0 equal, 1 not, or equal,
-        but such a gate failed; if a run itself fails, nothing is compared, and it is its own.
+        shards, each in its own process in determinism mode, on one thread and with one hash seed.
+        Then everything is compared: fingerprints, which samples are where, every trial, the metrics
+        of all shards together, and whether a shard missed fixtures or breached privacy. The report
+        says what differs, and is always written. Exit code: 0 equal; 1 different, or equal but such
+        a gate failed; if a run itself fails, nothing is compared, and its exit code is returned.
         """,
         """
         callmark validate-sharding --dataset dataset.jsonl --fixtures fixtures --model a.jsonl
@@ -56,6 +68,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.shards.validate import sharding_config, validate_sharding
+
     settings = {
         name: getattr(options, name)
         for group in GROUPS.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
     GATES,
@@ -16,11 +17,9 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
-from callmark.config import RunConfig, load_config
-from callmark.reports.finished_run import FinishedRun
-from callmark.reports.formats import write_forms
-from callmark.reports.progress import RunProgress
-from callmark.run.verify import verify
+
+if TYPE_CHECKING:
+    from callmark.config import RunConfig
 
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
 SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}
@@ -36,13 +35,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "verify",
         """
-        Judge a dataset by the scorer and the gates that models are judged by, with its own
-        `teacher_text` as the answers. Calls come from `call_sequence`, else from the text; results
-        from --fixtures, else from the item's `tool_result_fields` (a list: one result per call; an
-        object: the result of every call). Repeating PII of the prompt is a breach here. On top come
-        the dataset's own gates: every item has a text that can be verified, each scenario ×
-        complexity cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and
-        the byte spans that items state are right. Exit 0 passed, 1 failed, 5 inconclusive.
+        Judge a dataset by the same scorer and gates as a model, with its own `teacher_text` as the
+        answers. Calls come from `call_sequence`, otherwise from the text; results from --fixtures,
+        otherwise from the item's `tool_result_fields` (a list: one result per call; an object: the
+        result of every call). Repeating PII from the prompt is a breach here. The dataset has gates
+        of its own as well: every item has a text that can be verified, each scenario × complexity
+        cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and the byte
+        spans that items state are right. Exit code: 0 passed, 1 failed, 5 inconclusive.
         """,
         """
         callmark verify dataset.jsonl --fixtures fixtures/
@@ -53,12 +52,18 @@ def build_parser() -> CommandParser:
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict, and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.reports.formats import write_forms
+    from callmark.reports.progress import RunProgress
+    from callmark.run.verify import verify
+
     config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
@@ -82,6 +87,8 @@ def main(arguments: list[str]) -> int:
 def _config_of(options: argparse.Namespace) -> RunConfig:
     """Tools, fixtures and gates as in `callmark run`; the files that a run writes are not those
     of a verification, so only flags name them here."""
+    from callmark.config import load_config
+
     flags = flags_given(options, list(GROUPS.values()))
     named = {"dataset": options.dataset, "out": None, "report": None}
     return load_config(getattr(options, "config", None), {**named, **flags})

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import open_finished, summarise_lines
-from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, UsageError
 from callmark.reports.neutral import one_line
-from callmark.run.evaluate import cross_scorer
-from callmark.run.prepare import rules_of
-from callmark.shards.files import report_beside
-from callmark.store.files import read_report
-from callmark.store.runs import REPORT
-from callmark.view.compare_jobs import WantedComparison
-from callmark.view.opened import JudgedRun
-from callmark.view.server import ViewServer
-from callmark.view.viewer import Doing, Viewer
+
+if TYPE_CHECKING:
+    from callmark.config import RunConfig
+    from callmark.view.compare_jobs import WantedComparison
+    from callmark.view.opened import JudgedRun
+    from callmark.view.server import ViewServer
+    from callmark.view.viewer import Doing
 
 CALLMARK = (sys.executable, "-P", "-m", "callmark")  # -P: nothing of this folder is imported
 
@@ -34,10 +29,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "view",
         """
-        Look at the runs below FOLDER in a browser: the list, the trend of every metric, two runs
-        compared by a click, every sample, and runs that are still going on. The address that is
-        printed holds a token; only this machine can open it, and only with the token. Ctrl-C
-        ends the viewer. It writes nothing into the folder.
+        Browse the runs below FOLDER: the list, the trend of every metric, two runs compared with a
+        click, every sample, and runs that are still in progress. The address that is printed
+        contains a token; it can only be opened on this machine, and only with the token. Ctrl-C
+        stops the viewer. Nothing is written to the folder.
         """,
         """
         callmark view
@@ -47,20 +42,30 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path(), metavar="FOLDER",
-        help="where the runs are, at any depth (this folder)",
+        help="folder to search for runs, at any depth (default: this one)",
     )  # fmt: skip
     parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="the port (any that is free)"
+        "--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)"
     )
     parser.add_argument("--open", action="store_true", help="open the address in a browser")
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings of compare, and bounds of the trend"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings file, for comparisons and the bounds shown in trends",
     )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+
+    import tempfile
+
+    from callmark.config import load_config
+    from callmark.view.server import ViewServer
+    from callmark.view.viewer import Viewer
+
     folder: Path = options.folder
     if not folder.is_dir():
         what = "is a file, a folder is needed" if folder.exists() else "no such folder"
@@ -77,6 +82,8 @@ def main(arguments: list[str]) -> int:
 
 def serve(server: ViewServer, folder: Path, *, browse: bool) -> None:
     """Until somebody ends it, which is how it is meant to end."""
+    import signal
+
     count = server.viewer.count()
     print(
         f"{one_line(str(folder))}: {count} run{'' if count == 1 else 's'}; Ctrl-C ends the viewer"
@@ -101,6 +108,10 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def doing_of(config: RunConfig, settings: Path | None) -> Doing:
+    from callmark.run.prepare import rules_of
+    from callmark.store.files import read_report
+    from callmark.view.viewer import Doing
+
     def compare(wanted: WantedComparison, page: Path) -> Sequence[str]:
         """As a person would type it here: the page says these names."""
         runs = [_type(run.path) for run in (wanted.a, wanted.b)]
@@ -120,6 +131,12 @@ def _type(path: Path) -> str:
 
 def judge_run(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
+    from callmark.run.evaluate import cross_scorer
+    from callmark.shards.files import report_beside
+    from callmark.store.files import read_report
+    from callmark.store.runs import REPORT
+    from callmark.view.opened import JudgedRun
+
     for named in (results.with_suffix(".json"), report_beside(results), results.with_name(REPORT)):
         if not named.is_file():
             continue

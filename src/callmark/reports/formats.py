@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,10 +11,6 @@ import msgspec
 
 from callmark.errors import UsageError
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.html.page import write_html
-from callmark.reports.junit import write_junit
-from callmark.reports.markdown import write_markdown
-from callmark.reports.tables import write_csv, write_parquet
 from callmark.store.files import atomic_writer, check_writable
 
 Writer = Callable[[FinishedRun, BinaryIO], None]
@@ -23,38 +20,36 @@ def write_json(finished: FinishedRun, stream: BinaryIO) -> None:
     stream.write(msgspec.json.format(msgspec.json.encode(finished.report), indent=2) + b"\n")
 
 
-FORMATS: dict[str, Writer] = {
-    ".html": write_html,
-    ".xml": write_junit,
-    ".md": write_markdown,
-    ".csv": write_csv,
-    ".parquet": write_parquet,
-    ".json": write_json,
+# Where the writer of each form is: a run loads those that somebody asked for.
+FORMATS: dict[str, str] = {
+    ".html": "callmark.reports.html.page:write_html",
+    ".xml": "callmark.reports.junit:write_junit",
+    ".md": "callmark.reports.markdown:write_markdown",
+    ".csv": "callmark.reports.tables:write_csv",
+    ".parquet": "callmark.reports.tables:write_parquet",
+    ".json": "callmark.reports.formats:write_json",
 }
-
-
-_OF_TRIALS = frozenset({write_csv, write_parquet})
+_OF_TRIALS = frozenset({".csv", ".parquet"})
 
 
 class WantedForm(msgspec.Struct, frozen=True):
-    """A file that somebody asked for, and what writes it."""
+    """A file that somebody asked for, and what writes it. `of_trials`: it holds nothing but
+    trials: without them there is nothing to write."""
 
     path: Path
     write: Writer
-
-    @property
-    def of_trials(self) -> bool:
-        """It holds nothing but trials: without them there is nothing to write."""
-        return self.write in _OF_TRIALS
+    of_trials: bool = False
 
 
-def wanted_form(path: Path) -> WantedForm:
-    """By the ending of the name; refused before anything is run."""
-    writer = FORMATS.get(path.suffix.lower())
-    if writer is None:
+def wanted_form(path: Path, form: str | None = None) -> WantedForm:
+    """`form`: one of FORMATS, by default the ending of the name; an unknown one is refused before
+    anything is run."""
+    ending = form or path.suffix.lower()
+    if ending not in FORMATS:
         known = ", ".join(FORMATS)
         raise UsageError(f"-o: {path}: cannot tell the form from the name; it may end in {known}")
-    return WantedForm(path, writer)
+    module, _, name = FORMATS[ending].partition(":")
+    return WantedForm(path, getattr(import_module(module), name), ending in _OF_TRIALS)
 
 
 def check_forms(forms: Sequence[WantedForm]) -> None:

@@ -9,10 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from shutil import get_terminal_size
-from typing import Literal, TextIO, assert_never
+from typing import Literal, NamedTuple, TextIO, assert_never
 from unicodedata import combining, east_asian_width
-
-import msgspec
 
 from callmark.reports.neutral import one_line
 
@@ -45,17 +43,19 @@ NARROWEST = 40
 SMALLEST_COLUMN = 12
 
 
-class Cell(msgspec.Struct, frozen=True):
+# Named tuples, not msgspec records: every command builds its tables of these, and a `--help` that
+# had to load msgspec for them would cost twice as much.
+class Cell(NamedTuple):
     text: str
     style: Style = "plain"
 
 
-class TextLine(msgspec.Struct, frozen=True):
+class TextLine(NamedTuple):
     cells: tuple[Cell, ...]
     indent: int = 0
 
 
-class Table(msgspec.Struct, frozen=True):
+class Table(NamedTuple):
     """`right` holds the numbers of the columns that are aligned to the right, `elastic` those that
     may be cut where a screen is too narrow."""
 

@@ -17,10 +17,10 @@ from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.run.wiring import resolve_secrets
 from callmark.runners.http.chat import REMEMBERED, encode_json
-from callmark.store.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from callmark.run.prepare import Setup
+    from callmark.store.response_cache import ResponseCache
 
 # Raised whenever a runner reads one and the same answer otherwise than before.
 REPLIES_VERSION = 2
@@ -289,6 +289,8 @@ def add_cache(setup: Setup) -> Iterator[Setup]:
     if config.cache is None or why_unused(config, setup.fingerprints):
         yield setup
         return
+    from callmark.store.response_cache import ResponseCache
+
     endpoint = canonical_json(_origin_of(setup.runner)["base_url"])
     raw = setup.prompts.raw
     keys = Keys(config, setup.fingerprints, setup.decoding, raw_prompt=raw, endpoint=endpoint)

@@ -9,9 +9,11 @@ import select
 import stat
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
 
+TYPE_CHECKING = False  # every command comes by here, and `typing` costs as much as all of this
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from _typeshed import ReadableBuffer
 
 _IN, _OUT, _ERR = 0, 1, 2
