@@ -78,7 +78,7 @@ class CheckScore(msgspec.Struct, frozen=True):
     kind: CheckKind
     wanted: Json
     ok: bool
-    reason: str | None = None
+    reason: str | None
 
 
 def checks_of(given: Json) -> tuple[SampleCheck, ...]:
