@@ -13,8 +13,9 @@ from callmark.calls import ledger
 from callmark.calls.registry import Registry
 from callmark.compare.compare import CompareOptions
 from callmark.compare.records import MARGIN, PRIMARY
+from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, plain_object, well_formed
+from callmark.records.jsontext import Json, plain_object, want_object, well_formed
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
@@ -58,6 +59,9 @@ def score_item(
         registry = builtin_registry()
     elif not isinstance(registry, Registry):
         registry = Registry.from_specs(registry, where="registry")
+    checks = want_object(item.get("metadata")).get("checks")
+    if checks is not None and (problems := metadata_problems({"checks": checks})):
+        raise UsageError(problems[0])
     sample = sample_of(item, index=0, sample_id=sample_id_of(item), item_sha256="")
     tools = sample.expectation.tools
     entries = tuple(entry_of(raw) for raw in tool_trace or ())

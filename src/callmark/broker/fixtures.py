@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,11 +21,11 @@ from callmark.errors import BadInput
 from callmark.records.jsonplaces import line_of, lines_of_entries
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
 from callmark.records.keys import KeySet, did_you_mean, hint, is_own, meant_key
+from callmark.records.patterns import compile_linear
 from callmark.store.lines import open_input
 from callmark.store.problems import field_path, quote_name
 
 MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression
-MAX_MEMORY = 2 << 20  # bytes for one expression; a larger one is refused
 NO_NAME = "(no name)"  # the tool of a call that names none
 
 # What normalisation makes of one value of one argument; None: it drops the argument.
@@ -174,33 +173,7 @@ def _regex(given: Json, argument: _Argument) -> Rule:
     # shut it out.
     fold = argument.normalise("A") == "a"
     pattern = unicodedata.normalize("NFC", given)
-    return Regex(pattern, _compile_linear(pattern, fold=fold))
-
-
-def _compile_linear(pattern: str, *, fold: bool) -> Callable[[bytes], object]:
-    """`fullmatch` of an expression, or ValueError. Python's own engine tries one way to fit after
-    the other, so an expression can keep it busy for years; RE2 follows all ways at once."""
-    import re2
-
-    if found := re.search(r"(?<!\\)\{,\d+\}", pattern):
-        # RE2 takes it literally, Python as a number of repeats: nobody means the former.
-        raise ValueError(f"write {{0{found[0][1:]} instead of {found[0]}")
-    options = re2.Options()
-    options.case_sensitive = not fold
-    options.log_errors = False
-    options.max_mem = MAX_MEMORY
-    options.never_capture = True
-    try:
-        compiled = re2.compile(pattern.encode(), options)
-    except (re2.error, UnicodeError) as error:
-        reason = error.args[0] if isinstance(error, re2.error) else "a lone surrogate"
-        what = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(
-            f"cannot be used: {what}; it must be an expression in the syntax of RE2,"
-            " which has no look-around and no back-references"
-        ) from None
-    fullmatch: Callable[[bytes], object] = compiled.fullmatch
-    return fullmatch
+    return Regex(pattern, compile_linear(pattern, fold=fold).fullmatch)
 
 
 def _contains(given: Json, argument: _Argument) -> Rule:

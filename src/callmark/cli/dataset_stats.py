@@ -89,7 +89,9 @@ def _counts(stats: DatasetStats) -> Iterator[Block]:
         "offered tools": _join_counts(stats.offered.items()),
         "with": f"teacher_text {stats.with_teacher_text}, required_facts"
         f" {stats.with_required_facts}, user_turns {stats.with_user_turns},"
+        f"{f' checks {stats.with_checks},' if stats.with_checks else ''}"
         f" different clusters {stats.clusters}",
+        "checks": _join_counts(stats.checks.items()),
         "prompts": f"{sizes.smallest} to {sizes.largest} bytes, median {sizes.median};"
         f" {sizes.long} of {LONG_BYTES} bytes or more",
     }

@@ -29,6 +29,7 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, OutputFailed
+from callmark.records.checks import tools_of_checks
 from callmark.records.jsontext import Json, NotJson, digest, want_object
 from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
 from callmark.store.key_index import KeyIndex
@@ -52,6 +53,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     tools: dict[str, int]  # by expected tool
     offered: dict[str, int]  # by tool that samples name in `metadata.tools`
     offered_line: dict[str, int]  # where such a tool is named first
+    checked_line: dict[str, int] = {}  # the same for tools that checks name
 
 
 class FactTally:
@@ -67,6 +69,7 @@ class FactTally:
         self._tools: Counter[str] = Counter()
         self._offered: Counter[str] = Counter()
         self._offered_line: dict[str, int] = {}
+        self._checked_line: dict[str, int] = {}
 
     def count(self, item: dict[str, Json], line: int) -> None:
         expectation = expectation_of(want_object(item.get("metadata")))
@@ -87,6 +90,8 @@ class FactTally:
         for tool in set(expectation.tools or ()):
             self._offered[tool] += 1
             self._offered_line.setdefault(tool, line)
+        for tool in tools_of_checks(expectation.checks):
+            self._checked_line.setdefault(tool, line)
 
     def facts(self) -> Facts:
         numbers = self._numbers
@@ -104,6 +109,7 @@ class FactTally:
             tools=dict(sorted(self._tools.items())),
             offered=dict(sorted(self._offered.items())),
             offered_line=dict(sorted(self._offered_line.items())),
+            checked_line=dict(sorted(self._checked_line.items())),
         )
 
 

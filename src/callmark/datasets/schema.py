@@ -10,6 +10,7 @@ import jsonschema_rs
 import msgspec
 
 from callmark.errors import BadInput
+from callmark.records.checks import check_problems, unknown_keys
 from callmark.records.jsontext import Json, want_object
 from callmark.records.keys import KeySet, is_own, meant_key
 from callmark.records.samples import Header
@@ -89,7 +90,7 @@ def header_keys(line: dict[str, Json]) -> KeysOfLine:
 
 
 def item_keys(item: dict[str, Json]) -> KeysOfLine:
-    """The unknown keys of an item, of its messages and of its expected calls."""
+    """The unknown keys of an item, of its messages, its checks and its expected calls."""
     sets = _key_sets()
     found = list(_strays((), item, sets.item))
     if isinstance(metadata := item.get("metadata"), dict):
@@ -97,6 +98,9 @@ def item_keys(item: dict[str, Json]) -> KeysOfLine:
         adversarial, calls = metadata.get("adversarial"), metadata.get("call_sequence")
         if isinstance(adversarial, dict):
             found += _strays(("metadata", "adversarial"), adversarial, sets.adversarial)
+        if metadata.get("checks") is not None:
+            refused = unknown_keys(metadata["checks"])
+            found += [(("metadata", "checks", *path), what) for path, what in refused]
         for at, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
                 found += _strays(("metadata", "call_sequence", at), call, sets.call)
@@ -138,8 +142,11 @@ def _names(slip: str, missing: str) -> bool:
 
 
 def _value_slips(item: dict[str, Json]) -> Iterator[str]:
-    """A word that may be any, but looks like the one that decides what a sample is."""
-    adversarial = want_object(want_object(item.get("metadata")).get("adversarial"))
+    """A word that may be any, but looks like the one that decides what a sample is; a check that
+    cannot be made."""
+    metadata = want_object(item.get("metadata"))
+    yield from (f"metadata.checks{what}" for what in check_problems(metadata.get("checks")))
+    adversarial = want_object(metadata.get("adversarial"))
     expected = adversarial.get("expected")
     if isinstance(expected, str) and meant_key(expected, (ASK_CLARIFY,)):
         yield (

@@ -11,6 +11,7 @@ import msgspec
 
 from callmark.datasets.reader import Dataset
 from callmark.errors import UsageError
+from callmark.records.checks import CHECK_KINDS, CheckKind, demand_of
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
 from callmark.records.samples import Kind, Sample
@@ -69,6 +70,8 @@ class DatasetStats(msgspec.Struct, frozen=True, kw_only=True):
     with_teacher_text: int
     with_required_facts: int
     with_user_turns: int
+    with_checks: int
+    checks: dict[CheckKind, int]  # samples by the kind of check that they have
     clusters: int
     prompt_bytes: Sizes
     gates: tuple[GateReach, ...]
@@ -99,6 +102,8 @@ def dataset_stats(dataset: Dataset, *, min_eligible: int = 15) -> DatasetStats:
         with_teacher_text=tally.numbers["teacher_text"],
         with_required_facts=facts.with_facts,
         with_user_turns=tally.numbers["user_turns"],
+        with_checks=tally.numbers["checks"],
+        checks={kind: tally.checks[kind] for kind in CHECK_KINDS if tally.checks[kind]},
         clusters=len(tally.clusters),
         prompt_bytes=tally.sizes(),
         gates=_reaches(_rules_of(dataset), tally.places, facts.samples, min_eligible),
@@ -144,6 +149,7 @@ class _Tally:
         self.adversarial: Counter[str] = Counter()
         self.calls: Counter[int] = Counter()
         self.numbers: Counter[str] = Counter()
+        self.checks: Counter[CheckKind] = Counter()
         self.clusters: set[str] = set()
         self.places: Counter[tuple[Kind, TrialPlace]] = Counter()
         self._bytes = array("Q")
@@ -163,6 +169,8 @@ class _Tally:
         self.calls[len(expectation.calls)] += 1
         self.numbers["teacher_text"] += sample.teacher_text is not None
         self.numbers["user_turns"] += bool(sample.user_turns)
+        self.numbers["checks"] += bool(expectation.checks)
+        self.checks.update({check.kind for check in expectation.checks})
         if expectation.cluster is not None:
             self.clusters.add(expectation.cluster)
         self.places[expectation.kind, _place_of(sample)] += 1
@@ -188,6 +196,7 @@ def _place_of(sample: Sample) -> TrialPlace:
         tuple(sorted({call.name for call in expectation.calls})),
         len(expectation.calls),
         expectation.retry,
+        demand_of(expectation.checks),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from callmark.records.checks import CheckScore
 from callmark.records.jsontext import Json
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, ExtractorBy, Kind
 from callmark.records.trace import Stop, TraceEntry, UserTurn
@@ -134,6 +135,8 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     strict_keys: bool = True
     privacy_ok: bool
     privacy: PrivacyScore
+    checks_ok: bool | None = None  # all of them
+    checks: tuple[CheckScore, ...] = ()
 
 
 def implausible(scores: Scores) -> str | None:
@@ -153,6 +156,9 @@ def implausible(scores: Scores) -> str | None:
     for name, part, of, whole in parts:
         if part > whole:
             return f"scores.{name}: is {part}, but {of} is {whole}"
+    passed = all(check.ok for check in scores.checks) if scores.checks else None
+    if scores.checks_ok != passed:
+        return "scores.checks_ok: is not what the checks below scores.checks come to"
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from callmark.errors import UsageError
+from callmark.records.checks import SampleCheck, checks_of
 from callmark.records.jsontext import (
     Json,
     want_list,
@@ -77,6 +78,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     slices: tuple[str, ...] = ()
     cluster: str | None = None
     normalise_text: bool = False
+    checks: tuple[SampleCheck, ...] = ()
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +135,7 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
         cluster=None if cluster is None else str(cluster),
         normalise_text=str(get("text_norm") or "").upper() == "NFC"
         or str(get("line_endings") or "").upper() == "LF",
+        checks=checks_of(get("checks")),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal, get_args
+from unicodedata import normalize
 
 import msgspec
 
@@ -78,6 +79,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
     stop: Stop = "answer"
+
+
+def compose_text(text: str) -> str:
+    """NFC, and LF for every line end."""
+    return normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_error_result(result: Json) -> bool:

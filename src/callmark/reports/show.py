@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from callmark.records.checks import describe_check
 from callmark.records.claims import LABELS, Claim, Claims
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import CallDifferences, Result, Scores, SpanScore
@@ -263,6 +264,10 @@ def _scores(scores: Scores) -> Iterator[Block]:
             yield TextLine(
                 (Cell(f"{name}: "), Cell("yes", "good") if verdict else Cell("no", "bad"))
             )
+    for check in scores.checks:
+        style: Style = "good" if check.ok else "bad"
+        said = Cell("ok" if check.ok else str(check.reason), style)
+        yield TextLine((Cell(f"{describe_check(check)}: "), said), indent=2)
     if scores.call_f1 is not None:
         yield line(f"call F1: {round_text(scores.call_f1)}")
     if scores.kind != "unclassified":
@@ -297,6 +302,7 @@ def _verdicts(scores: Scores) -> tuple[tuple[str, bool | None], ...]:
         ("asked back", scores.clarify_ok),
         ("locale", scores.locale_probe_ok),
         ("privacy", scores.privacy_ok),
+        ("checks", scores.checks_ok),
     )
 
 

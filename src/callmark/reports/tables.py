@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from callmark.errors import MissingExtra
+from callmark.records.checks import explain_check
 from callmark.records.jsontext import well_formed
 from callmark.records.results import Result, Scores, ValueLabel
 from callmark.reports.finished_run import FinishedRun
@@ -60,6 +61,7 @@ _SCORES: dict[str, tuple[Type, str]] = {
     "clarify_ok": ("yes/no", "clarify_ok"),
     "locale_probe_ok": ("yes/no", "locale_probe_ok"),
     "privacy_ok": ("yes/no", "privacy_ok"),
+    "checks_ok": ("yes/no", "checks_ok"),
 }
 _LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 _METADATA = ("scenario", "complexity", "locale", "language", "cluster", "slices")
@@ -75,6 +77,7 @@ COLUMNS: dict[str, Type] = {
     "reasons": "text",
     **{name: type_ for name, (type_, _) in _SCORES.items()},
     **{f"values_{label}": "whole" for label in _LABELS},
+    "checks": "text",
     **dict.fromkeys(_METADATA, "text"),
     "tools": "text",
     "model_output": "text",
@@ -97,6 +100,7 @@ def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
         "; ".join(reasons),
         *(None if scores is None else _at(scores, place) for _, place in _SCORES.values()),
         *(None if values is None else values.get(label, 0) for label in _LABELS),
+        None if scores is None else "; ".join(map(explain_check, scores.checks)),
         *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
         result.model_output,

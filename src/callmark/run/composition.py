@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -12,6 +11,7 @@ from callmark.calls.ledger import read_turn
 from callmark.calls.matching import expected_call, match_calls, observed_call
 from callmark.calls.registry import Registry
 from callmark.datasets.stats import LONG_BYTES, LONG_CONTEXT, Cell, cell_of, prompt_bytes
+from callmark.records.checks import explain_check
 from callmark.records.jsontext import (
     Json,
     NotJson,
@@ -24,9 +24,10 @@ from callmark.records.report import FAILING_CAP, Failing, Metric, Number
 from callmark.records.results import Result, Scores
 from callmark.records.samples import ExpectedCall, Sample
 from callmark.records.seams import Failure, Reply
-from callmark.records.trace import TraceEntry, answer_entry
+from callmark.records.trace import TraceEntry, answer_entry, compose_text
 from callmark.run.offers import Offer, installed_formats
 from callmark.stats.estimates import SampledValue
+from callmark.store.problems import MAX_PROBLEMS
 from callmark.summary.metrics import Measure
 
 INTEGRATION = "integration_spans_bytes"
@@ -49,7 +50,7 @@ def span_problems(sample: Sample, result: Result, offered: frozenset[str]) -> li
     """What is wrong with the spans of an item that has a score; [] if nothing is."""
     text = sample.teacher_text or ""
     if sample.expectation.normalise_text:
-        text = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
+        text = compose_text(text)
     data = text.encode("utf-8", "surrogatepass")
     problems: list[str] = []
     for field in (INTEGRATION, ARGUMENTS):
@@ -248,6 +249,8 @@ class Composition:
         self.short = Ids()
         self.other_calls = Ids()
         self.wrong_spans = Ids()
+        self.unjudged_turns = Ids()
+        self.broken_checks: list[str] = []
         self.first_wrong_span = ""
 
     def add(self, sample: Sample, result: Result, offer: Offer) -> None:
@@ -255,6 +258,12 @@ class Composition:
         self._controls += sample.expectation.kind == "control"
         if result.scores is None:
             self.unverified.add(sample.sample_id)
+        else:
+            self.broken_checks += (
+                f"{sample.sample_id}: {explain_check(one)}"
+                for one in result.scores.checks
+                if not one.ok and len(self.broken_checks) < MAX_PROBLEMS
+            )
         if LONG_CONTEXT in sample.expectation.slices:
             self._long += 1
             if prompt_bytes(sample.prompt) < LONG_BYTES:
@@ -311,8 +320,12 @@ class Composition:
             f"of {self._long} items that call themselves long contexts have a prompt of fewer than"
             f" {LONG_BYTES} bytes": self.short,
             "items: teacher_text makes other calls than call_sequence says": self.other_calls,
+            "items: a teacher_text has no turns, so max_turns of their checks was not judged": (
+                self.unjudged_turns
+            ),
         }
-        return [f"{ids.count} {what}: {ids.named()}" for what, ids in found.items() if ids.count]
+        named = [f"{ids.count} {what}: {ids.named()}" for what, ids in found.items() if ids.count]
+        return [*named, *(f"teacher_text fails a check: {what}" for what in self.broken_checks)]
 
     def _count_cell(self, key: Cell, sample_id: str) -> None:
         cell = self._cells.get(key)

@@ -187,6 +187,13 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
         for name, count in facts.offered.items()
         if registry.resolve(name) is None
     ]
+    # A tool that does not exist is never called: a check that it is not would pass by a typo.
+    problems += [
+        f"{dataset.name}:{line}: metadata.checks: {name!r} is no tool of the registry, which has"
+        f" {known}; name another one with --registry"
+        for name, line in facts.checked_line.items()
+        if registry.resolve(name) is None
+    ]
     if problems:
         raise BadInput(problems[:20])
     return [

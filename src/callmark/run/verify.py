@@ -210,7 +210,7 @@ class _Verification:
             formats=installed_formats(),
         )
         origin = Origin(self._fingerprints, NOT_KNOWN)
-        for sample in self._dataset.samples():
+        for sample in map(self._without_turns, self._dataset.samples()):
             offer = self.offers.to(sample)
             result = self._result(sample, offer, settings, origin)
             self._composition.add(sample, result, offer)
@@ -228,6 +228,15 @@ class _Verification:
         trial = TrialInput(sample, 0, offer.names, offer.tools)
         [played] = drive_at_once(play([trial], recording, self._source, settings))
         return self._evaluator.result(played, offer, origin)
+
+    def _without_turns(self, sample: Sample) -> Sample:
+        """A teacher_text is one text: how many turns a model would have taken is not known."""
+        checks = tuple(one for one in sample.expectation.checks if one.kind != "max_turns")
+        if checks == sample.expectation.checks:
+            return sample
+        self._composition.unjudged_turns.add(sample.sample_id)
+        expectation = msgspec.structs.replace(sample.expectation, checks=checks)
+        return msgspec.structs.replace(sample, expectation=expectation)
 
     def report(self, started: float) -> Report:
         config, dataset = self._config, self._dataset

@@ -63,7 +63,7 @@ def score_calls(
         attempt_errors(entry, call.name, registry=registry, offered=offered)
         for entry, call in zip(entries, seen, strict=True)
     ]
-    pairs, steps, rule = match_calls(wanted, seen), _steps(entries), expectation.call_match
+    pairs, steps, rule = match_calls(wanted, seen), steps_of(entries), expectation.call_match
     differences = _differences(wanted, seen, pairs, steps, rule)
     recovered, gave_up = _recovery(expectation, trace, wanted, seen, admits_failure)
     return CallsVerdict(
@@ -154,7 +154,7 @@ def _in_steps(steps: Sequence[int], names: Sequence[str]) -> list[tuple[int, str
     return sorted(zip(steps, names, strict=True))
 
 
-def _steps(entries: Sequence[TraceEntry]) -> list[int]:
+def steps_of(entries: Sequence[TraceEntry]) -> list[int]:
     """The step of each call: those of one turn share it, a call of unknown turn has its own."""
     steps: list[int] = []
     step, last = -1, None

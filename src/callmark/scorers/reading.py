@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
@@ -16,7 +15,7 @@ from callmark.grounding.text import char_offset
 from callmark.grounding.values import find_values
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Sample
-from callmark.records.trace import Trace, is_error_result, json_inside
+from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
@@ -71,20 +70,16 @@ def _normalise(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None
     """The text (NFC, LF where the item asks for that) and its turns in characters."""
     text = trace.model_output
     if trace.turns is None:
-        return (_nfc_lf(text) if wanted else text), None
+        return (compose_text(text) if wanted else text), None
     if text.isascii() and not wanted:
         return text, trace.turns
     turns = [(char_offset(text, start), char_offset(text, end)) for start, end in trace.turns]
     if not wanted:
         return text, tuple(turns)
     cuts = sorted({0, len(text), *(edge for turn in turns for edge in turn)})
-    pieces = [_nfc_lf(text[a:b]) for a, b in pairwise(cuts)]
+    pieces = [compose_text(text[a:b]) for a, b in pairwise(cuts)]
     moved = dict(zip(cuts, accumulate(map(len, pieces), initial=0), strict=True))
     return "".join(pieces), tuple((moved[start], moved[end]) for start, end in turns)
-
-
-def _nfc_lf(text: str) -> str:
-    return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _strict_keys(

@@ -258,6 +258,10 @@ class _Cleaner(msgspec.Struct, frozen=True):
                 errors=self.texts(scores.calls.errors),
             ),
             privacy=self._privacy(scores.privacy, output),
+            checks=tuple(
+                replace(check, wanted=self.json(check.wanted), reason=self.optional(check.reason))
+                for check in scores.checks
+            ),
         )
 
     def _span(self, span: SpanScore, output: Redacted) -> SpanScore:

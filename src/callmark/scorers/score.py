@@ -13,6 +13,7 @@ from callmark.records.results import Result, Scores
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
 from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
+from callmark.scorers.checks import score_checks
 from callmark.scorers.integration import (
     clarifies,
     is_contaminated,
@@ -60,6 +61,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         echo_denied=settings.echo_denied,
         locale=expectation.locale,
     )
+    checks = score_checks(expectation.checks, trace, settings.registry)
     return Scores(
         kind=kind,
         span_extractor=settings.extractor,
@@ -88,6 +90,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         strict_keys=reading.has_strict_keys,
         privacy_ok=privacy.ok,
         privacy=privacy,
+        checks_ok=all(check.ok for check in checks) if checks else None,
+        checks=checks,
     )
 
 

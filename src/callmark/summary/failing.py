@@ -8,10 +8,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
+from callmark.records.checks import explain_check
 from callmark.records.report import FAILING_CAP, Failing, Number
 from callmark.records.results import Result, Scores
 from callmark.summary.gates import is_below
-from callmark.summary.metrics import DEFINITIONS, GATED_LANGUAGES, TEACHER_HEAVY, Over, Subset
+from callmark.summary.metrics import (
+    CHECKS,
+    DEFINITIONS,
+    GATED_LANGUAGES,
+    TEACHER_HEAVY,
+    Over,
+    Subset,
+)
 from callmark.summary.repeats import PASSING_F1
 
 # gate -> (samples, column): short where the number is below the gate's bound
@@ -158,6 +166,8 @@ def _verdicts(scores: Scores, *, echo_denied: bool) -> Iterator[_Verdict]:
         ("fixture_hit_rate", not scores.unresolved, "a call without a fixture"),
     ):
         yield _Verdict(*verdict)
+    for check in scores.checks:
+        yield _Verdict(CHECKS, check.ok, f"check {explain_check(check)}")
 
 
 def _other_calls(scores: Scores) -> tuple[str, ...]:

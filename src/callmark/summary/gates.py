@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar, assert_never, get_args
 
 import msgspec
@@ -23,7 +23,7 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.stats.estimates import bounds_one_sided, deciding_n
-from callmark.summary.metrics import Measure
+from callmark.summary.metrics import CHECKS, Measure
 
 PERF_BUDGET = "perf_budget_sec_per_100"
 FIXTURES = "fixture_hit_rate"
@@ -60,6 +60,7 @@ GATES: dict[str, GateKind] = {
     "integration_coverage": GateKind("higher", _PER_SAMPLE),
     "grounded_coverage": GateKind("higher", _PER_SAMPLE),
     "unsupported_value_rate": GateKind("lower", _POOLED),
+    CHECKS: GateKind("higher", _PER_SAMPLE, proof=True),
     "grounding_lift": GateKind("higher", _POINT, compared="ci_95_low"),
     "multi_call_parity_rate": GateKind("higher", _PER_SAMPLE, proof=True),
     "call_f1_macro": GateKind("higher", _PER_SAMPLE, proof=True),
@@ -440,22 +441,25 @@ def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float,
 
 class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
     """`same_answer`: two or more samples, and every answer is the same text (which may be
-    nothing)."""
+    nothing). `passed_by_silence`: gates that a model which says nothing would pass too."""
 
     samples: int
     complete: bool
     is_shard: bool = False
     same_answer: bool = False
+    passed_by_silence: frozenset[str] = frozenset()
 
 
 def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tuple[Verdict, str]:
     """The verdict and why. It is a pass only if a gate on the model's calls or statements passed:
-    controls and privacy alone cannot tell a model that says nothing from a good one."""
+    controls and privacy alone cannot tell a model that says nothing from a good one, and neither
+    can checks that an empty answer passes."""
     outcomes = tuple(outcomes)
     binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
     failed = [outcome.name for outcome in binding if outcome.status == "fail"]
     passed = [outcome.name for outcome in binding if outcome.status == "pass"]
     proofs = [outcome for outcome in outcomes if GATES[outcome.name].proof]
+    mute = context.passed_by_silence
     if not context.complete:
         return "incomplete", "trials are missing or ended in an error"
     if context.samples == 0:
@@ -464,15 +468,19 @@ def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tupl
         return "fail", f"failed: {', '.join(failed)}"
     if context.is_shard:
         return "inconclusive", "a shard: judged after merge"
-    if not any(outcome.status == "pass" and outcome.n > 0 for outcome in proofs):
-        return "inconclusive", _why_unproved(proofs)
+    if not any(one.status == "pass" and one.n > 0 and one.name not in mute for one in proofs):
+        return "inconclusive", _why_unproved(proofs, mute)
     if context.same_answer:
         return "inconclusive", "every answer is the same text"
     return "pass", f"passed: {', '.join(passed)}"
 
 
-def _why_unproved(proofs: Sequence[GateOutcome]) -> str:
+def _why_unproved(proofs: Sequence[GateOutcome], mute: Collection[str] = ()) -> str:
     """Why nothing says that the model's calls or statements are right."""
+    idle = [one.name for one in proofs if one.status == "pass" and one.name in mute]
+    proofs = [one for one in proofs if one.name not in idle]
+    if idle and all(outcome.status == "n/a" for outcome in proofs):
+        return f"nothing to judge the model by: an empty answer passes {', '.join(idle)} too"
     if not proofs:
         return "no gate on the model's calls or statements is in force"
     if all(outcome.status == "n/a" for outcome in proofs):

@@ -27,6 +27,7 @@ Made = Statistic | Literal["count", "difference"]
 
 GATED_LANGUAGES = ("es", "de", "fr")
 TEACHER_HEAVY = "teacher_heavy"
+CHECKS = "checks_ok_rate"
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -159,6 +160,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "locale_probe_ok_rate", "all", "rate", ("locale_ok",), "no locale probe has a score"
     ),
+    Definition(CHECKS, "all", "rate", ("checks_ok",), "no sample with checks has a score"),
 )
 _BY_NAME = {definition.name: definition for definition in DEFINITIONS}
 
@@ -190,6 +192,7 @@ _POPULATIONS: dict[str, Belongs] = {
     "call_f1_macro": lambda kind, place: kind not in CALL_FREE and place.calls > 0,
     "error_recovery_rate": lambda kind, place: place.retry,
     "locale_probe_ok_rate": lambda kind, place: place.probe,
+    CHECKS: lambda kind, place: place.checks != "nothing",
     "teacher_heavy_spans_over_cap": lambda kind, place: TEACHER_HEAVY in place.slices,
     "teacher_heavy_f1_lax": lambda kind, place: (
         kind == "eligible" and TEACHER_HEAVY in place.slices
@@ -372,6 +375,17 @@ def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
         mean_strict = math.fsum(strict.at(chosen)) / n
         deltas[tool] = ToolDelta(mean_lax, mean_strict, mean_lax - mean_strict, n)
     return deltas
+
+
+def checks_of_silence(subset: Subset) -> Measure:
+    """`checks_ok_rate` of a model that says nothing and calls nothing, on the same samples."""
+    asked = subset.where(lambda place: place.checks != "nothing")
+    places = (subset.samples.places[int(at)] for at in subset.samples.place.at(asked.positions))
+    passed = array("b", (place.checks == "silence" for place in places))
+    labels = cluster_labels(subset.samples, asked.positions)
+    observed = SampledValue("rate", (passed,), labels)
+    metric = metric_of(observed, "no sample has checks", subset.seed)
+    return Measure(metric, len(passed), lambda: observed)
 
 
 def _measure(part: Subset, definition: Definition, population: int) -> Measure:

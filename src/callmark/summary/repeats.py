@@ -1,9 +1,9 @@
 """What repeated trials show: how often a sample passes, and whether it always does.
 
 A trial passes if its answer leaks nothing (privacy), no call has invalid arguments, the calls are
-the expected ones where several are expected, and it does what its kind asks for: an eligible
-sample's lax F1 reaches the bound of the F1 gate, a control stays clean, a negative control and a
-clarify sample are answered rightly."""
+the expected ones where several are expected, its checks hold, and it does what its kind asks for:
+an eligible sample's lax F1 reaches the bound of the F1 gate, a control stays clean, a negative
+control and a clarify sample are answered rightly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def repeat_of(
 
 def _passes(trials: Trials, f1_bound: float) -> bytearray:
     f1, args, parity = trials.column("f1_lax"), trials.column("args_valid"), trials.column("parity")
-    privacy = trials.column("privacy_ok")
+    privacy, checks = trials.column("privacy_ok"), trials.column("checks_ok")
     right = {kind: (trials.column(name), value) for kind, (name, value) in _RIGHT.items()}
     passed = bytearray(trials.scored)
     for row, code in enumerate(trials.kinds()):
@@ -63,5 +63,6 @@ def _passes(trials: Trials, f1_bound: float) -> bytearray:
         is_right = column[row] == value
         if kind == "eligible":
             is_right = not is_below(f1[row], f1_bound)
-        passed[row] = bool(is_right and privacy[row] == 1 and args[row] != 0 and parity[row] != 0)
+        is_right = is_right and privacy[row] == 1 and checks[row] != 0
+        passed[row] = bool(is_right and args[row] != 0 and parity[row] != 0)
     return passed

@@ -177,6 +177,7 @@ _SUMMARY_METRICS = {
         "negative_control_ok_rate",
         "clarify_ok_rate",
         "locale_probe_ok_rate",
+        "checks_ok_rate",
         "chance_f1",
         "grounding_lift",
     )
@@ -342,6 +343,7 @@ class Summariser:
                 complete=complete,
                 is_shard=context.is_shard,
                 same_answer=len(whole.samples) > 1 and not self._answers_differ,
+                passed_by_silence=_passed_by_silence(rules, whole, context),
             ),
         )
         return _Judged(outcomes, timing, complete, verdict, reason)
@@ -423,6 +425,15 @@ def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
         is_shard=setting.header.num_shards > 1,
         all_marker=bool(eligible) and all(marker.at(eligible)),
     )
+
+
+def _passed_by_silence(
+    rules: Sequence[GateRule], whole: Subset, context: JudgeContext
+) -> frozenset[str]:
+    """A gate on checks proves nothing if it would pass a model that says nothing."""
+    rule = [rule for rule in rules if rule.name == metrics.CHECKS]
+    outcomes = judge(rule, {metrics.CHECKS: metrics.checks_of_silence(whole)}, context)
+    return frozenset(outcome.name for outcome in outcomes if outcome.status == "pass")
 
 
 def _judge_timing(

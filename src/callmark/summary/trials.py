@@ -17,6 +17,7 @@ from typing import Literal, assert_never, get_args
 import msgspec
 
 from callmark.errors import BadInput
+from callmark.records.checks import Demand, demand_of
 from callmark.records.report import MissedCall
 from callmark.records.results import Result, Scores
 from callmark.records.samples import Expectation, Kind, expectation_of
@@ -32,6 +33,7 @@ class PlaceState(msgspec.Struct, frozen=True, array_like=True):
     tools: tuple[str, ...]
     calls: int
     retry: bool
+    checks: Demand = "nothing"
 
 
 class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,6 +258,7 @@ _COLUMNS: dict[str, tuple[str, Reduce]] = {
     "clarify_ok": ("b", "mean"),
     "locale_ok": ("b", "mean"),
     "privacy_ok": ("b", "mean"),
+    "checks_ok": ("b", "mean"),
     "unresolved": ("b", "any"),
     "keyed": ("b", "any"),
     "presence": ("b", "first"),
@@ -278,6 +281,7 @@ class TrialPlace(msgspec.Struct, frozen=True):
     tools: tuple[str, ...]
     calls: int
     retry: bool
+    checks: Demand = "nothing"
 
     @property
     def language(self) -> str | None:
@@ -457,6 +461,7 @@ class Trials:
             tools,
             len(expectation.calls),
             expectation.retry,
+            demand_of(expectation.checks),
         )
         return self._places.setdefault(place, len(self._places))
 
@@ -494,6 +499,7 @@ def _numbers_of(scores: Scores) -> tuple[int | float, ...]:
         _flag(scores.clarify_ok),
         _flag(scores.locale_probe_ok),
         scores.privacy_ok,
+        _flag(scores.checks_ok),
         scores.unresolved,
         scores.strict_keys,
         scores.recall_kind == "presence",

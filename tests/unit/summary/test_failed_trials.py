@@ -66,7 +66,7 @@ def test_every_verdict_of_the_scores_is_asked():
     """A new yes or no of a trial belongs here too."""
     asked = {
         "json_args_valid", "multi_call_parity_ok", "recovered", "negative_control_ok", "clarify_ok",
-        "locale_probe_ok", "privacy_ok", "unresolved",
+        "locale_probe_ok", "privacy_ok", "unresolved", "checks_ok",
     }  # fmt: skip
     told = {"gave_up_honestly", "strict_keys"}  # reported apart, no fault
     hints = {name for name, kind in Scores.__annotations__.items() if str(kind).startswith("bool")}

@@ -191,7 +191,7 @@ def test_every_gate_can_name_its_samples():
     bad = make_result(
         0, metadata=meta, f1=0.5, strict=0.0, valid=0, misses=0, values={"unsupported": 1},
         call_f1=0.0, multi_call_parity_ok=False, recovered=False, locale_probe_ok=False,
-        privacy_ok=False, spans_over_cap=2,
+        privacy_ok=False, spans_over_cap=2, checks_ok=False,
     )  # fmt: skip
     empty = make_result(1, f1=0.0, spans=0, misses=1, trace=[missed_call()])
     others = [

@@ -77,6 +77,7 @@ function scoresView(scores) {
     "recovered from the error": scores.recovered, "negative control": scores.negative_control_ok,
     "control stayed clean": scores.controls_with_integration === null ? null : scores.controls_with_integration === 0,
     "asked back": scores.clarify_ok, locale: scores.locale_probe_ok, privacy: scores.privacy_ok,
+    checks: scores.checks_ok ?? null,
   };
   const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ...(scores.strict_keys ? [["strict", scores.strict]] : [])].map(([name, part]) =>
     make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
@@ -95,7 +96,16 @@ function scoresView(scores) {
     make("ul", { class: "chips", "aria-label": "Checks" }, Object.entries(verdicts)
       .filter(([, verdict]) => verdict !== null).map(([name, verdict]) => chip(name, verdict ? "good" : "bad"))),
     listed.length ? make("ul", { class: "differences" }, listed) : null,
+    checksView(scores.checks ?? []),
   ];
+}
+
+function checksView(checks) {
+  if (!checks.length) return null;
+  return make("ul", { class: "chips checks", "aria-label": "Checks of this sample" }, checks.map((check) => {
+    const wanted = check.kind === "json_path" ? `${check.wanted.path} = ${JSON.stringify(check.wanted.equals)}` : JSON.stringify(check.wanted);
+    return chip(clipped(`${check.kind} ${wanted}${check.ok ? "" : `: ${check.reason}`}`, 400), check.ok ? "good" : "bad");
+  }));
 }
 
 function problemsView(scores) {

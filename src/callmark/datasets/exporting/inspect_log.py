@@ -202,6 +202,7 @@ def measures(scores: Scores | None) -> dict[str, float]:
         "clarify_ok": scores.clarify_ok,
         "locale_probe_ok": scores.locale_probe_ok,
         "privacy_ok": scores.privacy_ok,
+        "checks_ok": scores.checks_ok,
     }
     return {name: float(value) for name, value in found.items() if value is not None}
 
