@@ -52,12 +52,11 @@ from callmark.reports.html.page import write_html
 from callmark.reports.markdown import report_markdown
 from callmark.reports.neutral import neutralise, one_line
 from callmark.reports.progress import RunProgress
-from callmark.run.conclude import INTERRUPTED
+from callmark.run.conclude import INTERRUPTED, run
 from callmark.run.evaluate import cross_scorer
 from callmark.run.offers import GivenTools
 from callmark.run.preview import DryRun, ShownPrompt, dry_run, show_prompt
 from callmark.shards.files import report_beside, shard_results
-from callmark.shards.run import run_anywhere
 from callmark.store.files import check_writable, has_place
 from callmark.store.runs import RESULTS, as_it_is_now, latest_run_folder, new_run_folder, results_of
 
@@ -286,7 +285,7 @@ def run_and_present(
         publish_report(report, results, config, (*forms, *shown))
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run_anywhere(config, progress=progress, publish=publish, tools=tools)
+        outcome = run(config, progress=progress, publish=publish, tools=tools)
     for note in outcome.notes:
         print(one_line(note, NOTE_WIDTH), file=sys.stderr)
     if page is not None and is_too_large(outcome.report, config):
