@@ -104,9 +104,13 @@ def run(config: Mapping[str, Json]) -> dict[str, Json]:
     what would be run). Results and report are written where `out` and `report` say."""
     if config.get("baseline") is not None:
         raise UsageError("baseline: compare afterwards: callmark.compare(baseline, out)")
-    from callmark.shards.run import run_plainly  # needs far more than the rest of this module
+    # They need far more than the rest of this module.
+    from callmark.run import conclude
+    from callmark.run.prepare import complete_config
+    from callmark.run.preview import dry_run
 
-    return run_plainly(config)
+    whole = complete_config(config)
+    return plain_object(dry_run(whole) if whole.dry_run else conclude.run(whole).report)
 
 
 def compare(

@@ -18,6 +18,10 @@ RUNNERS = {
     "hf_local": "callmark.runners.hf.local:open_local",
     "replay": "callmark.runners.replay:open_replay",
 }
+ENGINES = {
+    "local": "callmark.shards.run:open_players",
+    "ray": "callmark.shards.run:open_players",
+}
 RUNNER_GROUP = "callmark.runners"
 FORMAT_GROUP = "callmark.formats"
 
@@ -25,6 +29,11 @@ FORMAT_GROUP = "callmark.formats"
 def find_runner(name: str) -> Any:
     """The factory of the runner of this name; built-in ones cannot be replaced."""
     return _find(name, RUNNERS, RUNNER_GROUP, "--runner")
+
+
+def find_players(engine: str) -> Any:
+    """Who has the trials of a run played by this engine: what opens them, given its config."""
+    return _load_builtin(ENGINES[engine])
 
 
 def runner_names() -> tuple[str, ...]:
@@ -87,8 +96,7 @@ def _format(point: EntryPoint) -> str:
 
 def _find(name: str, builtin: Mapping[str, str], group: str, option: str) -> Any:
     if name in builtin:
-        module, _, attribute = builtin[name].partition(":")
-        return getattr(import_module(module), attribute)
+        return _load_builtin(builtin[name])
     found = [point for point in entry_points(group=group) if point.name == name]
     if not found:
         known = ", ".join(_names(builtin, group))
@@ -97,6 +105,11 @@ def _find(name: str, builtin: Mapping[str, str], group: str, option: str) -> Any
         owners = ", ".join(sorted(_owner(point) for point in found))
         raise UsageError(f"{option}: {name!r} is offered by several packages: {owners}")
     return _load(found[0], f"{option}: {name!r} of {_owner(found[0])}")
+
+
+def _load_builtin(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def _load(point: EntryPoint, what: str) -> Any:

@@ -18,7 +18,6 @@ from callmark.records.seams import Failure, Reply
 from callmark.run.cached import check_cache
 from callmark.run.conclude import run
 from callmark.run.preview import dry_run
-from callmark.shards.run import run_anywhere
 
 TINY = Path(callmark.__file__).parent / "data" / "tiny"
 REVISED = {"model_revision": "1"}
@@ -73,9 +72,9 @@ def test_the_processes_of_an_engine_share_it(project, server):
     settings = served(server, restart=True, engine="local", num_shards=2, **REVISED, **cache)
     config = project.config(**settings)
     asked = len(server.requests)
-    assert counts(run_anywhere(config)) == {"hits": 0, "asked": 45, "stored": 45}
+    assert counts(run(config)) == {"hits": 0, "asked": 45, "stored": 45}
     assert project.out.read_bytes() == plain
-    assert counts(run_anywhere(config)) == {"hits": 45, "asked": 0, "stored": 0}
+    assert counts(run(config)) == {"hits": 45, "asked": 0, "stored": 0}
     assert project.out.read_bytes() == plain
     assert len(server.requests) == asked + 45
     assert len(list((project.folder / "cache").glob("answers-*"))) <= 2
@@ -270,7 +269,7 @@ def test_f18_a_second_endpoint_is_refused_in_determinism_mode(tmp_path, engine):
         cache = {"cache": str(project.folder / "cache")}
         config = project.config(**served(b, restart=True, **REVISED, **cache, **settings))
         with pytest.raises(FingerprintMismatch, match="more than one base_url: kept ones of http"):
-            run_anywhere(config)
+            run(config)
         assert not b.requests
 
 

@@ -13,7 +13,6 @@ from tests.integration.sharded import without_timing
 from callmark.errors import BadInput, OutputFailed
 from callmark.run.conclude import run
 from callmark.run.rescore import score_file
-from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]
 
@@ -85,11 +84,11 @@ def test_f7_cut_short_before_the_report_nothing_is_asked_again(world, engine):
     project.out.unlink()
     config = project.config(**world.settings, **engine)
     with pytest.raises(OutputFailed):
-        run_anywhere({**config, "report": "/dev/full"})
+        run({**config, "report": "/dev/full"})
     assert project.out.read_bytes() == world.results
     assert journal_of(project).exists()
     world.forget()
-    assert run_anywhere({**config, "resume": True}).exit_code == 0
+    assert run({**config, "resume": True}).exit_code == 0
     world.check()
 
 

@@ -16,16 +16,17 @@ from callmark.errors import BadInput, Incomplete, UsageError
 from callmark.records.seams import Standing
 from callmark.run.conclude import run
 from callmark.run.prepare import complete_config
+from callmark.runners.replay import open_replay
 from callmark.shards.engine import Lines
 from callmark.shards.local import LocalEngine
-from callmark.shards.run import run_anywhere, run_on
+from callmark.shards.run import ByEngine
 from callmark.store.journal import stamp
 
 CHILD = """
 import json, sys
-from callmark.shards.run import run_anywhere
+from callmark.run.conclude import run
 print("ready", flush=True)
-sys.exit(run_anywhere(json.loads(sys.argv[1])).exit_code)
+sys.exit(run(json.loads(sys.argv[1])).exit_code)
 """
 
 
@@ -50,7 +51,7 @@ def without_timing(path: Path) -> dict:
 
 
 def local(project, shards: int = 2, **settings):
-    return run_anywhere(project.config(engine="local", num_shards=shards, **settings))
+    return run(project.config(engine="local", num_shards=shards, **settings))
 
 
 def start(project, **settings) -> subprocess.Popen:
@@ -133,7 +134,7 @@ def test_errors_are_allowed_over_all_shards_together(project):
 def test_progress_counts_all_shards(project):
     seen: list[Standing] = []
     config = project.config(engine="local", num_shards=2)
-    run_anywhere(config, progress=seen.append)
+    run(config, progress=seen.append)
     assert seen[-1].finished == seen[-1].total == 25
     assert [one.finished for one in seen] == sorted(one.finished for one in seen)
 
@@ -192,7 +193,7 @@ def test_resumed_by_another_number_of_shards_or_by_none(project, first, then):
     engine = {"engine": "local", "num_shards": first} if first else {}
     lost = json.loads(answers[3]) | {"status": "error"}
     project.write(answers=[json.loads(line) for line in answers[:3]] + [lost])
-    with_errors = run_anywhere(project.config(**engine, max_errors=0))
+    with_errors = run(project.config(**engine, max_errors=0))
     assert with_errors.exit_code == 4
     head, *_ = Path(f"{project.out}.journal").read_bytes().splitlines(keepends=True)
     project.answers.write_text("".join(answers), "utf-8")
@@ -204,7 +205,7 @@ def test_resumed_by_another_number_of_shards_or_by_none(project, first, then):
     text = json.dumps(old, separators=(",", ":")).encode() + b"\n"
     Path(f"{project.out}.journal").write_bytes(text + b"".join(map(stamp, rest)))
     engine = {"engine": "local", "num_shards": then} if then else {}
-    run_anywhere(project.config(**engine, resume=True))
+    run(project.config(**engine, resume=True))
     assert project.out.read_bytes() == expected
     assert without_timing(project.report) == without_timing(project.folder / "whole.json")
 
@@ -242,7 +243,7 @@ def test_ctrl_c_loses_no_trial_that_was_handed_over(slow, monkeypatch):
     monkeypatch.setenv("SLOW_SECONDS", "0.05")
     config = complete_config(slow.config(engine="local", num_shards=2, runner="slow"))
     with HitWhileTaking() as engine:
-        assert run_on(engine, config).exit_code == 130
+        assert run(config, players=ByEngine(engine)).exit_code == 130
     finished = journal_lines(slow)
     assert len(finished) == json.loads(slow.report.read_text("utf-8"))["counts"]["trials"] > 0
     assert len(finished) == len((slow.folder / "answered.log").read_text().splitlines())
@@ -295,9 +296,9 @@ def test_options_that_do_not_go_together_are_refused(project):
     with pytest.raises(UsageError, match="--num-cpus: is for --engine ray only"):
         local(project, 2, num_cpus=2)
     with pytest.raises(UsageError, match="--engine: needs --out"):
-        run_anywhere({**project.config(engine="local"), "out": None})
-    with pytest.raises(UsageError, match="--engine"):
-        run(project.config(engine="local"))
+        run({**project.config(engine="local"), "out": None})
+    with pytest.raises(UsageError, match=r"--engine: a runner .* stay in this process"):
+        run(project.config(engine="local"), open_runner=open_replay)
 
 
 def test_a_dataset_on_standard_input_reaches_every_worker(project):

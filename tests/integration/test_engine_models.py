@@ -12,7 +12,6 @@ from callmark.errors import FingerprintMismatch
 from callmark.records.samples import shard_of
 from callmark.resources import shipped_model
 from callmark.run.conclude import run
-from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]
 
@@ -58,6 +57,6 @@ def test_the_shipped_model_gives_the_bytes_and_the_report_of_one_process(tmp_pat
     }
     for name, how in (("whole", {}), ("parts", {"engine": "local", "num_shards": 2})):
         files = {"out": str(tmp_path / f"{name}.jsonl"), "report": str(tmp_path / f"{name}.json")}
-        (run_anywhere if how else run)({**config, **files, **how})
+        run({**config, **files, **how})
     assert (tmp_path / "parts.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert without_timing(tmp_path / "parts.json") == without_timing(tmp_path / "whole.json")

@@ -16,7 +16,7 @@ from tests.integration.test_engine_local import (
 )
 
 from callmark.errors import Incomplete
-from callmark.shards.run import run_anywhere
+from callmark.run.conclude import run
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -47,7 +47,7 @@ def cluster(slow, tmp_path, monkeypatch):
 
 
 def on_ray(project, **settings):
-    return run_anywhere(project.config(engine="ray", num_shards=4, runner="slow", **settings))
+    return run(project.config(engine="ray", num_shards=4, runner="slow", **settings))
 
 
 def test_a_lost_node_costs_only_its_unfinished_samples(cluster, slow, tmp_path, monkeypatch):
@@ -108,5 +108,5 @@ def test_a_cluster_for_the_run_alone_and_resumed_by_processes(slow, monkeypatch)
     monkeypatch.delenv("SLOW_DEADLY")
     expected = whole(slow, runner="slow")
     config = slow.config(engine="local", num_shards=2, runner="slow", resume=True)
-    run_anywhere(config)
+    run(config)
     assert slow.out.read_bytes() == expected

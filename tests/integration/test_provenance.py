@@ -14,7 +14,6 @@ from tests.integration.sharded import run_shard
 from callmark.errors import FingerprintMismatch
 from callmark.run.conclude import run
 from callmark.shards.merge import merge_shards
-from callmark.shards.run import run_anywhere
 
 __all__ = ["short_waits"]
 
@@ -51,7 +50,7 @@ ENGINES = [{}, {"engine": "local", "num_shards": 2}]
 def test_f6_two_servers_behind_one_journal_are_both_named(project, engine):
     with Server(speaking_as("m-a", "fp-a")) as first, Server(speaking_as("m-b", "fp-b")) as second:
         interrupted(project, first)
-        outcome = run_anywhere(project.config(**served(second, resume=True), **engine))
+        outcome = run(project.config(**served(second, resume=True), **engine))
         assert second.requests
     report = outcome.report
     parts = [
@@ -99,13 +98,13 @@ def test_f6_in_determinism_mode_another_address_is_refused_before_it_is_asked(pr
         before = Path(f"{project.out}.journal").read_bytes()
         settings = served(second, resume=True, determinism_mode=True)
         with pytest.raises(FingerprintMismatch, match="do not agree in base_url") as caught:
-            run_anywhere(project.config(**settings, **engine))
+            run(project.config(**settings, **engine))
         assert (first.url in str(caught.value), second.url in str(caught.value)) == (True, True)
         assert caught.value.exit_code == 3
         assert (second.requests, second.looks) == ([], [])
         assert Path(f"{project.out}.journal").read_bytes() == before
         again = served(first, resume=True, determinism_mode=True)
-        assert run_anywhere(project.config(**again, **engine)).report.complete
+        assert run(project.config(**again, **engine)).report.complete
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -118,7 +117,7 @@ def test_f6_in_determinism_mode_another_server_at_the_same_address_is_refused(
         server._answer = speaking_as(*other)
         settings = served(server, resume=True, determinism_mode=True)
         with pytest.raises(FingerprintMismatch, match="do not agree in"):
-            run_anywhere(project.config(**settings, **engine))
+            run(project.config(**settings, **engine))
     assert not project.out.exists()
     kept = [
         line

@@ -401,7 +401,7 @@ def test_f19_an_altered_answer_with_its_old_scores_is_noticed(project, breaks, m
 
 def test_f19_lines_before_and_after_garbled_ones_are_kept_and_the_rest_is_run(project):
     """Also in the journal of shards; and what was left out stays so when that run is killed too."""
-    from callmark.shards.run import run_anywhere
+    from callmark.run.conclude import run
 
     whole = baseline(project)
     with pytest.raises(OutputFailed):
@@ -425,7 +425,7 @@ def test_f19_lines_before_and_after_garbled_ones_are_kept_and_the_rest_is_run(pr
         )
     assert asked[-1].resumed == 22
     project.out.unlink()
-    outcome = run_anywhere(project.config(resume=True, engine="local", num_shards=2))
+    outcome = run(project.config(resume=True, engine="local", num_shards=2))
     assert "3 of its lines were left out (line 6, 7, 21)" in outcome.report.warnings[0]
     assert project.out.read_bytes() == whole
 

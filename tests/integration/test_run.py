@@ -15,7 +15,6 @@ from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageE
 from callmark.resources import schema
 from callmark.run.conclude import run
 from callmark.run.preview import dry_run, show_prompt
-from callmark.shards.run import run_plainly
 
 
 def without_timing(path) -> dict:
@@ -400,10 +399,10 @@ def test_progress_counts_every_trial(project):
 
 
 def test_plain_values_for_those_who_want_them(project):
-    report = run_plainly(project.config())
+    report = callmark.run(project.config())
     assert report["verdict"] == "pass"
     assert json.loads(json.dumps(report)) == report
-    record = run_plainly(project.config(dry_run=True, limit=2))
+    record = callmark.run(project.config(dry_run=True, limit=2))
     assert (record["samples"], record["chosen"]) == (25, 2)
 
 

@@ -276,7 +276,7 @@ def run_and_present(
 ) -> int:
     from callmark.reports.formats import check_forms, wanted_form
     from callmark.reports.progress import RunProgress
-    from callmark.shards.run import run_anywhere
+    from callmark.run.conclude import run
     from callmark.store.files import check_writable
 
     page = page_path(config)
@@ -294,7 +294,7 @@ def run_and_present(
         publish_report(report, results, config, (*forms, *shown))
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
-        outcome = run_anywhere(config, progress=progress, publish=publish, tools=tools)
+        outcome = run(config, progress=progress, publish=publish, tools=tools)
     for note in outcome.notes:
         print(one_line(note, NOTE_WIDTH), file=sys.stderr)
     if page is not None and is_too_large(outcome.report, config):

@@ -1,25 +1,42 @@
-"""One dataset through one runner: streamed, journalled, resumable, summarised and judged."""
+"""The way of a run, from its settings to its exit code: everything that runs a dataset calls
+`run`.
+
+prepare   `prepare.py`   open, check and fingerprint dataset, tools, fixtures, runner
+play      `play.py`      one trial: the runner answers, the broker answers its calls
+loop      `loop.py`      all trials: what the journal has is not played again
+score     `evaluate.py`  a played trial becomes a result line, kept and counted at once
+conclude  below          the report, the page, the exit code; the journal goes last"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from callmark._version import __version__
 from callmark.config import RunConfig
 from callmark.errors import Incomplete, OutputFailed, UsageError
+from callmark.plugins import find_players
 from callmark.records.jsontext import Json, sha256_hex
 from callmark.records.report import Report, ReportHeader, Shard, Timing
-from callmark.records.seams import Observed, Progress, Runner
+from callmark.records.seams import Observed, Progress
 from callmark.run.cached import add_cache
-from callmark.run.evaluate import Evaluator
 from callmark.run.fingerprints import shard_settings
-from callmark.run.loop import Interrupts, TrialLoop, driver, journal_of
+from callmark.run.loop import (
+    Here,
+    Interrupts,
+    Player,
+    Stage,
+    TrialLoop,
+    driver,
+    journal_of,
+    set_stage,
+)
 from callmark.run.offers import GivenTools
 from callmark.run.prepare import Setup, complete_config, prepare
 from callmark.runners.options import RunnerFactory
@@ -29,53 +46,6 @@ from callmark.store.journal import Journal, journal_path
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser
 from callmark.summary.trials import SummaryState
-
-
-class _Head(msgspec.Struct, frozen=True):
-    """Whose summary it is, and who can read it."""
-
-    callmark: str
-    byteorder: str
-    results_sha256: str
-    summary_sha256: str
-
-
-class _File(msgspec.Struct, frozen=True):
-    head: _Head
-    summary: bytes
-
-
-def summary_path(results: Path) -> Path:
-    return results.with_name(f"{results.name}.summary")
-
-
-def write_summary(results: Path, report: Report, summariser: Summariser) -> None:
-    """Nothing is written for a shard whose lines have to be read in any case."""
-    path = summary_path(results)
-    state = None if report.shard is None else summariser.state()
-    if report.shard is None or state is None:
-        path.unlink(missing_ok=True)
-        return
-    summary = msgspec.msgpack.encode(state)
-    file = _File(_head(report.shard.results_sha256, summary), summary)
-    with atomic_writer(path) as stream:
-        stream.write(msgspec.msgpack.encode(file))
-
-
-def read_summary(results: Path, results_sha256: str) -> SummaryState | None:
-    """The summary of these very results, if there is one that this version wrote."""
-    try:
-        file = msgspec.msgpack.decode(summary_path(results).read_bytes(), type=_File)
-    except (OSError, msgspec.MsgspecError, UnicodeError):
-        return None
-    if file.head != _head(results_sha256, file.summary):
-        return None
-    return msgspec.msgpack.decode(file.summary, type=SummaryState)
-
-
-def _head(results_sha256: str, summary: bytes) -> _Head:
-    return _Head(__version__, sys.byteorder, results_sha256, sha256_hex(summary))
-
 
 INTERRUPTED = 130
 
@@ -93,46 +63,52 @@ class RunOutcome(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Players(Protocol):
+    """Who plays the trials of a run: this process, or an engine (`callmark.shards.run`)."""
+
+    def prepare(self, config: RunConfig) -> AbstractContextManager[Setup]: ...
+
+    def begin(self, stage: Stage) -> AbstractContextManager[Player]: ...
+
+
 def run(
     config: RunConfig | Mapping[str, Json],
     *,
     progress: Progress | None = None,
-    open_runner: RunnerFactory | None = None,
     publish: Publish | None = None,
+    open_runner: RunnerFactory | None = None,
     tools: GivenTools | None = None,
+    players: Players | None = None,
 ) -> RunOutcome:
     """Run, score and judge. Results, report, whatever `publish` makes of it: then the journal goes,
     so that a run which ends anywhere before can be resumed. An interrupt ends with a report of
     what is finished and exit code 130; what infrastructure ended is published before that is
     raised. `open_runner` None: by the name that the config says; `tools` None: registry and
-    fixtures of the config."""
+    fixtures of the config; `players` None: this process, or the engine that the config names."""
     started = time.perf_counter()
     config = complete_config(config)
-    if config.engine is not None:
-        raise UsageError("--engine: this way to run knows no engine: use `callmark.run`")
-    if config.num_shards > 1 and config.source_of("shard_index") == "default":
-        raise UsageError(
-            f"--num-shards: which of the {config.num_shards} shards? Add --shard-index I (from 0),"
-            " or --engine local, which runs them all"
-        )
-    with Interrupts() as interrupts, ExitStack() as stack:
-        with prepare(config, open_runner, tools) as opened, add_cache(opened) as setup:
+    with ExitStack() as opened:
+        if players is None:
+            players = opened.enter_context(_open_players(config, open_runner, tools))
+        interrupts = opened.enter_context(Interrupts())
+        with players.prepare(config) as setup:
             journal = journal_of(setup)
             if journal is not None:
-                stack.enter_context(journal)
-            evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
-            summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-            with driver(setup.runner) as drive:
-                loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, progress)
+                opened.enter_context(journal)
+            stage = set_stage(setup, interrupts, progress)
+            with players.begin(stage) as player:
+                loop = TrialLoop(stage, player)
                 ending = ending_of(loop, journal)
-            observed = _observe(loop, setup.runner, tools)
+            observed = _observe(stage, player, tools)
         # What the trials needed is closed: the report of a million needs the room.
         interrupts.silence()
+        is_timed_whole = not stage.tally.resumed  # else its seconds say nothing about all trials
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
-            scoring_sec=evaluator.seconds if loop.is_timed_whole else None,
+            scoring_sec=player.scoring_sec if is_timed_whole else None,
             more=observed.measured,
         )
+        summariser = stage.tally.summariser
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
         if setup.config.out is not None and setup.config.num_shards > 1:
             with suppress(OutputFailed):  # merging can do without it
@@ -141,6 +117,47 @@ def run(
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()
         return RunOutcome(report, code, loop.notes)
+
+
+@contextmanager
+def _open_players(
+    config: RunConfig, open_runner: RunnerFactory | None, tools: GivenTools | None
+) -> Iterator[Players]:
+    is_here = open_runner is not None or tools is not None
+    if config.engine is not None:
+        if is_here:
+            raise UsageError(
+                "--engine: a runner or tools that the caller brings along stay in this process:"
+                " leave it out"
+            )
+        with find_players(config.engine)(config) as players:
+            yield players
+        return
+    if config.num_shards > 1 and config.source_of("shard_index") == "default":
+        raise UsageError(
+            f"--num-shards: which of the {config.num_shards} shards? Add --shard-index I (from 0),"
+            " or --engine local, which runs them all"
+        )
+    yield InThisProcess(open_runner, tools)
+
+
+class InThisProcess:
+    def __init__(self, open_runner: RunnerFactory | None, tools: GivenTools | None) -> None:
+        self._open_runner = open_runner
+        self._tools = tools
+
+    @contextmanager
+    def prepare(self, config: RunConfig) -> Iterator[Setup]:
+        with (
+            prepare(config, self._open_runner, self._tools) as opened,
+            add_cache(opened) as setup,
+        ):
+            yield setup
+
+    @contextmanager
+    def begin(self, stage: Stage) -> Iterator[Player]:
+        with driver(stage.setup.runner) as drive:
+            yield Here(stage, drive)
 
 
 def conclude(
@@ -206,13 +223,13 @@ def write_report(path: Path, report: Report) -> None:
         stream.write(text + b"\n")
 
 
-def _observe(loop: TrialLoop, runner: Runner, tools: GivenTools | None) -> Observed:
+def _observe(stage: Stage, player: Player, tools: GivenTools | None) -> Observed:
     """Who answered, what was measured, and what was seen of tools that a caller brought along."""
-    seen = loop.origin()
+    seen = stage.origins.joined()
     more = Observed() if tools is None else tools.observed()
     return Observed(
         provenance={**seen.provenance, **more.provenance},
-        measured=runner.observed().measured if loop.has_asked else {},
+        measured=player.measured(),
         warnings=(*seen.warnings, *more.warnings),
     )
 
@@ -267,3 +284,49 @@ def report_of(
         warnings=tuple(dict.fromkeys((*setup.warnings, *observed.warnings))),
         shard=shard,
     )
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """Whose summary it is, and who can read it."""
+
+    callmark: str
+    byteorder: str
+    results_sha256: str
+    summary_sha256: str
+
+
+class _File(msgspec.Struct, frozen=True):
+    head: _Head
+    summary: bytes
+
+
+def summary_path(results: Path) -> Path:
+    return results.with_name(f"{results.name}.summary")
+
+
+def write_summary(results: Path, report: Report, summariser: Summariser) -> None:
+    """Nothing is written for a shard whose lines have to be read in any case."""
+    path = summary_path(results)
+    state = None if report.shard is None else summariser.state()
+    if report.shard is None or state is None:
+        path.unlink(missing_ok=True)
+        return
+    summary = msgspec.msgpack.encode(state)
+    file = _File(_head(report.shard.results_sha256, summary), summary)
+    with atomic_writer(path) as stream:
+        stream.write(msgspec.msgpack.encode(file))
+
+
+def read_summary(results: Path, results_sha256: str) -> SummaryState | None:
+    """The summary of these very results, if there is one that this version wrote."""
+    try:
+        file = msgspec.msgpack.decode(summary_path(results).read_bytes(), type=_File)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return None
+    if file.head != _head(results_sha256, file.summary):
+        return None
+    return msgspec.msgpack.decode(file.summary, type=SummaryState)
+
+
+def _head(results_sha256: str, summary: bytes) -> _Head:
+    return _Head(__version__, sys.byteorder, results_sha256, sha256_hex(summary))

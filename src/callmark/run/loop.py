@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -14,24 +14,25 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import msgspec
 
 from callmark.errors import BadInput, CallmarkError, Incomplete, UsageError, fault_of_ours
+from callmark.records.jsontext import Json
 from callmark.records.results import Result
 from callmark.records.samples import Expectation
-from callmark.records.seams import Failure, Observed, Progress, Runner, Standing
+from callmark.records.seams import Failure, Progress, Runner, Standing
 from callmark.run.evaluate import Evaluator, Origin
-from callmark.run.fingerprints import MAY_GROW, provenance
+from callmark.run.fingerprints import MAY_GROW
 from callmark.run.offers import store_specs
 from callmark.run.play import Played, PlaySettings, TrialInput, lose_trial, play_alone, play_in_step
 from callmark.run.resume import (
-    RUNS,
     FinishedOutput,
+    FinishedTrials,
+    Origins,
     TrialsAsked,
     finished_output,
-    joined_origin,
-    origin_of,
 )
-from callmark.store.journal import DoneTrials, Journal, Mode, WrongTrials, open_journal
+from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from callmark.store.lines import encode_result, read_results
 from callmark.summary.summary import Summariser
+from callmark.summary.trials import SummaryState
 
 if TYPE_CHECKING:
     import asyncio
@@ -188,199 +189,124 @@ LOST_IN_A_ROW = 20
 SHOWN_IDS = 20
 
 
-class FinishedTrials(Protocol):
-    """Where finished trials are kept, and which ones already were."""
+class Tally:
+    """Every finished trial, counted once: in the summary, and for whoever watches the run."""
 
-    def done(self) -> DoneTrials: ...
-
-    def append(self, lines: bytes, count: int = 1) -> object: ...
-
-    def note_origin(self, seen: Observed) -> None: ...
-
-    def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
-
-
-class TrialLoop:
-    """The trials of one run, from the journal or from the runner, each counted once."""
-
-    def __init__(
-        self,
-        setup: Setup,
-        evaluator: Evaluator,
-        summariser: Summariser,
-        interrupts: Interrupts,
-        drive: Drive[Any],
-        progress: Progress | None,
-    ) -> None:
-        self._setup = setup
-        self._drive = drive
-        self._evaluator = evaluator
-        self._summariser = summariser
-        self._interrupts = interrupts
+    def __init__(self, summariser: Summariser, total: int, progress: Progress | None) -> None:
+        self.summariser = summariser
+        self.finished = self.misses = self.errors = 0
+        self.resumed = 0  # of the finished ones: those of earlier runs
+        # By shard: what another process has finished and not yet summed up.
+        self.elsewhere: dict[int, Standing] = {}
+        self._total = total
         self._progress = progress
-        self._finished = 0
-        self._resumed = 0
-        self._errors = 0
-        self._lost_in_a_row = 0
-        self._misses = 0
-        self.has_begun = False  # from here on there is something to report
-        self.has_asked = False
-        self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
-        self.results_sha256: str | None = None  # of --out, once it is written
-        self._common = provenance(setup.pinned)
-        if setup.config.model_revision is not None:
-            self._common["model_revision"] = setup.config.model_revision
-        self._before: list[Observed] = []  # who answered the trials of earlier runs
-        self._now: Observed | None = None  # who answers those of this one
-        self._told: Observed | None = None  # the same, by the report of a run that is over
-        self._damage: tuple[str, ...] = ()
 
-    def to_the_end(self, journal: Journal | None) -> None:
-        """Finish every trial; then, unless too many failed, put the results in their place.
-        `journal` is that of --out, if there is an --out."""
-        setup = self._setup
-        if journal is None:
-            self._get_ready()
-            self.run_trials(None)
-            return
-        out = Path(str(setup.config.out))
-        ended = finished_output(setup, self._evaluator, out, journal)
-        if ended is not None:
-            self._judge_again(out, ended, journal)
-            return
-        self._count_finished(journal)
-        if self._finished < setup.trials:
-            self._go_on(journal)
-        else:
-            self.has_begun = True
-            if self._resumed:
-                self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
-        if self._errors <= setup.config.errors_allowed(setup.trials):
-            self._interrupts.silence()
-            # Before the results: none of them ever stands there without its tools.
-            store_specs(out, setup.offers.registry)
-            try:
-                self.results_sha256 = journal.finish(out, trials=setup.trials)
-            except WrongTrials as error:
-                raise journal.not_ours(str(error)) from None
+    def add(self, result: Result, expectation: Expectation | None = None) -> None:
+        self.summariser.add(result, expectation)
+        self.finished += 1
+        self.errors += result.status == "error"
+        self.misses += 0 if result.scores is None else result.scores.calls.misses
+        self.tell()
 
-    @property
-    def is_timed_whole(self) -> bool:
-        """Whether every trial was scored in this run. If not, its seconds say nothing about all."""
-        return not self._resumed
-
-    def origin(self) -> Observed:
-        """Who answered, in this run and in those that it goes on with."""
-        told = self._told
-        if told is None:
-            origins = self._before if self._now is None else [*self._before, self._now]
-            origins = origins or [origin_of(Observed(), self._common)]
-            alone = len(origins) == 1
-            told = origins[0] if alone else joined_origin(origins, RUNS, deterministic=False)
-        return msgspec.structs.replace(told, warnings=(*told.warnings, *self._damage))
-
-    def _judge_again(self, out: Path, ended: FinishedOutput, journal: Journal) -> None:
-        self.has_begun = True
-        self._told = ended.told
-        self._know_before(journal)
-        for result in read_results(out):
-            self._resumed += 1
-            self._count(result)
-        self.results_sha256 = ended.sha256
-        self.notes += (f"{out}: is complete: it was judged again, and nothing was asked",)
-
-    def _count_finished(self, journal: Journal) -> None:
-        """What earlier runs wrote, each line compared with the sample that it is about."""
-        setup, bad = self._setup, dict[int, str]()
-        asked = TrialsAsked(setup, self._evaluator)
-        done = journal.done()
-        for line, result in journal.results():
-            problem = asked.problem_of(result)
-            if problem is None and isinstance(result, Result):
-                found = done.find(result.sample_id, result.trial)
-                if found is not None and found.line == line:
-                    with self._interrupts.deferred():
-                        problem = self._resume(result)
-            if problem is not None and not setup.config.salvage:
-                raise journal.not_ours(problem, line)
-            if problem is not None:
-                bad[line] = problem
-        if bad:
-            journal.leave_out(bad)
-        self._know_before(journal)
-        if setup.config.salvage and journal.left_out:
-            self.notes += (self._salvaged(journal, bad),)
-
-    def _know_before(self, journal: Journal) -> None:
-        self._before = journal.answered()
-        if journal.left_out:
-            lines = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
-            self._damage = (
-                f"the journal of this run was damaged: {len(journal.left_out)} of its lines were"
-                f" left out (line {lines}), and what they held was run again",
-            )
-
-    def _resume(self, result: Result) -> str | None:
-        self._resumed += 1
+    def add_again(self, result: Result) -> None:
+        """A trial of an earlier run."""
+        self.resumed += 1
         try:
-            self._count(result)
-        except BadInput as error:
-            self._resumed -= 1
-            return str(error)
-        return None
+            self.add(result)
+        except BadInput:
+            self.resumed -= 1
+            raise
 
-    def _salvaged(self, journal: Journal, bad: dict[int, str]) -> str:
-        numbers = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
-        done = journal.done()
-        ids = [
-            sample.sample_id + (f" (trial {trial})" if trial else "")
-            for sample in self._setup.selection.chosen(self._setup.dataset)
-            for trial in range(self._setup.config.repeat)
-            if (sample.sample_id, trial) not in done
-        ]
-        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        why = "".join(f"; line {line}: {problem}" for line, problem in [*bad.items()][:SHOWN_IDS])
-        return (
-            f"{journal.path}: {len(done)} finished trials are kept, {len(journal.left_out)} lines"
-            f" left out (line {numbers}{why}); {len(ids)} trials are run: "
-            f"{', '.join(ids[:SHOWN_IDS])}{more}"
+    def add_summed_up(self, state: SummaryState, chance: Iterable[Result], done: Standing) -> None:
+        """Trials that another process counted. `chance`: those that the level of chance needs."""
+        self.summariser.extend(state)
+        for result in chance:
+            self.summariser.add_to_chance(result)
+        self.finished += done.finished
+        self.misses += done.misses
+        self.errors += done.errors
+        self.tell()
+
+    def tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self.standing())
+
+    def standing(self) -> Standing:
+        away = self.elsewhere.values()
+        return Standing(
+            self.finished + sum(one.finished for one in away),
+            self._total,
+            self.misses + sum(one.misses for one in away),
+            self.errors + sum(one.errors for one in away),
+            self.resumed,
         )
 
-    def _go_on(self, journal: Journal) -> None:
-        try:
-            self._note_origin(journal)
-            self._get_ready()
-            self._run_journalled(journal)
-        except (UsageError, Incomplete):
-            journal.remove_if_empty()
-            raise
-        except KeyboardInterrupt:
-            if not self.has_begun:
-                journal.remove_if_empty()
-            raise
 
-    def _get_ready(self) -> None:
+class Stage(msgspec.Struct, frozen=True):
+    """What a run's loop and whoever plays its trials share."""
+
+    setup: Setup
+    evaluator: Evaluator
+    tally: Tally
+    origins: Origins
+    interrupts: Interrupts
+
+
+def set_stage(setup: Setup, interrupts: Interrupts, progress: Progress | None) -> Stage:
+    evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
+    summariser = Summariser(evaluator.cross_score(setup.offers.registry))
+    tally = Tally(summariser, setup.trials, progress)
+    return Stage(setup, evaluator, tally, Origins(setup), interrupts)
+
+
+class Player(Protocol):
+    """Plays the trials that are not done yet, keeps and counts each: in this process (`Here`), or
+    by an engine (`callmark.shards`)."""
+
+    @property
+    def scoring_sec(self) -> float: ...
+
+    def get_ready(self) -> None:
+        """Raises what the user has to mend, before anything is asked."""
+
+    def play(self, journal: Journal | None) -> None: ...
+
+    def measured(self) -> dict[str, Json]:
+        """Tokens, requests, seconds, of all runners that were asked."""
+        ...
+
+
+class Here:
+    """Plays in this process: asks the runner, scores, keeps, counts."""
+
+    def __init__(self, stage: Stage, drive: Drive[Any]) -> None:
+        self._setup = stage.setup
+        self._evaluator = stage.evaluator
+        self._tally = stage.tally
+        self._origins = stage.origins
+        self._interrupts = stage.interrupts
+        self._drive = drive
+        self._lost_in_a_row = 0
+        self._has_asked = False
+
+    @property
+    def scoring_sec(self) -> float:
+        return self._evaluator.seconds
+
+    def get_ready(self) -> None:
         self._drive(self._setup.runner.ready())
-        self.has_begun = self.has_asked = True
+        self._has_asked = True
 
-    def _run_journalled(self, journal: Journal) -> None:
-        self.run_trials(journal)
-        self._note_origin(journal)
+    def play(self, journal: Journal | None) -> None:
+        self.play_into(journal)
+        if journal is not None:
+            self._origins.note(journal)
 
-    def _note_origin(self, kept: FinishedTrials) -> None:
-        """Before the trials that it is about: a trial whose origin is not known is none."""
-        self._take_origin(origin_of(self._setup.runner.observed(), self._common), kept)
+    def measured(self) -> dict[str, Json]:
+        return self._setup.runner.observed().measured if self._has_asked else {}
 
-    def _take_origin(self, seen: Observed, kept: FinishedTrials) -> None:
-        if seen == self._now:
-            return
-        if self._before and self._setup.config.determinism_mode:
-            joined_origin([*self._before, seen], RUNS, deterministic=True)
-        self._now = seen
-        kept.note_origin(seen)
-
-    def run_trials(self, kept: FinishedTrials | None) -> None:
-        """Those that are not done yet."""
+    def play_into(self, kept: FinishedTrials | None) -> None:
+        """Those that are not done yet. None: nothing is kept but the summary."""
         setup = self._setup
         offers, runner = setup.offers, setup.runner
         settings = PlaySettings(
@@ -458,11 +384,11 @@ class TrialLoop:
         with self._interrupts.deferred():
             result = self._scored(played)
             if kept is not None:
-                self._note_origin(kept)
+                self._origins.note(kept)
                 kept.append(encode_result(result))
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
-            self._count(result, played.sample.expectation if is_as_read else None)
+            self._tally.add(result, played.sample.expectation if is_as_read else None)
 
     def _scored(self, played: Played) -> Result:
         """Scored, or lost: no answer, whatever is in it, costs more than its trial."""
@@ -498,21 +424,131 @@ class TrialLoop:
                     what = f"index: is {found.index}, but the sample stands at {sample.index}"
                     raise kept.not_ours(what, found.line)
 
-    def _count(self, result: Result, expectation: Expectation | None = None) -> None:
-        self._summariser.add(result, expectation)
-        self._finished += 1
-        self._errors += result.status == "error"
-        self._misses += 0 if result.scores is None else result.scores.calls.misses
-        self._tell()
 
-    def _tell(self) -> None:
-        if self._progress is not None:
-            self._progress(self._standing())
+class TrialLoop:
+    """The trials of one run, each counted once: those of earlier runs from the journal, the others
+    as somebody plays them."""
 
-    def _standing(self) -> Standing:
-        return Standing(
-            self._finished, self._setup.trials, self._misses, self._errors, self._resumed
+    def __init__(self, stage: Stage, player: Player) -> None:
+        self._setup = stage.setup
+        self._evaluator = stage.evaluator
+        self._tally = stage.tally
+        self._origins = stage.origins
+        self._interrupts = stage.interrupts
+        self._player = player
+        self.has_begun = False  # from here on there is something to report
+        self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
+        self.results_sha256: str | None = None  # of --out, once it is written
+
+    def to_the_end(self, journal: Journal | None) -> None:
+        """Finish every trial; then, unless too many failed, put the results in their place.
+        `journal` is that of --out, if there is an --out."""
+        setup = self._setup
+        if journal is None:
+            self._get_ready()
+            self._player.play(None)
+            return
+        out = Path(str(setup.config.out))
+        ended = finished_output(setup, self._evaluator, out, journal)
+        if ended is not None:
+            self._judge_again(out, ended, journal)
+            return
+        self._count_finished(journal)
+        if self._tally.finished < setup.trials:
+            self._go_on(journal)
+        else:
+            self.has_begun = True
+            if self._tally.resumed:
+                self.notes += (f"{journal.path}: every trial is in it: nothing was asked",)
+        if self._tally.errors <= setup.config.errors_allowed(setup.trials):
+            self._interrupts.silence()
+            # Before the results: none of them ever stands there without its tools.
+            store_specs(out, setup.offers.registry)
+            try:
+                self.results_sha256 = journal.finish(out, trials=setup.trials)
+            except WrongTrials as error:
+                raise journal.not_ours(str(error)) from None
+
+    def _judge_again(self, out: Path, ended: FinishedOutput, journal: Journal) -> None:
+        self.has_begun = True
+        self._origins.told = ended.told
+        self._know_before(journal)
+        for result in read_results(out):
+            self._tally.add_again(result)
+        self.results_sha256 = ended.sha256
+        self.notes += (f"{out}: is complete: it was judged again, and nothing was asked",)
+
+    def _count_finished(self, journal: Journal) -> None:
+        """What earlier runs wrote, each line compared with the sample that it is about."""
+        setup, bad = self._setup, dict[int, str]()
+        asked = TrialsAsked(setup, self._evaluator)
+        done = journal.done()
+        for line, result in journal.results():
+            problem = asked.problem_of(result)
+            if problem is None and isinstance(result, Result):
+                found = done.find(result.sample_id, result.trial)
+                if found is not None and found.line == line:
+                    with self._interrupts.deferred():
+                        problem = self._resume(result)
+            if problem is not None and not setup.config.salvage:
+                raise journal.not_ours(problem, line)
+            if problem is not None:
+                bad[line] = problem
+        if bad:
+            journal.leave_out(bad)
+        self._know_before(journal)
+        if setup.config.salvage and journal.left_out:
+            self.notes += (self._salvaged(journal, bad),)
+
+    def _know_before(self, journal: Journal) -> None:
+        self._origins.before = journal.answered()
+        if journal.left_out:
+            lines = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+            self._origins.damage = (
+                f"the journal of this run was damaged: {len(journal.left_out)} of its lines were"
+                f" left out (line {lines}), and what they held was run again",
+            )
+
+    def _resume(self, result: Result) -> str | None:
+        try:
+            self._tally.add_again(result)
+        except BadInput as error:
+            return str(error)
+        return None
+
+    def _salvaged(self, journal: Journal, bad: dict[int, str]) -> str:
+        numbers = ", ".join(map(str, journal.left_out[:SHOWN_IDS]))
+        done = journal.done()
+        ids = [
+            sample.sample_id + (f" (trial {trial})" if trial else "")
+            for sample in self._setup.selection.chosen(self._setup.dataset)
+            for trial in range(self._setup.config.repeat)
+            if (sample.sample_id, trial) not in done
+        ]
+        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+        why = "".join(f"; line {line}: {problem}" for line, problem in [*bad.items()][:SHOWN_IDS])
+        return (
+            f"{journal.path}: {len(done)} finished trials are kept, {len(journal.left_out)} lines"
+            f" left out (line {numbers}{why}); {len(ids)} trials are run: "
+            f"{', '.join(ids[:SHOWN_IDS])}{more}"
         )
+
+    def _go_on(self, journal: Journal) -> None:
+        try:
+            self._origins.note(journal)
+            self._get_ready()
+            self._player.play(journal)
+        except (UsageError, Incomplete):
+            journal.remove_if_empty()
+            raise
+        except KeyboardInterrupt:
+            if not self.has_begun:
+                journal.remove_if_empty()
+            raise
+
+    def _get_ready(self) -> None:
+        self._player.get_ready()
+        self.has_begun = True
 
 
 def journal_of(setup: Setup) -> Journal | None:

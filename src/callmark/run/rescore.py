@@ -157,9 +157,12 @@ class _Scoring:
         """What the dataset pins and scoring uses: the data and the tools."""
         if self._dataset is None:
             return
+        try:
+            tools = self._tools_of_first_line()
+        except BadInput:
+            return  # said with all other lines that cannot be read, when they are read
         computed = Fingerprints(
-            dataset_sha256=self._dataset.sha256,
-            tool_registry_sha256=self._tools_of_first_line().registry.sha256,
+            dataset_sha256=self._dataset.sha256, tool_registry_sha256=tools.registry.sha256
         )
         header = msgspec.structs.replace(self._dataset.header, fixtures_sha256=None)
         self._warnings += refuse_other_pins(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -27,8 +27,9 @@ from callmark.records.results import Decoding, Fingerprints, Result, Scoring, im
 from callmark.records.samples import Sample
 from callmark.records.seams import Observed
 from callmark.run.evaluate import Evaluator
+from callmark.run.fingerprints import provenance
 from callmark.store.files import read_report
-from callmark.store.journal import Journal
+from callmark.store.journal import DoneTrials, Journal
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import read_results
 from callmark.store.problems import show_value
@@ -210,9 +211,58 @@ RUNS = "the runs behind this journal"
 SHARDS = "the shards"
 
 
+class FinishedTrials(Protocol):
+    """Where finished trials are kept, and which ones already were."""
+
+    def done(self) -> DoneTrials: ...
+
+    def append(self, lines: bytes, count: int = 1) -> object: ...
+
+    def note_origin(self, seen: Observed) -> None: ...
+
+    def not_ours(self, what: str, line: int | None = None) -> BadInput: ...
+
+
 def origin_of(seen: Observed, common: dict[str, Json]) -> Observed:
     """What is told of who answers, without what was measured. `common`: of this machine."""
     return Observed(provenance={**common, **seen.provenance}, warnings=seen.warnings)
+
+
+class Origins:
+    """Who answered: in earlier runs (`before`), in this one. `told`: all of it, by the report of a
+    run that is over; `damage`: what was lost of it."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.before: list[Observed] = []
+        self.told: Observed | None = None
+        self.damage: tuple[str, ...] = ()
+        self._now: Observed | None = None
+        self._setup = setup
+        self._common = provenance(setup.pinned)
+        if setup.config.model_revision is not None:
+            self._common["model_revision"] = setup.config.model_revision
+
+    def note(self, kept: FinishedTrials) -> None:
+        """Before the trials that it is about: a trial whose origin is not known is none."""
+        self.take(origin_of(self._setup.runner.observed(), self._common), kept)
+
+    def take(self, seen: Observed, kept: FinishedTrials) -> None:
+        if seen == self._now:
+            return
+        if self.before and self._setup.config.determinism_mode:
+            joined_origin([*self.before, seen], RUNS, deterministic=True)
+        self._now = seen
+        kept.note_origin(seen)
+
+    def joined(self) -> Observed:
+        """All of them, told as one."""
+        told = self.told
+        if told is None:
+            origins = self.before if self._now is None else [*self.before, self._now]
+            origins = origins or [origin_of(Observed(), self._common)]
+            alone = len(origins) == 1
+            told = origins[0] if alone else joined_origin(origins, RUNS, deterministic=False)
+        return msgspec.structs.replace(told, warnings=(*told.warnings, *self.damage))
 
 
 def joined_origin(origins: Sequence[Observed], who: str, *, deterministic: bool) -> Observed:

@@ -20,8 +20,7 @@ from callmark.plugins import plugin_behind
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed, Standing
 from callmark.run.cached import add_cache
-from callmark.run.evaluate import Evaluator
-from callmark.run.loop import Interrupts, TrialLoop, driver
+from callmark.run.loop import Here, Interrupts, driver, set_stage
 from callmark.run.prepare import Setup, prepared_part
 from callmark.shards.engine import (
     Ended,
@@ -37,7 +36,6 @@ from callmark.shards.engine import (
 from callmark.store.journal import DoneTrials, not_of_this_run
 from callmark.store.key_index import KeyIndex
 from callmark.store.lines import encode_record, encode_result
-from callmark.summary.summary import Summariser
 
 HELD_BYTES = 1 << 20
 HELD_SECONDS = 0.1
@@ -145,26 +143,25 @@ def _play(task: Task, plan: Plan, outbox: Outbox, interrupts: Interrupts) -> End
 
     with prepared_part(plan.config, dataset, is_here) as opened, add_cache(opened) as setup:
         _refuse_other_inputs(plan, setup)
-        evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
-        summariser = Summariser(evaluator.cross_score(setup.offers.registry))
+        stage = set_stage(setup, interrupts, outbox.stands)
         with driver(setup.runner) as drive:
-            drive(setup.runner.ready())
-            loop = TrialLoop(setup, evaluator, summariser, interrupts, drive, outbox.stands)
+            here = Here(stage, drive)
+            here.get_ready()
             try:
-                loop.run_trials(outbox)
+                here.play_into(outbox)
             except KeyboardInterrupt:
                 incomplete = "interrupted"
             except Incomplete as error:
                 incomplete = str(error)
         observed = setup.runner.observed()
     interrupts.silence()
-    standing = outbox.standing
+    standing, summariser = outbox.standing, stage.tally.summariser
     state = summariser.state()
     return Ended(
         finished=standing.finished,
         misses=standing.misses,
         errors=standing.errors,
-        scoring_sec=evaluator.seconds,
+        scoring_sec=here.scoring_sec,
         observed=encode_record(observed),
         summary=None if state is None else encode_record(state),
         chance=b"".join(map(encode_result, summariser.kept_for_chance())),

@@ -1,4 +1,4 @@
-"""A run whose trials are played by an engine; everything else is as in one process.
+"""The trials of a run, played by an engine; everything else is as in one process.
 
 The driver checks all inputs, keeps the one journal of the run, and adds up what the shards sum
 up. So a run may be resumed with another number of shards, by another engine or by none."""
@@ -6,34 +6,19 @@ up. So a run may be resumed with another number of shards, by another engine or 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
-
-import msgspec
 
 from callmark._version import __version__
 from callmark.config import RunConfig
 from callmark.errors import Incomplete, UsageError
-from callmark.records.jsontext import Json, plain_object
-from callmark.records.report import Timing
+from callmark.records.jsontext import Json
 from callmark.records.results import Result
-from callmark.records.seams import Observed, Progress, Standing
-from callmark.run.conclude import (
-    Publish,
-    RunOutcome,
-    conclude,
-    ending_of,
-    report_of,
-    run,
-    shard_written,
-)
-from callmark.run.evaluate import Evaluator
-from callmark.run.loop import Interrupts, TrialLoop, drive_at_once, journal_of
-from callmark.run.offers import GivenTools
-from callmark.run.prepare import Setup, complete_config, prepare
-from callmark.run.preview import dry_run
+from callmark.records.seams import Observed, Standing
+from callmark.run.loop import Stage
+from callmark.run.prepare import Setup, prepare
 from callmark.run.resume import SHARDS, joined_origin
 from callmark.shards.engine import (
     Ended,
@@ -53,7 +38,6 @@ from callmark.shards.engine import (
 from callmark.shards.merge import add_up_measured
 from callmark.store.journal import Journal, journal_path
 from callmark.store.lines import decode_result
-from callmark.summary.summary import Summariser
 
 # A worker that dies is replaced, unless so many in a row died without finishing a trial.
 TRIES = 3
@@ -61,26 +45,11 @@ END_SECONDS = 10.0
 HEARD_SECONDS = 0.2  # so long Ctrl-C may go unheard while nothing happens
 
 
-def run_anywhere(
-    config: RunConfig | Mapping[str, Json],
-    *,
-    progress: Progress | None = None,
-    publish: Publish | None = None,
-    tools: GivenTools | None = None,
-) -> RunOutcome:
-    """In this process, or by the engine that the config names; see `callmark.run.conclude.run`.
-    Tools that a caller brings along stay in this process."""
-    config = complete_config(config)
-    if config.engine is None or tools is not None:
-        return run(config, progress=progress, publish=publish, tools=tools)
+@contextmanager
+def open_players(config: RunConfig) -> Iterator[ByEngine]:
+    """The engine that the config names, opened."""
     with open_engine(config) as engine:
-        return run_on(engine, config, progress=progress, publish=publish)
-
-
-def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
-    """The same for those who want plain JSON values: the report, or what a dry run found out."""
-    config = complete_config(config)
-    return plain_object(dry_run(config) if config.dry_run else run_anywhere(config).report)
+        yield ByEngine(engine)
 
 
 def open_engine(config: RunConfig) -> Engine:
@@ -97,95 +66,75 @@ def open_engine(config: RunConfig) -> Engine:
             assert_never(config.engine)
 
 
-def run_on(
-    engine: Engine,
-    config: RunConfig,
-    *,
-    progress: Progress | None = None,
-    publish: Publish | None = None,
-) -> RunOutcome:
-    """Run, score and judge; see `callmark.run.conclude.run`."""
-    started = time.perf_counter()
-    if config.out is None:
-        raise UsageError("--engine: needs --out: finished trials are journalled beside it")
-    given = config.source_of("num_shards") != "default"
-    places = SamplePlaces(config.num_shards if given else engine.default_shards())
-    with Interrupts() as interrupts, ExitStack() as stack:
+class ByEngine:
+    """Has the trials of a run played by an engine; see `callmark.run.conclude`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._places: SamplePlaces | None = None
+        self._config: RunConfig | None = None
+
+    @contextmanager
+    def prepare(self, config: RunConfig) -> Iterator[Setup]:
+        if config.out is None:
+            raise UsageError("--engine: needs --out: finished trials are journalled beside it")
+        given = config.source_of("num_shards") != "default"
+        places = SamplePlaces(config.num_shards if given else self._engine.default_shards())
         with prepare(config, note=places.add, asked=lambda _: False) as setup:
-            journal = journal_of(setup)
-            if journal is not None:
-                stack.enter_context(journal)
-            if setup.selection.partial:
-                chosen = setup.selection.chosen(setup.dataset)
-                places.keep_only({sample.index for sample in chosen})
-            loop = ShardedLoop(setup, config, places, engine, interrupts, progress)
-            ending = ending_of(loop, journal)
-        interrupts.silence()
-        observed = loop.observed()
-        timing = Timing(
-            wall_time_sec=time.perf_counter() - started,
-            scoring_sec=loop.scoring_sec if loop.is_timed_whole else None,
-            more=observed.measured,
-        )
-        report = report_of(setup, loop.summariser, timing, observed, shard_written(setup, loop))
-        code = conclude(setup.config, report, ending, publish)
-        if journal is not None and loop.results_sha256 is not None:
-            journal.remove()
-        return RunOutcome(report, code, loop.notes)
+            self._places, self._config = places, config
+            yield setup
+
+    @contextmanager
+    def begin(self, stage: Stage) -> Iterator[ShardPlayer]:
+        setup, places, config = stage.setup, self._places, self._config
+        if places is None or config is None:
+            raise RuntimeError("nothing begins before it is prepared")
+        if setup.selection.partial:
+            chosen = setup.selection.chosen(setup.dataset)
+            places.keep_only({sample.index for sample in chosen})
+        journal = str(journal_path(Path(str(config.out))))
+        plan = Plan(__version__, config, setup.dataset.checked, setup.fingerprints, journal)
+        yield ShardPlayer(stage, encode_plan(plan), places, self._engine)
 
 
 class _Shard:
-    """One shard while it is played: where its lines stand in the journal, how far it is."""
+    """One shard while it is played: where its lines stand in the journal."""
 
     def __init__(self) -> None:
         self.chunks: list[tuple[int, int]] = []
-        self.finished = self.misses = self.errors = 0
+        self.finished = 0
         self.died = 0  # times in a row without a finished trial
 
     def begin(self) -> None:
         self.chunks = []
-        self.finished = self.misses = self.errors = 0
+        self.finished = 0
 
 
-class ShardedLoop(TrialLoop):
-    """The trials of one run, played by an engine."""
+class ShardPlayer:
+    """Has an engine play the shards; journals and counts what they send."""
 
-    def __init__(
-        self,
-        setup: Setup,
-        config: RunConfig,
-        places: SamplePlaces,
-        engine: Engine,
-        interrupts: Interrupts,
-        progress: Progress | None,
-    ) -> None:
-        evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
-        self.summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-        super().__init__(setup, evaluator, self.summariser, interrupts, drive_at_once, progress)
+    def __init__(self, stage: Stage, plan: bytes, places: SamplePlaces, engine: Engine) -> None:
         self.scoring_sec = 0.0
-        self._measured: list[dict[str, Json]] = []
-        self._origins: dict[int, Observed] = {}  # by shard, as far as it told
+        self._config = stage.setup.config
+        self._tally = stage.tally
+        self._origins = stage.origins
+        self._interrupts = stage.interrupts
+        self._plan = plan
         self._places = places
         self._engine = engine
+        self._measured: list[dict[str, Json]] = []
+        self._seen: dict[int, Observed] = {}  # by shard: who answers, as far as it told
         self._playing: dict[int, _Shard] = {}
-        self._plan = encode_plan(
-            Plan(
-                __version__,
-                config,
-                setup.dataset.checked,
-                setup.fingerprints,
-                str(journal_path(Path(str(config.out)))),
-            )
-        )
 
-    def observed(self) -> Observed:
-        """What the runners of all shards saw, told as one would."""
-        return msgspec.structs.replace(self.origin(), measured=add_up_measured(self._measured))
+    def get_ready(self) -> None:
+        """Whoever plays a shard asks its own runner."""
 
-    def _get_ready(self) -> None:
-        self.has_begun = True  # whoever plays a shard asks its own runner
+    def measured(self) -> dict[str, Json]:
+        return add_up_measured(self._measured)
 
-    def _run_journalled(self, journal: Journal) -> None:
+    def play(self, journal: Journal | None) -> None:
+        if journal is None:
+            raise RuntimeError("an engine needs a journal")
         for number in range(self._places.num_shards):
             if self._places.size_of(number):
                 self._playing[number] = _Shard()
@@ -198,7 +147,7 @@ class ShardedLoop(TrialLoop):
             raise
 
     def _start(self, number: int, journal: Journal) -> None:
-        self._playing[number].begin()
+        self._begin(number)
         task = Task(
             plan=self._plan,
             shard=number,
@@ -208,6 +157,10 @@ class ShardedLoop(TrialLoop):
         )
         self._engine.start(task)
 
+    def _begin(self, number: int) -> None:
+        self._playing[number].begin()
+        self._tally.elsewhere.pop(number, None)
+
     def _take_all(self, journal: Journal) -> None:
         # What an engine has handed over it does not hand over again: Ctrl-C waits for all of it.
         with self._interrupts.deferred():
@@ -215,10 +168,9 @@ class ShardedLoop(TrialLoop):
                 self._take(number, event, journal)
 
     def _take(self, number: int, event: Event, journal: Journal) -> None:
-        shard = self._playing[number]
         match event:
             case Lines():
-                self._keep(shard, event, journal)
+                self._keep(number, event, journal)
             case Saw():
                 self._take_origin_of(number, event, journal)
             case Ended():
@@ -228,7 +180,8 @@ class ShardedLoop(TrialLoop):
             case Failed():
                 raise event.error()
             case LostShard(why=why):
-                self._count_lines_of(shard, journal)
+                self._count_lines_of(number, journal)
+                shard = self._playing[number]
                 shard.died += 1
                 if shard.died >= TRIES:
                     del self._playing[number]
@@ -237,43 +190,41 @@ class ShardedLoop(TrialLoop):
             case _:
                 assert_never(event)
 
-    def _keep(self, shard: _Shard, lines: Lines, journal: Journal) -> None:
+    def _keep(self, number: int, lines: Lines, journal: Journal) -> None:
+        shard = self._playing[number]
         shard.chunks.append(journal.append(lines.data, lines.count))
         shard.finished += lines.count
-        shard.misses, shard.errors = lines.misses, lines.errors
         shard.died = 0
-        self._tell()
+        self._tally.elsewhere[number] = Standing(shard.finished, 0, lines.misses, lines.errors)
+        self._tally.tell()
 
     def _take_origin_of(self, number: int, saw: Saw, journal: Journal) -> None:
         """Refused now if at all: once the results are in their place, they need a report."""
-        self._origins[number] = observed_of(saw)
-        everybody = [self._origins[one] for one in sorted(self._origins)]
-        deterministic = self._setup.config.determinism_mode
-        self._take_origin(joined_origin(everybody, SHARDS, deterministic=deterministic), journal)
+        self._seen[number] = observed_of(saw)
+        everybody = [self._seen[one] for one in sorted(self._seen)]
+        deterministic = self._config.determinism_mode
+        self._origins.take(joined_origin(everybody, SHARDS, deterministic=deterministic), journal)
 
     def _add_up(self, number: int, ended: Ended, journal: Journal) -> None:
         shard = self._playing.pop(number)
+        self._tally.elsewhere.pop(number, None)
         self._measured.append(observed_of(ended).measured)
         self.scoring_sec += ended.scoring_sec
         state = summary_of(ended)
         if state is None:
             for result in _results_in(shard.chunks, journal):
-                self._count(result)
+                self._tally.add(result)
             return
-        self.summariser.extend(state)
-        for line in ended.chance.splitlines(keepends=True):
-            self.summariser.add_to_chance(decode_result(line))
-        self._finished += ended.finished
-        self._misses += ended.misses
-        self._errors += ended.errors
-        self._tell()
+        chance = map(decode_result, ended.chance.splitlines(keepends=True))
+        done = Standing(ended.finished, 0, ended.misses, ended.errors)
+        self._tally.add_summed_up(state, chance, done)
 
-    def _count_lines_of(self, shard: _Shard, journal: Journal) -> None:
+    def _count_lines_of(self, number: int, journal: Journal) -> None:
         """Whoever played them cannot sum them up any more, and nobody needs to play them again."""
-        chunks = shard.chunks
-        shard.begin()
+        chunks = self._playing[number].chunks
+        self._begin(number)
         for result in _results_in(chunks, journal):
-            self._count(result)
+            self._tally.add(result)
             journal.note_done(result)
 
     def _let_all_end(self, journal: Journal) -> None:
@@ -285,26 +236,17 @@ class ShardedLoop(TrialLoop):
             for number, event in self._engine.events(left):
                 match event:
                     case Lines():
-                        self._keep(self._playing[number], event, journal)
+                        self._keep(number, event, journal)
                     case Saw():
                         self._take_origin_of(number, event, journal)
                     case Ended():
                         self._add_up(number, event, journal)
                     case Failed() | LostShard():
-                        self._count_lines_of(self._playing.pop(number), journal)
-        for shard in self._playing.values():
-            self._count_lines_of(shard, journal)
+                        self._count_lines_of(number, journal)
+                        del self._playing[number]
+        for number in self._playing:
+            self._count_lines_of(number, journal)
         self._playing.clear()
-
-    def _standing(self) -> Standing:
-        playing = self._playing.values()
-        return Standing(
-            self._finished + sum(shard.finished for shard in playing),
-            self._setup.trials,
-            self._misses + sum(shard.misses for shard in playing),
-            self._errors + sum(shard.errors for shard in playing),
-            self._resumed,
-        )
 
     def _given_up(self, number: int, why: str) -> Incomplete:
         return Incomplete(
