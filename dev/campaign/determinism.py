@@ -53,7 +53,7 @@ def check_determinism(total: int, seed: int, settings: int = len(SETTINGS)) -> D
             folder.mkdir(parents=True)
             answers = AnswersWanted(folder / "answers.jsonl", {"altered_number": 0.2})
             generate(total, seed, out=folder / "d.jsonl", fixtures=folder / "fx", answers=answers)
-            # On a busy machine one of the runs may exceed the time budget: no difference that counts.
+            # On a busy machine one of the runs may exceed the time budget: that is no difference.
             (folder / "callmark.yaml").write_text(
                 "gates: {perf_budget_sec_per_100: {bound: 1000.0}}\n", "utf-8"
             )
