@@ -16,7 +16,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.config import RunConfig
 from callmark.errors import Incomplete, UsageError
-from callmark.records.jsontext import Json, plain_object
+from callmark.records.jsontext import Json
 from callmark.records.report import Timing
 from callmark.records.results import Result
 from callmark.records.seams import Observed, Progress, Standing
@@ -33,7 +33,6 @@ from callmark.run.evaluate import Evaluator
 from callmark.run.loop import Interrupts, TrialLoop, drive_at_once, journal_of
 from callmark.run.offers import GivenTools
 from callmark.run.prepare import Setup, complete_config, prepare
-from callmark.run.preview import dry_run
 from callmark.run.resume import SHARDS, joined_origin
 from callmark.shards.engine import (
     Ended,
@@ -75,12 +74,6 @@ def run_anywhere(
         return run(config, progress=progress, publish=publish, tools=tools)
     with open_engine(config) as engine:
         return run_on(engine, config, progress=progress, publish=publish)
-
-
-def run_plainly(config: RunConfig | Mapping[str, Json]) -> dict[str, Json]:
-    """The same for those who want plain JSON values: the report, or what a dry run found out."""
-    config = complete_config(config)
-    return plain_object(dry_run(config) if config.dry_run else run_anywhere(config).report)
 
 
 def open_engine(config: RunConfig) -> Engine:
