@@ -55,7 +55,7 @@ def calls_kept(
         calls = parse_tool_calls(text)
         if len(calls) != 1 or calls[0]["status"] != "ok":
             continue
-        fits = not validate_arguments(case["tool_spec"], calls[0]["arguments"])
+        fits = not validate_arguments(want_object(case["tool_spec"]), calls[0]["arguments"])
         valid += fits
         named += fits and calls[0]["name"] == case["gold_tool_name"]
     return {"valid": valid, "right_tool": named}
@@ -78,7 +78,7 @@ def record_answers(tiny: Path, out: Path, work: Path) -> str:
     )
     lines = results.read_text("utf-8").splitlines()
     write_lines(out, [_recorded(json.loads(line)) for line in lines])
-    return str(report["verdict"])
+    return report.verdict
 
 
 def _recorded(result: dict[str, Json]) -> dict[str, Json]:

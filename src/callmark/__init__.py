@@ -23,18 +23,26 @@ if TYPE_CHECKING:
     )
     from callmark.broker.broker import ToolBroker
     from callmark.calls.registry import registry_sha256, validate_arguments
+    from callmark.compare.records import Comparison
     from callmark.datasets.reader import dataset_sha256
     from callmark.grounding.ground import ground
     from callmark.grounding.spans import extract_spans
     from callmark.probe.outputs import tool_use_fidelity
+    from callmark.records.report import Report
     from callmark.records.samples import sample_id_of, shard_of
+    from callmark.run.preview import DryRun
     from callmark.run.verify import verify_dataset
     from callmark.runners.wrappers import render_prompt
     from callmark.scorers.privacy import check_privacy
     from callmark.scorers.redaction import redact_pii
+    from callmark.shards.validate import Validation
 
 _PUBLIC: dict[str, str] = {
+    "Comparison": "callmark.compare.records",
+    "DryRun": "callmark.run.preview",
+    "Report": "callmark.records.report",
     "ToolBroker": "callmark.broker.broker",
+    "Validation": "callmark.shards.validate",
     "check_privacy": "callmark.scorers.privacy",
     "compare": "callmark.api",
     "dataset_sha256": "callmark.datasets.reader",
@@ -57,7 +65,11 @@ _PUBLIC: dict[str, str] = {
 }
 
 __all__ = [
+    "Comparison",
+    "DryRun",
+    "Report",
     "ToolBroker",
+    "Validation",
     "__version__",
     "check_privacy",
     "compare",
@@ -90,15 +102,17 @@ class _Facade(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *_PUBLIC})
+        return sorted({*__all__, *(name for name in self.__dict__ if name.startswith("__"))})
 
 
 sys.modules[__name__].__class__ = _Facade
 
 
-def __getattr__(name: str) -> object:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'callmark' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker that saw this would let every name pass
 
-    return getattr(import_module(_PUBLIC[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _PUBLIC:
+            raise AttributeError(f"module 'callmark' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_PUBLIC[name]), name)

@@ -1,17 +1,18 @@
-"""The library's functions that take and give plain JSON values."""
+"""The library's functions. What a command does returns a record; the smaller ones plain JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import msgspec
 
 from callmark import resources
 from callmark.calls import ledger
-from callmark.calls.registry import Registry
-from callmark.compare.compare import CompareOptions
+from callmark.calls.registry import Registry, ToolSpecs
 from callmark.compare.records import MARGIN, PRIMARY
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
@@ -25,6 +26,13 @@ from callmark.store.problems import typed_problem
 from callmark.summary import summary
 from callmark.summary.gates import resolve_rules
 
+if TYPE_CHECKING:
+    from callmark.compare.records import Comparison
+    from callmark.config import RunSettings
+    from callmark.records.report import Report
+    from callmark.run.preview import DryRun
+    from callmark.shards.validate import ShardingSettings, Validation
+
 
 @lru_cache(maxsize=1)
 def builtin_registry() -> Registry:
@@ -33,11 +41,29 @@ def builtin_registry() -> Registry:
 
 def parse_tool_calls(
     text: str | None,
-    tools: Json = None,
+    tools: Collection[str] | ToolSpecs | None = None,
     format: str = "auto",  # noqa: A002 - the public name of the option
-) -> list[dict[str, Json]]:
-    """The ledger of one text. `tools`, names or specs, are those that the model was offered (None:
-    every name counts); `format` is `auto` or the name of one."""
+) -> list[dict[str, Any]]:
+    """Find the tool calls that a model wrote into a text, well formed or not.
+
+    Args:
+        text: what the model wrote; None is the empty text.
+        tools: what it was offered, by name or as specs. None: every name counts as offered.
+        format: `auto`, or the name of one format (docs/call-formats.md lists them).
+
+    Returns:
+        One entry per attempt, in the order of the text: `name`, `arguments`, `format`, `raw`,
+        `status` (`ok`, `repaired`, `malformed`, `unparsed`, `in_reasoning`) and `reason`.
+
+    Raises:
+        UsageError: a format that there is not, or tools without a name.
+
+    >>> import callmark
+    >>> text = '<tool_call>{"name": "web.search", "arguments": {"q": "boats"}}</tool_call>'
+    >>> [call] = callmark.parse_tool_calls(text)
+    >>> call["name"], call["arguments"], call["status"]
+    ('web.search', {'q': 'boats'}, 'ok')
+    """
     return ledger.parse_tool_calls(text, tools, format, formats=installed_formats())
 
 
@@ -49,10 +75,36 @@ def score_item(
     turns: Sequence[Mapping[str, int]] | None = None,
     integration_span_cap: int = DEFAULT_SPAN_CAP,
     span_extractor: Extractor = "marker",
-    registry: Registry | Json | None = None,
-) -> dict[str, Json]:
-    """The `scores` object of one result. `item` is a dataset item; `tool_trace` needs `name`,
-    `arguments` and `result` of each call; `turns` are byte ranges of the assistant turns."""
+    registry: Registry | ToolSpecs | None = None,
+) -> dict[str, Any]:
+    """Score one answer, with the tools that it called.
+
+    Args:
+        item: an item of a dataset: `prompt`, `metadata`, …
+        model_output: what the model answered; None is the empty text.
+        tool_trace: its calls, each with `name`, `arguments` and `result`; None: there were none.
+        turns: `{"start", "end"}` of every assistant turn in the answer, in UTF-8 bytes. None: any
+            result counts for any statement.
+        integration_span_cap: how many spans of an answer are scored.
+        span_extractor: `marker` (spans that begin with `Integration:`) or `claims` (sentences
+            that say something which can be checked).
+        registry: the specs of the tools; None: the built-in ones.
+
+    Returns:
+        The `scores` object of a results line: `lax`, `strict`, `spans`, `calls`, `call_f1`, …
+
+    Raises:
+        UsageError: an extractor that there is not.
+        BadInput: specs that are none.
+
+    >>> import callmark
+    >>> call = {"name": "web.search", "arguments": {"q": "boats"}}
+    >>> item = {"prompt": "How many boats?", "metadata": {"call_sequence": [call]}}
+    >>> trace = [{**call, "result": {"count": 12}}]
+    >>> scores = callmark.score_item(item, "There are 12 boats.", trace, span_extractor="claims")
+    >>> scores["lax"]["f1"], scores["call_f1"]
+    (1.0, 1.0)
+    """
     if span_extractor not in ("marker", "claims"):
         raise UsageError(f"span_extractor must be 'marker' or 'claims', not {span_extractor!r}")
     if registry is None:
@@ -82,9 +134,28 @@ def score_item(
 
 def summarize_results(
     results: Iterable[Result | Mapping[str, Json]], **header: Json
-) -> dict[str, Json]:
-    """The report of a stream of results, judged by the shipped gates. `header` takes fields of
-    the report's header; `gates` overrides bounds and policies."""
+) -> dict[str, Any]:
+    """Make the report of results, judged by the shipped gates. They are read as a stream.
+
+    Args:
+        results: lines of a results file, as objects or records; of other people's only
+            `sample_id` and `scores` have to be there.
+        header: fields of the report's header, such as `seed`; and `gates`, which overrides bounds
+            and policies: `{"integration_f1_macro_lax": {"bound": 0.9}}`.
+
+    Returns:
+        The report, as `report.json` has it.
+
+    Raises:
+        UsageError: a field of the header, or a gate, that there is not.
+        BadInput: a result that cannot be read; its number is named.
+
+    >>> import callmark
+    >>> scores = callmark.score_item({"prompt": "Hello"}, "Hello!", None)
+    >>> report = callmark.summarize_results([{"sample_id": "a", "scores": scores}])
+    >>> report["verdict"], report["counts"]["samples"]
+    ('inconclusive', 1)
+    """
     gates, cap = header.pop("gates", None), header.get("integration_span_cap")
     if not isinstance(gates, Mapping | None):
         raise UsageError(f"gates: must be an object {{gate: bound}}, not {type(gates).__name__}")
@@ -99,23 +170,78 @@ def summarize_results(
     )
 
 
-def run(config: Mapping[str, Json]) -> dict[str, Json]:
-    """What `callmark run` does, with the keys of a callmark.yaml: the report (or, with `dry_run`,
-    what would be run). Results and report are written where `out` and `report` say."""
-    if config.get("baseline") is not None:
-        raise UsageError("baseline: compare afterwards: callmark.compare(baseline, out)")
+@overload
+def run(
+    config: Mapping[str, Json] | None = None,
+    *,
+    dry_run: Literal[False] = False,
+    **settings: Unpack[RunSettings],
+) -> Report: ...
+
+
+@overload
+def run(
+    config: Mapping[str, Json] | None = None,
+    *,
+    dry_run: Literal[True],
+    **settings: Unpack[RunSettings],
+) -> DryRun: ...
+
+
+def run(
+    config: Mapping[str, Json] | None = None,
+    *,
+    dry_run: bool = False,
+    **settings: Unpack[RunSettings],
+) -> Report | DryRun:
+    """Ask a model about every sample of a dataset, score its answers and judge them: what
+    `callmark run` does.
+
+    Args:
+        config: the keys of a `callmark.yaml`, such as a parsed one. No file of the current folder
+            is read. With neither `out` nor `report` nothing is written.
+        dry_run: check everything that can be checked before a model is asked, and stop there.
+        settings: the same keys as keyword arguments, which win: `dataset` (`in` in a file),
+            `runner`, `model`, `fixtures`, `gates`, `out`, `report`, … (`RunSettings` has all).
+
+    Returns:
+        The report, as `report.json` has it; with `dry_run`, what would be run. `.to_dict()` gives
+        either as plain JSON values.
+
+    Raises:
+        UsageError: a setting that there is not, or a value that it cannot have.
+        BadInput: a dataset, fixture or recording that cannot be read; file and line are named.
+        FingerprintMismatch: a pinned hash, or the run to be resumed, is another one.
+        MissingExtra: the runner needs something that is not installed.
+        Incomplete: infrastructure failed, so that there is no report.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> report = callmark.run(
+    ...     runner="replay", dataset=demo.dataset, fixtures=demo.fixtures, model=demo.answers
+    ... )
+    >>> report.verdict, report.counts.eligible, report.to_dict()["gates_ok"]
+    ('pass', 104, True)
+    """
     # They need far more than the rest of this module.
+    from callmark.config import plain_paths
     from callmark.run import conclude
     from callmark.run.prepare import complete_config
-    from callmark.run.preview import dry_run
+    from callmark.run.preview import dry_run as preview
 
-    whole = complete_config(config)
-    return plain_object(dry_run(whole) if whole.dry_run else conclude.run(whole).report)
+    given = plain_paths({**(config or {}), **settings})
+    if given.get("baseline") is not None:
+        raise UsageError("baseline: compare afterwards: callmark.compare(baseline, out)")
+    if given.pop("dry_run", None):
+        raise UsageError("dry_run: give it by name: callmark.run(config, dry_run=True)")
+    chosen = complete_config(given)
+    return preview(chosen) if dry_run else conclude.run(chosen).report
 
 
 def compare(
-    a: Path | str,
-    b: Path | str,
+    a: str | PathLike[str],
+    b: str | PathLike[str],
     *,
     primary_metrics: Sequence[str] = PRIMARY,
     margin: float = MARGIN,
@@ -123,9 +249,41 @@ def compare(
     as_stored: bool = False,
     max_f1_delta: float | None = None,
     registry: str | None = None,
-) -> dict[str, Json]:
-    """What `callmark compare` does: is B worse than A? Results files, or reports."""
-    from callmark.compare.compare import Tools, compare_runs
+) -> Comparison:
+    """Is run B worse than run A? What `callmark compare` does: both are scored again, paired by
+    sample, and decided on.
+
+    Args:
+        a: the results file of the run before, its folder, or its report.
+        b: the same of the run after.
+        primary_metrics: what the decision is made on.
+        margin: the loss that does not matter.
+        common: compare the samples that both have, where they do not have the same.
+        as_stored: take the scores that the files hold instead of scoring again.
+        max_f1_delta: also check that macro F1 differs by no more than this.
+        registry: the tools' specs, where the runs do not say where theirs are.
+
+    Returns:
+        The comparison: `decision`, `primary`, `pairs`, `flips`, …; `.to_dict()` is what
+        `callmark compare --json` writes.
+
+    Raises:
+        UsageError: an option with a value that it cannot have, or a metric that there is not.
+        BadInput: a file that cannot be read; file and line are named.
+        FingerprintMismatch: the two are no runs of the same dataset.
+
+    >>> import tempfile, callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = f"{folder}/results.jsonl"
+    ...     report = callmark.run(runner="replay", dataset=demo.dataset, fixtures=demo.fixtures,
+    ...                           model=demo.answers, out=out)
+    ...     comparison = callmark.compare(out, out)
+    >>> comparison.pairs.paired, comparison.primary[0].difference
+    (153, 0.0)
+    """
+    from callmark.compare.compare import CompareOptions, Tools, compare_runs
 
     given = {
         "primary": tuple(dict.fromkeys(primary_metrics)),
@@ -139,18 +297,46 @@ def compare(
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
     tools = Tools(registry, instead=registry is not None)
-    return plain_object(compare_runs(Path(a), Path(b), options, tools=tools))
+    return compare_runs(Path(a), Path(b), options, tools=tools)
 
 
 def merge(
-    paths: Sequence[Path | str],
+    paths: Sequence[str | PathLike[str]],
     *,
-    out: Path | str | None = None,
-    report: Path | str | None = None,
-    dataset: Path | str | None = None,
-) -> dict[str, Json]:
-    """What `callmark merge` does: the report of the whole run from the results files of its
-    shards, or from folders of them. Files are written where `out` and `report` say."""
+    out: str | PathLike[str] | None = None,
+    report: str | PathLike[str] | None = None,
+    dataset: str | PathLike[str] | None = None,
+) -> Report:
+    """Put the shards of a run together: what `callmark merge` does.
+
+    Args:
+        paths: the results files of all shards, or folders of them.
+        out: where to write the results of the whole run.
+        report: where to write its report.
+        dataset: the dataset, to check that every sample of it is there.
+
+    Returns:
+        The report of the whole run, the same as without shards; `.to_dict()` gives it as plain
+        JSON values.
+
+    Raises:
+        BadInput: a file that cannot be read, or a shard or sample that is missing.
+        FingerprintMismatch: the files are not of one run.
+        UsageError: a file that cannot be written.
+
+    >>> import tempfile, callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for shard in (0, 1):
+    ...         part = callmark.run(runner="replay", dataset=demo.dataset, fixtures=demo.fixtures,
+    ...                             model=demo.answers, num_shards=2, shard_index=shard,
+    ...                             out=f"{folder}/{shard}.jsonl",
+    ...                             report=f"{folder}/{shard}.report.json")
+    ...     whole = callmark.merge([f"{folder}/0.jsonl", f"{folder}/1.jsonl"])
+    >>> whole.verdict, whole.counts.samples
+    ('pass', 153)
+    """
     from callmark.shards.merge import merge_shards
 
     outcome = merge_shards(
@@ -159,16 +345,42 @@ def merge(
         report=None if report is None else Path(report),
         dataset=None if dataset is None else Path(dataset),
     )
-    return plain_object(outcome.report)
+    return outcome.report
 
 
-def validate_sharding(config: Mapping[str, Json]) -> dict[str, Json]:
-    """What `callmark validate-sharding` does, with its options as keys: `dataset`, `model`,
-    `runner`, `num_shards`, `fixtures`, `prompt_wrapper`, `config`, `seed`, `atol`, `rtol`,
-    `output`, `temp_dir`. Returns what it wrote to `output`."""
-    from callmark.shards.validate import validate_plainly
+def validate_sharding(
+    config: Mapping[str, Json] | None = None, /, **settings: Unpack[ShardingSettings]
+) -> Validation:
+    """Run a dataset whole and in shards, and compare every result: what `callmark
+    validate-sharding` does.
 
-    return validate_plainly(config)
+    Args:
+        config: its options as keys.
+        settings: the same as keyword arguments, which win: `dataset`, `model`, `runner`,
+            `num_shards`, `fixtures`, `prompt_wrapper`, `config` (a settings file for all runs),
+            `seed`, `atol`, `rtol`, `output` (the file that is written), `temp_dir`.
+
+    Returns:
+        The validation; `.to_dict()` is what was written to `output`.
+
+    Raises:
+        UsageError: an option that there is not, or a value that it cannot have.
+        CallmarkError: one of the runs failed, and said why.
+
+    >>> import tempfile, callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     validation = callmark.validate_sharding(
+    ...         dataset=demo.dataset, fixtures=demo.fixtures, model=demo.answers, runner="replay",
+    ...         num_shards=2, output=f"{folder}/validation.json")
+    >>> validation.ok, validation.per_example_mismatches
+    (True, 0)
+    """
+    from callmark.config import plain_paths
+    from callmark.shards.validate import validate_sharding as validate
+
+    return validate(plain_paths({**(config or {}), **settings})).validation
 
 
 def _script(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 import msgspec
 
@@ -42,6 +43,74 @@ class GateLayer(msgspec.Struct, frozen=True):
 
     source: Source
     gates: dict[str, dict[str, Json]]
+
+
+class RunSettings(TypedDict, total=False):
+    """The keys of a `callmark.yaml` as keyword arguments of `callmark.run`: what is left out is as
+    shipped. The meaning of each stands in docs/running.md; `in` is `dataset` here."""
+
+    runner: str
+    model: str | PathLike[str] | None
+    dataset: str | PathLike[str] | None
+    name: str | None
+    out: str | PathLike[str] | None
+    report: str | PathLike[str] | None
+    html: bool
+    fixtures: str | PathLike[str] | None
+    registry: str | PathLike[str] | None
+    allowlist: str | PathLike[str] | None
+    seed: int | None
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    max_turns: int | None
+    tool_choice: str | None
+    prompt_wrapper: str | PathLike[str] | None
+    system: str | None
+    determinism_mode: bool
+    base_url: str | None
+    api_key: str | None
+    headers: Mapping[str, str]
+    extra_body: Mapping[str, Json]
+    max_connections: int | Literal["auto"]
+    request_timeout: float
+    sample_timeout: float | None
+    max_retries: int
+    model_revision: str | None
+    adapter: str | PathLike[str] | None
+    dtype: Literal["float32", "bfloat16", "float16"]
+    device: str
+    batch_size: int | Literal["auto"]
+    cache: str | PathLike[str] | None
+    repeat: int
+    parse_text: Literal["auto", "on", "off"]
+    span_extractor: Literal["auto", "marker", "claims"]
+    integration_span_cap: int
+    strict_keys: Sequence[str] | None
+    url_allowlist: Sequence[str]
+    privacy_echo: Literal["allow", "deny"]
+    redact_pii: bool
+    miss_reply: str
+    max_errors: int | str
+    min_eligible_for_gates: int
+    fail_on_fingerprint_mismatch: bool
+    fail_on_gate_failure: bool
+    fail_on_inconclusive: bool
+    primary_metrics: Sequence[str]
+    margin: float
+    num_shards: int
+    shard_index: int
+    engine: Literal["local", "ray"] | None
+    num_cpus: float | None
+    num_gpus: float | None
+    limit: int | None
+    only: Sequence[str]
+    slice: Sequence[str]
+    failed_from: str | PathLike[str] | None
+    resume: bool
+    restart: bool
+    salvage: bool
+    gates: Mapping[str, Mapping[str, Json]]
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,6 +293,14 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         return _check(made)
     except UsageError as error:
         raise place_error(made, error) from None
+
+
+def plain_paths(settings: Mapping[str, Json]) -> dict[str, Json]:
+    """Settings as a file would hold them: a path is a text there."""
+    return {
+        name: fspath(value) if isinstance(value, PathLike) else value
+        for name, value in settings.items()
+    }
 
 
 def place_error(config: RunConfig, error: UsageError) -> UsageError:

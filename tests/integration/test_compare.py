@@ -49,21 +49,21 @@ def test_a_worse_run_is_a_regression_whichever_way_it_is_named(runs):
     good, worse = runs
     by_folder = callmark.compare(good, worse)
     by_file = callmark.compare(str(good / "results.jsonl"), str(worse / "results.jsonl"))
-    assert by_folder["decision"] == "regression"
+    assert by_folder.decision == "regression"
     assert by_folder == by_file
-    assert by_folder["comparable"] == dict.fromkeys(
+    assert by_folder.comparable == dict.fromkeys(
         ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256", "integration_span_cap",
          "span_extractor"), "equal")  # fmt: skip
-    lost = by_folder["flips"]["valid_call_rate"]["lost"]
-    assert lost["count"] == 12
-    assert "s000" in lost["sample_ids"]
+    lost = by_folder.flips["valid_call_rate"].lost
+    assert lost.count == 12
+    assert "s000" in lost.sample_ids
 
 
 def test_a_run_against_itself_is_not_worse(runs):
     good, _ = runs
     found = callmark.compare(good, good)
-    assert found["decision"] == "non_inferior"
-    assert all(one["difference"] in (0, None) for one in found["primary"] + found["exploratory"])
+    assert found.decision == "non_inferior"
+    assert all(one.difference in (0, None) for one in found.primary + found.exploratory)
 
 
 def test_both_sides_are_scored_again_unless_told_otherwise(runs):
@@ -74,19 +74,19 @@ def test_both_sides_are_scored_again_unless_told_otherwise(runs):
         line["scores"]["lax"]["f1"] = 0.125
     stored = write_lines(worse / "old.jsonl", lines)
     again, kept = (
-        callmark.compare(good, stored, as_stored=as_stored)["primary"][0]
+        callmark.compare(good, stored, as_stored=as_stored).primary[0]
         for as_stored in (False, True)
     )
-    assert kept["b"] == 0.125
-    assert again["b"] == callmark.compare(good, worse)["primary"][0]["b"] > 0.125
+    assert kept.b == 0.125
+    assert again.b == callmark.compare(good, worse).primary[0].b > 0.125
 
 
 def test_results_of_other_programs_are_compared_too(large_project):
     lines = read_lines(large_project.answers)
     a = write_lines(large_project.folder / "a.jsonl", lines)
     found = callmark.compare(a, a)
-    assert found["comparable"]["dataset_sha256"] == "unchecked"
-    assert found["decision"] == "inconclusive"  # without a dataset nothing is expected
+    assert found.comparable["dataset_sha256"] == "unchecked"
+    assert found.decision == "inconclusive"  # without a dataset nothing is expected
 
 
 def test_other_data_are_refused_and_common_compares_what_is_left(runs, large_project):
@@ -101,28 +101,28 @@ def test_other_data_are_refused_and_common_compares_what_is_left(runs, large_pro
     with pytest.raises(FingerprintMismatch, match="dataset_sha256") as caught:
         callmark.compare(good, large_project.out)
     assert caught.value.exit_code == 3
-    pairs = callmark.compare(good, large_project.out, common=True)["pairs"]
-    assert pairs["paired"] == 58
-    assert pairs["added"]["sample_ids"] == ["new"]
-    assert pairs["removed"]["sample_ids"] == ["s059"]
-    assert pairs["changed"]["sample_ids"] == ["s001"]
+    pairs = callmark.compare(good, large_project.out, common=True).pairs
+    assert pairs.paired == 58
+    assert pairs.added.sample_ids == ("new",)
+    assert pairs.removed.sample_ids == ("s059",)
+    assert pairs.changed.sample_ids == ("s001",)
 
 
 def test_a133_two_reports_give_differences_and_the_parity_check(runs):
     good, worse = runs
     paths = good / "report.json", worse / "report.json"
     found = callmark.compare(*paths, max_f1_delta=0.03)
-    assert found["paired"] is False
-    assert found["decision"] == "inconclusive"
-    assert found["point_check"]["ok"] is False
-    assert found["primary"][0]["ci_95"] is None
+    assert found.paired is False
+    assert found.decision == "inconclusive"
+    assert found.point_check.ok is False
+    assert found.primary[0].ci_95 is None
     full = callmark.compare(good, worse)
-    values = {one["metric"]: (one["a"], one["b"]) for one in full["primary"] + full["exploratory"]}
-    for one in found["primary"] + found["exploratory"]:
-        if one["a"] is not None and one["metric"] in values and "micro" not in one["metric"]:
-            assert (one["a"], one["b"]) == pytest.approx(values[one["metric"]]), one["metric"]
-    assert callmark.compare(paths[0], paths[0], max_f1_delta=0.03)["point_check"]["ok"] is True
-    assert found["by_tool"]["web.search"][0]["difference"] < 0
+    values = {one.metric: (one.a, one.b) for one in full.primary + full.exploratory}
+    for one in found.primary + found.exploratory:
+        if one.a is not None and one.metric in values and "micro" not in one.metric:
+            assert (one.a, one.b) == pytest.approx(values[one.metric]), one.metric
+    assert callmark.compare(paths[0], paths[0], max_f1_delta=0.03).point_check.ok is True
+    assert found.by_tool["web.search"][0].difference < 0
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a133_reports_that_far_apart(runs, delta, ok):
         other["metrics"]["integration_f1_macro_lax"] = metric
         (good / name).write_text(json.dumps(other))
     found = callmark.compare(good / "a.json", good / "b.json", max_f1_delta=0.03)
-    assert found["point_check"]["ok"] is ok
+    assert found.point_check.ok is ok
 
 
 def test_reports_over_other_data_are_refused(runs):

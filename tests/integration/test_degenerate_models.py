@@ -81,7 +81,7 @@ def run(tmp_path: Path, instruction: str, answer):
             "out": str(tmp_path / "out.jsonl"),
             "report": str(tmp_path / "report.json"),
         }
-    )
+    ).to_dict()
 
 
 @pytest.mark.parametrize("instruction", ["Answer after `Integration:`.", "Answer briefly."])

@@ -34,7 +34,7 @@ def metrics(tmp_path_factory):
         (folder / name).write_text(text, "utf-8")
     places = {"in": "dataset.jsonl", "model": "answers.jsonl", "fixtures": "fixtures"}
     config = {name: str(folder / place) for name, place in places.items()}
-    return callmark.run({"runner": "replay", **config})["metrics"]
+    return callmark.run({"runner": "replay", **config}).to_dict()["metrics"]
 
 
 def test_the_page_has_every_metric_of_a_report_and_no_other(metrics):

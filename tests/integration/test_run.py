@@ -398,12 +398,16 @@ def test_progress_counts_every_trial(project):
     assert (seen[-1].misses, seen[-1].errors) == (1, 1)
 
 
-def test_plain_values_for_those_who_want_them(project):
-    report = callmark.run(project.config())
-    assert report["verdict"] == "pass"
-    assert json.loads(json.dumps(report)) == report
-    record = callmark.run(project.config(dry_run=True, limit=2))
-    assert (record["samples"], record["chosen"]) == (25, 2)
+def test_records_and_plain_values_for_those_who_want_them(project):
+    report = callmark.run(project.config(), seed=3)  # a keyword wins over the config
+    assert (report.verdict, report.header.seed) == ("pass", 3)
+    plain = report.to_dict()
+    assert json.loads(json.dumps(plain)) == plain == json.loads(project.report.read_text("utf-8"))
+    planned = callmark.run(project.config(limit=2), dry_run=True)
+    assert (planned.samples, planned.chosen) == (25, 2)
+    assert planned.to_dict()["chosen"] == 2
+    with pytest.raises(UsageError, match=r"callmark\.run\(config, dry_run=True\)"):
+        callmark.run(project.config(dry_run=True))
 
 
 def test_a_run_without_out_and_report_writes_nothing(project):

@@ -58,8 +58,8 @@ def test_f4_run_score_and_compare_give_one_number(own, capsys):
     outcome = score_file(own.out)
     assert f1_of(outcome.report) == said == 1.0
     found = compare(own.out, own.out)
-    [metric] = [one for one in (*found["primary"], *found["exploratory"]) if one["metric"] == F1]
-    assert metric["a"] == metric["b"] == said
+    [metric] = [one for one in (*found.primary, *found.exploratory) if one.metric == F1]
+    assert metric.a == metric.b == said
     for words in (["score", str(own.out)], ["compare", str(own.out), str(own.out)]):
         dispatch([*words, "--quiet"])
         assert "tool" not in capsys.readouterr().err
@@ -127,7 +127,7 @@ def test_f4_other_tools_are_used_where_somebody_says_so_and_that_is_said(own, tm
     assert f1_of(report) < 1.0
     [warning] = [text for text in report.warnings if "instead of the tools of the run" in text]
     assert str(other) in warning
-    assert warning in compare(own.out, own.out, registry=str(other))["warnings"]
+    assert warning in compare(own.out, own.out, registry=str(other)).warnings
     # What was made with these tools says so, and gives the same number again.
     assert f1_of(score_file(scored).report) == f1_of(report)
 

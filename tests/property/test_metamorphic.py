@@ -73,7 +73,7 @@ def measure(tmp_path):
             "model": folder / "answers.jsonl",
             "out": folder / "results.jsonl",
         }
-        report = callmark.run({**{name: str(path) for name, path in places.items()}, **options})
+        report = callmark.run({**places, **options}).to_dict()
         results = {line["sample_id"]: line for line in read_lines(places["out"])}
         return Measured(results, report)
 
@@ -91,7 +91,7 @@ def run_demo(folder, **options) -> Measured:
     out = folder / "results.jsonl"
     places = {"dataset": paths.dataset, "fixtures": paths.fixtures, "model": paths.answers}
     files = {name: str(path) for name, path in {**places, "out": out}.items()}
-    report = callmark.run({**files, **options})
+    report = callmark.run({**files, **options}).to_dict()
     return Measured({line["sample_id"]: line for line in read_lines(out)}, report)
 
 

@@ -25,7 +25,7 @@ def demo(tmp_path_factory):
         "temperature": 0.25,
         "min_eligible_for_gates": 12,
     }
-    report = callmark.run(config)
+    report = callmark.run(config).to_dict()
     lines = [
         json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()
     ]
@@ -53,10 +53,7 @@ def test_a35_a62_the_model_is_fingerprinted_by_its_bytes(demo, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_bytes(recorded.replace(b"the", b"The", 1))
     changed = {**config, "model": str(other), "out": None, "report": None}
-    assert (
-        callmark.run(changed)["header"]["model_fingerprint"]
-        != report["header"]["model_fingerprint"]
-    )
+    assert callmark.run(changed).header.model_fingerprint != report["header"]["model_fingerprint"]
 
 
 def test_a41_a42_seed_and_temperature_stand_in_results_and_report(demo):
@@ -90,7 +87,7 @@ def test_a23_a25_the_old_modules_lead_to_the_new_ones():
 
 def test_the_public_names_are_these():
     assert sorted(set(callmark.__all__) - {"__version__"}) == [
-        "ToolBroker", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
+        "Comparison", "DryRun", "Report", "ToolBroker", "Validation", "check_privacy", "compare", "dataset_sha256", "extract_spans", "ground",
         "merge", "parse_tool_calls", "redact_pii", "registry_sha256", "render_prompt", "run", "sample_id_of",
         "score_item", "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
         "validate_sharding", "verify_dataset",

@@ -135,8 +135,8 @@ def test_enough_samples_stand_behind_every_gate():
 
 
 def test_the_dataset_verifies():
-    report = verify_dataset(TINY / "dataset.jsonl", fixtures=str(FIXTURES))
-    assert report["verdict"] == "pass"
+    report = verify_dataset(TINY / "dataset.jsonl", fixtures=FIXTURES)
+    assert report.verdict == "pass"
 
 
 def test_the_recorded_answers_pass_every_hard_gate(tmp_path):
@@ -150,8 +150,8 @@ def test_the_recorded_answers_pass_every_hard_gate(tmp_path):
             "out": str(tmp_path / "results.jsonl"),
         }
     )
-    assert report["verdict"] == "pass"
-    status = {gate["name"]: gate["status"] for gate in report["gates"]}
+    assert report.verdict == "pass"
+    status = {gate.name: gate.status for gate in report.gates}
     open_gates = {name for name, state in status.items() if state == "n/a"}
     assert all(name.startswith(("locale_", "teacher_heavy_")) for name in open_gates)
     assert {status[name] for name in status.keys() - open_gates} == {"pass"}

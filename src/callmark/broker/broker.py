@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from callmark.broker.fixtures import MAX_PROBLEMS, NO_NAME, Fixture, Pattern, load_folder
 from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import Registry, ToolSpecs
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json, parse_json
 from callmark.records.seams import Hit, Miss
@@ -179,13 +180,35 @@ class BrokerTally:
 
 class ToolBroker:
     """Serves the fixtures below one folder. They are all read here, once: what a model writes is
-    only ever looked up in memory, so no name or argument of it can reach the disk."""
+    only ever looked up in memory, so no name or argument of it can reach the disk.
 
-    def __init__(self, fixtures_dir: str | Path, registry: Registry | Json | None = None) -> None:
-        """`registry`: a Registry or OpenAI-style function specs; None: no tool has a schema."""
+    Args:
+        fixtures_dir: the folder.
+        registry: a Registry or OpenAI-style function specs; None: no tool has a schema.
+
+    Returns:
+        A broker with `.call(name, arguments)` and `.lookup`, `.normalize`, `.session()` (one
+        trial) and `.stats` (hits and misses).
+
+    Raises:
+        BadInput: an entry that is none; file and line are named.
+        UsageError: there is no such folder.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> broker = callmark.ToolBroker(demo_paths().fixtures)
+    >>> broker.lookup("web.search", {"q": "something that nobody recorded"}) is None
+    True
+    >>> broker.stats["misses"]
+    1
+    """
+
+    def __init__(
+        self, fixtures_dir: str | PathLike[str], registry: Registry | ToolSpecs | None = None
+    ) -> None:
         if registry is not None and not isinstance(registry, Registry):
             registry = Registry.from_specs(registry, where="registry")
-        loaded = load_folder(fixtures_dir, registry)
+        loaded = load_folder(Path(fixtures_dir), registry)
         self.registry = registry
         self.folder = loaded.folder
         self.fixtures_sha256 = loaded.sha256
@@ -194,7 +217,7 @@ class ToolBroker:
         self._tally = BrokerTally()
         self._own = self.session()
 
-    def call(self, name: str, arguments: Json) -> Json:
+    def call(self, name: str, arguments: Json) -> Any:
         """The recorded result, or a `fixture_miss` object. Sequences go on from call to call."""
         match self._own.answer(name, arguments):
             case Hit(result=result):
@@ -208,7 +231,7 @@ class ToolBroker:
                     "key_normalized": key,
                 }
 
-    def lookup(self, name: str, arguments: Json) -> Json:
+    def lookup(self, name: str, arguments: Json) -> Any:
         """The recorded result, or None on a miss (and where null was recorded: see `call`)."""
         answer = self._own.answer(name, arguments)
         return answer.result if isinstance(answer, Hit) else None
@@ -223,7 +246,7 @@ class ToolBroker:
         return BrokerSession(self, sample_id, self._tally)
 
     @property
-    def stats(self) -> dict[str, Json]:
+    def stats(self) -> dict[str, Any]:
         """Hits and misses so far, in all sessions, in total and by tool."""
         return self._tally.as_json()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -151,18 +151,53 @@ class Registry:
         return spec
 
 
+# A list of them, `{"tools": [...]}`, or {name: spec}.
+ToolSpecs = Sequence[Mapping[str, Json]] | Mapping[str, Json]
+
+
 def name_of_tool(tool: Mapping[str, Json]) -> str:
     """The name in a spec as a request holds it."""
     return want_text(want_object(tool["function"])["name"])
 
 
-def registry_sha256(specs: Json) -> str:
-    """SHA-256 of the canonical JSON of {name: spec}, a spec being the inner function object."""
+def registry_sha256(specs: ToolSpecs) -> str:
+    """Hash the specs of tools, as a dataset's header pins them in `tool_registry_sha256`.
+
+    Args:
+        specs: OpenAI-style function specs: a list, `{"tools": [...]}`, or `{name: spec}`.
+
+    Returns:
+        SHA-256 (hex) of the canonical JSON of `{name: spec}`, a spec being the inner function
+        object: neither order nor spelling of the list matters.
+
+    Raises:
+        BadInput: a spec that is none, or two of one name.
+
+    >>> import callmark
+    >>> spec = {"name": "f", "parameters": {"type": "object"}}
+    >>> callmark.registry_sha256([spec]) == callmark.registry_sha256({"f": spec})
+    True
+    """
     return Registry.from_specs(specs, where="specs").sha256
 
 
-def validate_arguments(spec: Json, arguments: Json) -> list[str]:
-    """[] or `path: reason` for each way in which the arguments break the spec's schema."""
+def validate_arguments(spec: Mapping[str, Json], arguments: Json) -> list[str]:
+    """Check the arguments of a call against the schema of its tool.
+
+    Args:
+        spec: an OpenAI-style function spec.
+        arguments: what the model gave, whatever it is.
+
+    Returns:
+        `path: reason` for each way in which they break the schema; an empty list if they do not.
+
+    Raises:
+        BadInput: the spec is none, or its schema cannot be used.
+
+    >>> import callmark
+    >>> callmark.validate_arguments({"name": "f", "parameters": {"required": ["q"]}}, {})
+    ['/: "q" is a required property']
+    """
     try:
         function = _function_of(spec)
         return list(argument_errors(compile_once(_parameters_of(function)), arguments))

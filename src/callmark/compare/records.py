@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from callmark.records.jsontext import JsonRecord
 from callmark.stats.estimates import Method
 from callmark.stats.paired import Procedure
 
@@ -97,7 +98,15 @@ class PointCheck(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool | None
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+    """What `callmark.compare` returns: the `decision` on B against A, why, and each metric that
+    it rests on; `.to_dict()` is what `callmark compare --json` writes (docs/compare.md).
+
+    >>> import callmark
+    >>> callmark.Comparison.__struct_fields__[1:3]
+    ('decision', 'decision_reason')
+    """
+
     comparison_version: str = COMPARISON_VERSION
     decision: Decision
     decision_reason: str

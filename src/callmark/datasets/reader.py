@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
@@ -309,8 +310,24 @@ def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dat
         raise
 
 
-def dataset_sha256(path: str | Path) -> str:
-    """SHA-256 over the file's bytes after the header line; over all bytes if there is none."""
+def dataset_sha256(path: str | PathLike[str]) -> str:
+    """Hash a dataset, as its header pins it in `dataset_sha256`.
+
+    Args:
+        path: the dataset, a JSONL file, packed or not.
+
+    Returns:
+        SHA-256 (hex) over its bytes after the header line; over all bytes if there is none.
+
+    Raises:
+        UsageError: there is no such file.
+        BadInput: it cannot be read.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> len(callmark.dataset_sha256(demo_paths().dataset))
+    64
+    """
     with open_input(Path(path)) as stream:
         return _sha256_of(stream, str(path))
 

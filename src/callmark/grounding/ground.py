@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from callmark.grounding.evidence import Evidence
 from callmark.grounding.leaves import Served
@@ -21,9 +22,30 @@ def ground(
     said: Iterable[str] = (),
     strict_keys: Collection[str] | None = None,
     locale: str | None = None,
-) -> dict[str, Json]:
-    """Is the span's text grounded in the results? `matches` say in what (byte ranges of the
-    span, call = index of the result, JSON path), `unsupported_values` what it invents."""
+) -> dict[str, Any]:
+    """Look for what a text says in the results that tools gave.
+
+    Args:
+        span: the text, such as a sentence of an answer.
+        results: what the tools returned, each any JSON value.
+        said: what the user said: repeating it invents nothing.
+        strict_keys: the fields in which a value counts as `strict`; None: the shipped ones.
+        locale: how numbers and dates are written, such as `de`; None: any way.
+
+    Returns:
+        `lax` and `strict` (is it grounded?), `matches` (in what: byte ranges of the span, `call`
+        = index of the result, JSON path) and `unsupported_values` (what it invents).
+
+    Raises:
+        TypeError: the span is no text.
+
+    >>> import callmark
+    >>> found = callmark.ground("There are 12 boats.", [{"count": 12}])
+    >>> found["lax"], found["matches"][0]["path"]
+    (True, '/count')
+    >>> callmark.ground("There are 13 boats.", [{"count": 12}])["unsupported_values"]
+    ['13']
+    """
     keys = frozenset(DEFAULT_STRICT_KEYS if strict_keys is None else strict_keys)
     evidence = Evidence(
         Served(index, None, result, None, is_error_result(result), keys)

@@ -57,8 +57,23 @@ def sentences(text: str) -> Iterator[Span]:
 
 
 def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]:
-    """`[[start, end], …]` in UTF-8 bytes. `claims` knows no results here, so it gives the
-    sentences that hold a checkable value."""
+    """Cut the spans that are scored out of an answer.
+
+    Args:
+        text: the answer.
+        extractor: `marker` (what follows `Integration:`) or `claims`, which knows no results
+            here and so gives the sentences that hold a checkable value.
+
+    Returns:
+        `[[start, end], …]` in UTF-8 bytes.
+
+    Raises:
+        UsageError: an extractor that there is not.
+
+    >>> import callmark
+    >>> callmark.extract_spans("Hello. There are 12 boats.", "claims")
+    [[7, 25]]
+    """
     if extractor == "marker":
         spans = marker_spans(text)
     elif extractor == "claims":

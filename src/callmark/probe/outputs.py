@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -35,10 +35,35 @@ def tool_use_fidelity(
     null_stats_by_rank: Mapping[str, Mapping[str, Json]] | None = None,
     spec: FidelitySpec | Mapping[str, Json] | None = None,
     seed: int = 0,
-) -> dict[str, Json]:
-    """The probe's result: what a fine-tune did to the tool calls of these cases. `spec` takes the
-    fields of a suite entry, its cases apart; `null_stats` is `{mean, std, n, degenerate}`, each
-    optional; without a mean there is no z."""
+) -> dict[str, Any]:
+    """Say what a fine-tune did to the tool calls, from outputs that you already have.
+
+    Args:
+        cases: what was asked: `prompt`, `tool_spec`, `gold_tool_name`, …
+        base_outputs: what the model before answered, one text per case; None is no answer.
+        tuned_outputs: the same of the model after.
+        null_rates: the rates of changed calls under adapters that learnt nothing.
+        null_stats: `{mean, std, n, degenerate}` of such adapters, each optional; without a mean
+            there is no z.
+        null_stats_by_rank: the same for each rank.
+        spec: the fields of a suite entry, its cases apart.
+        seed: of the intervals.
+
+    Returns:
+        `verdict`, `decision`, `score`, `raw`, `z_score`, `base_value`, `ft_value`, `ci_95`,
+        `evidence` and `message`.
+
+    Raises:
+        BadInput: what is wrong with the arguments, each by its place.
+
+    >>> import callmark
+    >>> case = {"prompt": "Boats?", "gold_tool_name": "search",
+    ...         "tool_spec": {"name": "search", "parameters": {"type": "object"}}}
+    >>> call = '<tool_call>{"name": "search", "arguments": {}}</tool_call>'
+    >>> found = callmark.tool_use_fidelity([case], [call], ["I do not know."])
+    >>> found["base_value"], found["ft_value"]
+    (1.0, 0.0)
+    """
     problems = SpecProblems()
     made = _spec_of(cases, spec, problems)
     base = _texts(base_outputs, "base_outputs", problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -69,6 +69,15 @@ def plain(record: object) -> Json:
 def plain_object(record: msgspec.Struct | Mapping[str, Json]) -> dict[str, Json]:
     """The same of one that is an object in JSON."""
     return _decode_object(msgspec.json.encode(record))
+
+
+class JsonRecord(msgspec.Struct, frozen=True):
+    """A record that leaves the library, or is written, as one JSON object."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON values: what the command writes. `Any`, because who asks for
+        a dict wants to index it without a check at every step; the record itself has types."""
+        return plain_object(self)
 
 
 def want_object(value: Json) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, JsonRecord
 from callmark.records.results import Decoding
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
@@ -232,7 +232,19 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Json]
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+    """What a run comes to, as `report.json` has it: `verdict`, `metrics`, `gates`, `counts`, the
+    `header` with everything that was pinned, … (docs/reports.md). `callmark.run`, `merge` and
+    `verify_dataset` return it; `.to_dict()` gives it as plain JSON values.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> report = callmark.verify_dataset(demo.dataset, fixtures=demo.fixtures)
+    >>> report.verdict == report.to_dict()["verdict"]
+    True
+    """
+
     report_version: str = REPORT_VERSION
     header: ReportHeader
     verdict: Verdict

@@ -184,7 +184,22 @@ def _slices_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def sample_id_of(item: Mapping[str, Json]) -> str:
-    """The id that the item gives itself (metadata first), else a hash of the whole item."""
+    """Name a sample as every file does.
+
+    Args:
+        item: an item of a dataset.
+
+    Returns:
+        The `sample_id` that it gives itself, below `metadata` or beside it, else a hash of the
+        whole item.
+
+    Raises:
+        TypeError: the item has no id, and is no JSON value that could be hashed.
+
+    >>> import callmark
+    >>> callmark.sample_id_of({"prompt": "Hello", "metadata": {"sample_id": "greeting-1"}})
+    'greeting-1'
+    """
     metadata = item.get("metadata")
     for holder in (metadata if isinstance(metadata, dict) else {}, item):
         given = holder.get("sample_id")
@@ -197,7 +212,22 @@ def sample_id_of(item: Mapping[str, Json]) -> str:
 
 
 def shard_of(sample_id: str, num_shards: int) -> int:
-    """Stable whatever the order of the dataset: only the id decides."""
+    """Say which shard a sample belongs to.
+
+    Args:
+        sample_id: its id.
+        num_shards: how many shards there are.
+
+    Returns:
+        A number from 0. Only the id decides, whatever the order of the dataset.
+
+    Raises:
+        UsageError: no whole number of shards, or an id that is no text.
+
+    >>> import callmark
+    >>> callmark.shard_of("issues-01", 4)
+    1
+    """
     if not isinstance(num_shards, int) or num_shards < 1:
         raise UsageError(f"--num-shards must be a whole number from 1, not {num_shards!r}")
     if not isinstance(sample_id, str):

@@ -8,7 +8,7 @@ import msgspec
 
 from callmark.config import RunConfig
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, JsonRecord
 from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.samples import Kind
@@ -17,8 +17,18 @@ from callmark.run.prepare import prepare
 from callmark.summary.gates import rules_on_answers
 
 
-class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would do, after everything that can be checked without it was checked."""
+class DryRun(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would do, after everything that can be checked without it was checked. What
+    `callmark.run(…, dry_run=True)` returns; `.to_dict()` gives it as plain JSON values.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> planned = callmark.run(dataset=demo.dataset, fixtures=demo.fixtures, runner="replay",
+    ...                        model=demo.answers, dry_run=True)
+    >>> planned.trials, planned.partial
+    (153, False)
+    """
 
     dataset: str
     samples: int

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import msgspec
 
-from callmark.config import RunConfig, load_config, with_header
+from callmark.config import RunConfig, load_config, plain_paths, with_header
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, plain_object
+from callmark.records.jsontext import Json
 from callmark.records.report import (
     GateOutcome,
     GateRule,
@@ -118,24 +119,57 @@ def _explain(outcome: GateOutcome, composition: Composition) -> GateOutcome:
 
 
 RUNNER = "teacher_text"
+
+
 # What a caller of the library may set; everything else has no meaning without a model.
-OPTIONS = frozenset(
-    "fixtures registry allowlist out report gates seed span_extractor integration_span_cap"
-    " strict_keys url_allowlist redact_pii min_eligible_for_gates"
-    " fail_on_fingerprint_mismatch".split()
-)
+class VerifySettings(TypedDict, total=False):
+    fixtures: str | PathLike[str] | None
+    registry: str | PathLike[str] | None
+    allowlist: str | PathLike[str] | None
+    out: str | PathLike[str] | None
+    report: str | PathLike[str] | None
+    gates: Mapping[str, Mapping[str, Json]]
+    seed: int | None
+    span_extractor: Literal["auto", "marker", "claims"]
+    integration_span_cap: int
+    strict_keys: Sequence[str] | None
+    url_allowlist: Sequence[str]
+    redact_pii: bool
+    min_eligible_for_gates: int
+    fail_on_fingerprint_mismatch: bool
 
 
-def verify_dataset(path: str | Path, **options: Json) -> dict[str, Json]:
-    """The verification report of a dataset. `options` are keys of a callmark.yaml: `fixtures`,
-    `registry`, `gates`, `report`, …; the file itself is not read."""
-    unknown = sorted(options.keys() - OPTIONS)
+def verify_dataset(path: str | PathLike[str], **options: Unpack[VerifySettings]) -> Report:
+    """Score a dataset's own answers (`teacher_text`) and judge the dataset by the shipped gates:
+    what `callmark verify` does.
+
+    Args:
+        path: the dataset, a JSONL file.
+        options: keys of a `callmark.yaml`, such as `fixtures`, `registry`, `gates` (bounds to
+            override), `out` and `report` (files to write). No settings file is read.
+
+    Returns:
+        The verification report; `.to_dict()` is what `--report` writes.
+
+    Raises:
+        UsageError: an option that there is not, or a value that it cannot have.
+        BadInput: the dataset, or a fixture, cannot be read; file and line are named.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> report = callmark.verify_dataset(demo.dataset, fixtures=demo.fixtures)
+    >>> report.verdict, report.metrics["integration_f1_macro_lax"].value
+    ('pass', 1.0)
+    """
+    known = VerifySettings.__annotations__
+    unknown = sorted(options.keys() - known.keys())
     if unknown:
         raise UsageError(
-            f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(OPTIONS))}"
+            f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(known))}"
         )
-    config = load_config(Path(os.devnull), {**options, "dataset": str(path)})
-    return plain_object(verify(config).report)
+    config = load_config(Path(os.devnull), {**plain_paths(options), "dataset": str(path)})
+    return verify(config).report
 
 
 def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from string import Template
-from typing import Protocol
+from typing import Any, Protocol
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, sha256_hex, well_formed
@@ -46,9 +47,29 @@ def open_wrapper(path: Path) -> Wrapper:
 
 
 def render_prompt(
-    wrapper_path: str | Path, *, user: str, system: str = "", tools: Sequence[Json] = ()
-) -> Messages:
-    """The chat messages that a wrapper makes of one prompt."""
+    wrapper_path: str | PathLike[str], *, user: str, system: str = "", tools: Sequence[Json] = ()
+) -> list[dict[str, Any]]:
+    """Put a prompt through a wrapper, as a run does.
+
+    Args:
+        wrapper_path: a `.j2` (Jinja2, which gives JSON) or `.tmpl` (flat text) file.
+        user: the user's words.
+        system: the system message.
+        tools: the specs that are offered.
+
+    Returns:
+        The chat messages.
+
+    Raises:
+        UsageError: no such file, another kind of file, or one that does not give messages.
+
+    >>> import pathlib, tempfile, callmark
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     wrapper = pathlib.Path(folder, "short.tmpl")
+    ...     _ = wrapper.write_text("Briefly: $user")
+    ...     callmark.render_prompt(wrapper, user="How many boats?")
+    [{'role': 'user', 'content': 'Briefly: How many boats?'}]
+    """
     return open_wrapper(Path(wrapper_path)).render(user=user, system=system, tools=tools)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import msgspec
 
 from callmark.grounding.resolvers import resolved_id, stands_in
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, plain_object
 from callmark.records.results import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities
 from callmark.scorers.pii_edges import byte_length, fold_characters, joint_after, joint_before
@@ -60,12 +61,28 @@ def check_privacy(
     *,
     allowlist: Collection[str] = DEFAULT_ALLOWLIST,
     known: str | Iterable[str] = (),
-) -> dict[str, Json]:
-    """The privacy object of one text: `ok`, `findings`, `invented_urls`."""
+) -> dict[str, Any]:
+    """Look for personal data, and for addresses that were made up.
+
+    Args:
+        text: what a model wrote.
+        allowlist: hosts that may be named.
+        known: texts that the model had before it: what stands there is not invented.
+
+    Returns:
+        `ok`, `findings` (kind, severity and byte range of each) and `invented_urls`.
+
+    Raises:
+        TypeError: the text is none.
+
+    >>> import callmark
+    >>> found = callmark.check_privacy("Write to jane.doe@corp.io")
+    >>> found["ok"], [finding["kind"] for finding in found["findings"]]
+    (False, ['email'])
+    """
     texts = (known,) if isinstance(known, str) else tuple(known)
     score = check(text, (), allowlist=allowlist, known=texts, echo_denied=False)
-    plain: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(score))
-    return plain
+    return plain_object(score)
 
 
 def labelled_texts(value: Json) -> Iterator[tuple[str, str]]:

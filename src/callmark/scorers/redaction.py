@@ -70,7 +70,21 @@ class Redacted(msgspec.Struct, frozen=True):
 
 
 def redact_pii(text: str) -> str:
-    """The text with every finding of every severity replaced by its kind in brackets."""
+    """Take personal data out of a text.
+
+    Args:
+        text: any text.
+
+    Returns:
+        The text with every finding of every severity replaced by its kind in brackets.
+
+    Raises:
+        TypeError: the text is none.
+
+    >>> import callmark
+    >>> callmark.redact_pii("Write to jane.doe@corp.io")
+    'Write to [email]'
+    """
     return redact(text).text
 
 

@@ -9,9 +9,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import msgspec
 
@@ -21,6 +22,7 @@ from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, CallmarkError, UsageError
 from callmark.records.jsontext import (
     Json,
+    JsonRecord,
     canonical_json,
     plain,
     plain_object,
@@ -108,8 +110,14 @@ _MUST_BE_ZERO = f"{_CONTROLS} (must be 0)"
 _NOT_SUMMARISED = frozenset({"num_shards", "shard_index", "gates"})
 
 
-class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """What `sharding_validation.json` holds. A check that could not be made did not hold."""
+class Validation(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+    """What `sharding_validation.json` holds. A check that could not be made did not hold.
+    `callmark.validate_sharding` returns it; `.to_dict()` is what is written.
+
+    >>> import callmark
+    >>> callmark.Validation(num_shards=2, reasons=("no fixtures",)).to_dict()["ok"]
+    False
+    """
 
     ok: bool = False
     num_shards: int
@@ -358,6 +366,23 @@ class ShardingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     temp_dir: str | None = None
 
 
+class ShardingSettings(TypedDict, total=False):
+    """The same as keyword arguments."""
+
+    dataset: str | PathLike[str]
+    model: str | PathLike[str] | None
+    runner: str | None
+    num_shards: int
+    fixtures: str | PathLike[str] | None
+    prompt_wrapper: str | PathLike[str] | None
+    config: str | PathLike[str] | None
+    seed: int | None
+    atol: float
+    rtol: float
+    output: str | PathLike[str]
+    temp_dir: str | PathLike[str] | None
+
+
 class ValidationOutcome(msgspec.Struct, frozen=True):
     validation: Validation
     exit_code: int
@@ -406,10 +431,6 @@ def sharding_config(settings: Mapping[str, Json]) -> ShardingConfig:
         return msgspec.convert(dict(settings), ShardingConfig)
     except msgspec.ValidationError as error:
         raise UsageError(f"validate-sharding: {typed_problem(error)}") from None
-
-
-def validate_plainly(config: Mapping[str, Json]) -> dict[str, Json]:
-    return plain_object(validate_sharding(config).validation)
 
 
 @contextmanager
