@@ -47,12 +47,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 class ExpectedCall(msgspec.Struct, frozen=True):
     """`arguments` None: only the name is expected. `accept` maps a JSON pointer below the
-    arguments to the values that are right there; `optional` names keys that may be absent."""
+    arguments to the values that are right there; `optional` names keys that may be absent;
+    `lenient`: the item asks for lenient comparison of texts."""
 
     name: str
     arguments: dict[str, Json] | None = None
     accept: dict[str, list[Json]] = {}
     optional: tuple[str, ...] = ()
+    lenient: bool = False
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +106,8 @@ def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha2
 
 def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     get = metadata.get
-    calls = tuple(_expected_call(entry) for entry in get("call_sequence") or ())
+    lenient = get("string_match") == "lenient"
+    calls = tuple(_expected_call(entry, lenient) for entry in get("call_sequence") or ())
     behaviour = get("expected_behaviour") or "normal"
     locale = get("locale")
     strict_keys = get("strict_keys")
@@ -129,7 +132,7 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     )
 
 
-def _expected_call(entry: Json) -> ExpectedCall:
+def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:
     if isinstance(entry, str):
         return ExpectedCall(entry)
     return ExpectedCall(
@@ -137,6 +140,7 @@ def _expected_call(entry: Json) -> ExpectedCall:
         arguments=entry.get("arguments"),
         accept=entry.get("accept") or {},
         optional=tuple(entry.get("optional") or ()),
+        lenient=lenient,
     )
 
 
