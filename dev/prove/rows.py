@@ -94,6 +94,7 @@ def measured(line: Result) -> dict[str, int | float | None]:
         "clarify_ok": _flag(scores.clarify_ok),
         "locale_ok": _flag(scores.locale_probe_ok),
         "privacy_ok": int(scores.privacy_ok),
+        "checks_ok": _flag(scores.checks_ok),
         "unresolved": int(scores.unresolved),
         "presence": int(scores.recall_kind == "presence"),
         "marker": int(scores.span_extractor == "marker"),

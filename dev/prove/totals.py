@@ -97,6 +97,7 @@ def _on_conduct(rows: Sequence[Row]) -> dict[str, Total]:
         "clarify_ok_rate": _rate(rows, "clarify_ok"),
         "privacy_ok_rate": _rate(rows, "privacy_ok"),
         "locale_probe_ok_rate": _rate(rows, "locale_ok"),
+        "checks_ok_rate": _rate(rows, "checks_ok"),
     }
 
 

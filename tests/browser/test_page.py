@@ -343,3 +343,25 @@ def summarised(results):
     for result in results:
         summariser.add(result)
     return summariser.report(ReportHeader(), rules_with())
+
+
+def test_a_sample_shows_each_of_its_checks(browser, tmp_path):
+    hostile = "<img src=x onerror=alert(1)>"
+    item = {
+        "prompt": "p",
+        "metadata": {"checks": [{"contains": ["17", hostile]}, {"called": "web.open"}]},
+    }
+    source, out = tmp_path / "data.jsonl", tmp_path / "answers.jsonl"
+    source.write_text(json.dumps(item | {"sample_id": "a"}) + "\n", "utf-8")
+    out.write_text(json.dumps({"sample_id": "a", "model_output": "17"}) + "\n", "utf-8")
+    results = tmp_path / "results.jsonl"
+    main(["run", "--in", str(source), "--model", str(out), "--quiet", "--out", str(results)])
+    main(["report", str(results), "--html", str(tmp_path / "page.html")])
+    browser.open(tmp_path / "page.html", "s=a&t=0")
+    browser.wait("document.querySelector('#sample .checks')")
+    assert browser.texts("#sample .checks li") == [
+        '✓ contains "17": ok',
+        f'✗ contains "{hostile}": the answer does not contain it',
+        "✗ called web.open: it was not called",
+    ]
+    assert "✗ checks" in browser.texts("#sample .chip")

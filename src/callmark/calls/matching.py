@@ -24,7 +24,8 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})  # to stand for none of whate
 class Expected(msgspec.Struct, frozen=True):
     """`key` None: only the name is expected. `accept` holds, by path, the other values that are
     right there (None: it may be absent); `optional` the top-level keys that may be absent, `free`
-    those of them that may have any value, as none is expected."""
+    those of them that may have any value, as none is expected. `lenient`: texts are compared
+    without case, white space and the kind of quotation marks."""
 
     name: str
     key: dict[str, Json] | None
@@ -32,6 +33,7 @@ class Expected(msgspec.Struct, frozen=True):
     accept: Accept
     optional: frozenset[str]
     free: frozenset[str]
+    lenient: bool = False
 
 
 class ObservedCall(msgspec.Struct, frozen=True):
@@ -53,14 +55,22 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
         return Expected(name, None, "", _NOTHING, frozenset(), frozenset())
     key, key_json = _fold(normal)
     if not call.accept and not call.optional:
-        return Expected(normal.name, key, key_json, _NOTHING, frozenset(), frozenset())
+        return Expected(
+            normal.name, key, key_json, _NOTHING, frozenset(), frozenset(), call.lenient
+        )
     accept: dict[Path, tuple[Json, ...]] = {}
     for pointer, values in call.accept.items():
         path = _path(pointer)
         accept[path] = tuple(_accept(normal.name, path, value, registry) for value in values)
     optional = frozenset(call.optional)
     return Expected(
-        normal.name, key, key_json, accept, optional, optional.difference(call.arguments or ())
+        normal.name,
+        key,
+        key_json,
+        accept,
+        optional,
+        optional.difference(call.arguments or ()),
+        call.lenient,
     )
 
 
@@ -131,6 +141,8 @@ def is_same_call(want: Expected, call: ObservedCall) -> bool:
         return False
     if want.key is None or want.key_json == call.key_json:
         return True
+    if want.lenient:
+        return is_same_call(_loosen_expected(want, want.key), _loosen_observed(call, call.key))
     if not want.accept and not want.optional:
         return False
     root = want.accept.get(())
@@ -139,6 +151,33 @@ def is_same_call(want: Expected, call: ObservedCall) -> bool:
     skipped = want.free.union(key for key in want.optional if call.given.get(key) is None)
     names = (want.key.keys() | call.key.keys()) - skipped
     return all(_member_fits(want.key, call.key, (name,), want.accept) for name in names)
+
+
+_QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›", '"'))
+
+
+def _loosen(value: Json) -> Json:
+    """Keys stay as they are: they are the tool's own words."""
+    if isinstance(value, str):
+        return "".join(value.translate(_QUOTES).casefold().split())
+    if isinstance(value, dict):
+        return {key: _loosen(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_loosen(entry) for entry in value]
+    return value
+
+
+def _loosen_expected(want: Expected, key: dict[str, Json]) -> Expected:
+    loose = _loosen(key)
+    accept = {path: tuple(map(_loosen, values)) for path, values in want.accept.items()}
+    return msgspec.structs.replace(
+        want, key=loose, key_json=canonical_json(loose), accept=accept, lenient=False
+    )
+
+
+def _loosen_observed(call: ObservedCall, key: dict[str, Json]) -> ObservedCall:
+    loose = _loosen(key)
+    return msgspec.structs.replace(call, key=loose, key_json=canonical_json(loose))
 
 
 def _member_fits(

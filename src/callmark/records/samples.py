@@ -54,12 +54,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 class ExpectedCall(msgspec.Struct, frozen=True):
     """`arguments` None: only the name is expected. `accept` maps a JSON pointer below the
-    arguments to the values that are right there; `optional` names keys that may be absent."""
+    arguments to the values that are right there; `optional` names keys that may be absent;
+    `lenient`: the item asks for lenient comparison of texts."""
 
     name: str
     arguments: dict[str, Json] | None = None
     accept: dict[str, list[Json]] = {}
     optional: tuple[str, ...] = ()
+    lenient: bool = False
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +114,8 @@ def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha2
 
 def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     get = metadata.get
-    calls = tuple(_expected_call(entry) for entry in want_list(get("call_sequence")))
+    lenient = get("string_match") == "lenient"
+    calls = tuple(_expected_call(entry, lenient) for entry in want_list(get("call_sequence")))
     behaviour = get("expected_behaviour") or "normal"
     locale = get("locale")
     if get("locale_probe"):
@@ -139,7 +142,7 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     )
 
 
-def _expected_call(entry: Json) -> ExpectedCall:
+def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:
     if isinstance(entry, str):
         return ExpectedCall(entry)
     call = want_object(entry)
@@ -149,6 +152,7 @@ def _expected_call(entry: Json) -> ExpectedCall:
         arguments=None if arguments is None else want_object(arguments),
         accept={pointer: list(want_list(values)) for pointer, values in accept.items()},
         optional=want_texts(call.get("optional")),
+        lenient=lenient,
     )
 
 

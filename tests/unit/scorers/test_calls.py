@@ -387,3 +387,32 @@ def test_d36_null_and_short_forms_of_expectations_do_not_crash():
         found = score_calls(expectation, trace, registry=BUILTIN, offered=None)
         assert found.json_args_valid is False
         assert found.calls.attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "exact"),
+    [
+        ("x**2 + 1", "X ** 2+1", False),
+        ("the 'Old' town", "The “old”  town", False),
+        ("New York", "new york", False),
+        ("a b", " a  b ", True),
+    ],
+)
+def test_string_match_lenient_forgives_case_blanks_and_quotes(wanted, given, exact):
+    expected = [{"name": "code_exec", "arguments": {"code": wanted, "n": [1, wanted]}}]
+    observed = [called("code_exec", code=given, n=[1, given])]
+    assert verdict(expected, observed).call_f1 == (1.0 if exact else 0.0)
+    assert verdict(expected, observed, string_match="lenient").call_f1 == 1.0
+    other = [called("code_exec", code=given, n=[2, given])]
+    assert verdict(expected, other, string_match="lenient").call_f1 == 0.0
+
+
+def test_string_match_lenient_holds_for_accepted_values_and_shows_them_as_they_are():
+    expected = [{"name": "web.open", "arguments": {"url": "A"}, "accept": {"/url": ["Be See"]}}]
+    right = verdict(expected, [called("web.open", url="be  SEE")], string_match="lenient")
+    assert right.call_f1 == 1.0
+    wrong = verdict(expected, [called("web.open", url="No Thing")], string_match="lenient")
+    assert wrong.calls.differences.differing == (
+        'web.open {"url":"No Thing"} instead of web.open {"url":"A"}',
+    )
+    assert verdict(expected, [called("web.open", URL="a")], string_match="lenient").call_f1 == 0.0

@@ -1,11 +1,18 @@
 """The checks of a sample: each kind holds and fails, and what could not be judged is no pass."""
 
 import pytest
+from tests.builders import make_result, rules_with
 
 import callmark
+from callmark.calls.registry import Registry
 from callmark.errors import UsageError
-from callmark.records.checks import CHECK_KINDS, checks_of, demand_of, parse_path
-from callmark.scorers.checks import first_fenced_block
+from callmark.records.checks import CHECK_KINDS, CheckScore, checks_of, demand_of, parse_path
+from callmark.records.report import ReportHeader
+from callmark.records.results import implausible
+from callmark.records.trace import Trace
+from callmark.scorers.checks import first_fenced_block, score_checks
+from callmark.scorers.redaction import redact_result
+from callmark.summary.summary import Summariser
 
 
 def call(name="web.search", **more):
@@ -205,3 +212,32 @@ def test_what_an_empty_answer_passes_is_known_before_anybody_answers(checks, dem
     if demand != "nothing":
         said = score(checks, "", turns=[{"start": 0, "end": 0}])
         assert said["checks_ok"] is (demand == "silence")
+
+
+def test_what_redaction_replaces_stays_out_of_the_checks_too():
+    checks = checks_of({"equals": "Write to jane.doe@corp.example"})
+    [found] = score_checks(checks, Trace(model_output="No: joe@corp.example"), Registry(()))
+    result = make_result(checks_ok=False, checks=(found,))
+    [clean] = redact_result(result).scores.checks
+    assert (clean.wanted, clean.ok) == ("Write to [email]", False)
+    assert clean.reason == 'the answer is "No: [email]"'
+
+
+def test_a_trial_with_a_broken_check_does_not_pass_its_repetition():
+    broken = CheckScore("contains", "17", False, "the answer does not contain it")
+    results = [
+        make_result(at, trial=trial, checks_ok=not trial, checks=(broken,) if trial else ())
+        for at in range(2)
+        for trial in range(2)
+    ]
+    summariser = Summariser()
+    for result in results:
+        summariser.add(result)
+    repeat = summariser.report(ReportHeader(), rules_with()).repeat
+    assert (repeat.pass_at_1.value, repeat.pass_hat_k.value) == (0.5, 0.0)
+
+
+def test_a_line_whose_checks_do_not_come_to_its_verdict_is_implausible():
+    broken = CheckScore("contains", "17", False, "the answer does not contain it")
+    assert implausible(make_result(checks_ok=False, checks=(broken,)).scores) is None
+    assert "checks_ok" in implausible(make_result(checks_ok=True, checks=(broken,)).scores)

@@ -102,10 +102,16 @@ function scoresView(scores) {
 
 function checksView(checks) {
   if (!checks.length) return null;
-  return make("ul", { class: "chips checks", "aria-label": "Checks of this sample" }, checks.map((check) => {
-    const wanted = check.kind === "json_path" ? `${check.wanted.path} = ${JSON.stringify(check.wanted.equals)}` : JSON.stringify(check.wanted);
-    return chip(clipped(`${check.kind} ${wanted}${check.ok ? "" : `: ${check.reason}`}`, 400), check.ok ? "good" : "bad");
+  return make("ul", { class: "differences checks", "aria-label": "Checks of this sample" }, checks.map((check) => {
+    const said = check.ok ? "ok" : check.reason;
+    return make("li", {}, make("b", {}, `${SIGNS[check.ok ? "good" : "bad"]} `), clipped(`${wantedText(check)}: ${said}`, 400));
   }));
+}
+
+function wantedText({ kind, wanted }) {
+  if (kind === "json_path") return `${kind} ${wanted.path} = ${JSON.stringify(wanted.equals)}`;
+  if (kind === "before") return `${kind} ${wanted.join(", ")}`;
+  return `${kind} ${kind === "called" || kind === "not_called" ? wanted : JSON.stringify(wanted)}`;
 }
 
 function problemsView(scores) {

@@ -42,6 +42,7 @@ def truth_of(sample: MadeSample) -> Truth:
         "clarify_ok": 1 if kind == "clarify" else None,
         "locale_ok": 1 if draft.metadata.get("locale_probe") else None,
         "privacy_ok": 1,
+        "checks_ok": None,
         "unresolved": 0,
         "presence": int(not draft.facts),
         "marker": 1,

@@ -169,7 +169,8 @@ def _standing(result: Result, fails: tuple[str, ...], warns: tuple[str, ...]) ->
     if scores.kind == "unclassified":
         if scores.values.get("unsupported"):
             return "not supported"
-        if not scores.values.get("supported") and not scores.values.get("derived"):
+        is_checked = scores.checks_ok or scores.values.get("supported")
+        if not is_checked and not scores.values.get("derived"):
             return "nothing checked"
     return "only warns" if warns else "passes"
 
