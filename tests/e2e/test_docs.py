@@ -20,7 +20,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # Their commands load the model or run hundreds of samples: ten seconds and more, by make test-slow.
-LONG = {"HARNESS.md", "cache.md", "compare.md", "generate.md", "page.md"}
+LONG = {"HARNESS.md", "cache.md", "compare.md", "generate.md", "page.md", "probe.md"}
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
