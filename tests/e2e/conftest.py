@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.e2e.forked import ForkServer
 
 ROOT = Path(__file__).parents[2]
 Finished = subprocess.CompletedProcess[str]
@@ -39,10 +40,31 @@ def python(tmp_path: Path, child_environment: dict[str, str]) -> Shell:
     return call
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    server = ForkServer({**os.environ, "PYTHONPATH": str(ROOT / "src")})
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def callmark(python: Shell) -> Shell:
-    def call(*arguments: str | Path, **options: object) -> Finished:
-        return python("-m", "callmark", *arguments, **options)
+def callmark(
+    python: Shell,
+    fork_server: ForkServer,
+    child_environment: dict[str, str],
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Shell:
+    """A call with variables of its own gets a new interpreter, which may depend on them."""
+    streams = tmp_path_factory.mktemp("streams")
+
+    def call(*arguments: str | Path, cwd: Path = tmp_path, stdin: str = "", **env: str) -> Finished:
+        if env:
+            return python("-m", "callmark", *arguments, cwd=cwd, stdin=stdin, **env)
+        return fork_server.call(
+            list(map(str, arguments)),
+            cwd=cwd, env=child_environment, stdin=stdin, streams=streams,
+        )  # fmt: skip
 
     return call
 

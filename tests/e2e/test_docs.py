@@ -19,6 +19,8 @@ DOCUMENTS = [
     ROOT / "eval" / "HARNESS.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
+# Their commands load the model or run hundreds of samples: ten seconds and more, by make test-slow.
+LONG = {"HARNESS.md", "cache.md", "compare.md", "generate.md", "page.md", "probe.md"}
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -76,7 +78,14 @@ def in_order(shown: list[str], printed: str) -> str | None:
     return next((wanted for wanted in shown if " ".join(wanted.split()) not in lines), None)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in LONG else [])
+        for one in DOCUMENTS
+        if script_of(one)
+    ],
+)
 def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_environment):
     """A `make` target would install again; that two of them exist is another test."""
     for name in ("eval", "data", "scripts", "src"):
@@ -121,7 +130,11 @@ def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_en
         assert absent is None, f"{document.name}: {step.command}\n  {absent}\n{printed}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document",
+    [one for one in DOCUMENTS if blocks_of(one, "python")],
+    ids=lambda path: path.name,
+)
 def test_the_examples_of_a_document_give_what_it_says(document, monkeypatch):
     monkeypatch.chdir(ROOT)
     text = "\n".join(blocks_of(document, "python"))

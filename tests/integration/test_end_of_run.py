@@ -235,9 +235,8 @@ def test_f8_a_report_of_an_unfinished_run_that_finds_no_room_points_to_the_journ
     assert len(journalled(project.out)) == len(read_lines(project.dataset)) - 1
 
 
-@pytest.mark.parametrize(
-    ("kills", "samples"), [(3, 60), pytest.param(20, 10_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kills", "samples"), [(20, 10_000)])
 def test_f7_kills_at_the_end_of_a_run_lose_nothing_and_ask_for_nothing(kills, samples):
     """`make campaign` kills 200 times."""
     found = check_kills(kills, samples, "test")

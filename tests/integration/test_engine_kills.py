@@ -52,7 +52,8 @@ def disturbed(project, moments: random.Random) -> bool:
     return project.out.exists() and not Path(f"{project.out}.journal").exists()
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [200])
 def test_kills_of_workers_and_driver_lose_no_trial_and_double_none(repeated, kills):
     expected = whole(repeated, **SETTINGS)
     assert len(expected.splitlines()) == 60 * REPEAT

@@ -82,7 +82,7 @@ def journal_lines(project) -> list[tuple[str, int]]:
     return [(line["sample_id"], line["trial"]) for line in found if line.get("status") == "ok"]
 
 
-@pytest.mark.parametrize("shards", [1, 3, 7])
+@pytest.mark.parametrize("shards", [1, 3, pytest.param(7, marks=pytest.mark.slow)])
 def test_a77_any_number_of_shards_gives_the_bytes_and_the_report_of_one_process(project, shards):
     expected = whole(project)
     outcome = local(project, shards)
@@ -139,6 +139,7 @@ def test_progress_counts_all_shards(project):
     assert [one.finished for one in seen] == sorted(one.finished for one in seen)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_nothing_finished_is_done_twice(
     slow, tmp_path, monkeypatch
 ):
@@ -156,6 +157,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_finished_is_done_twice(
     assert 60 <= len(answered) <= 60 + 6 * 8
 
 
+@pytest.mark.slow
 def test_a_sample_that_kills_every_worker_ends_the_run_with_what_is_finished(slow, monkeypatch):
     monkeypatch.setenv("SLOW_DEADLY", "s030")
     with pytest.raises(Incomplete, match=r"shard \d of 2: 3 times in a row .* SIGKILL .*--resume"):

@@ -71,7 +71,8 @@ def run_and_kill(project, seconds: float) -> None:
     child.communicate()
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [200])
 def test_kills_lose_no_trial_and_double_none(repeated, kills):
     run(settings(repeated, out=str(repeated.folder / "whole.jsonl")))
     whole = (repeated.folder / "whole.jsonl").read_bytes()
