@@ -338,7 +338,7 @@ def _check(config: RunConfig) -> RunConfig:
         if getattr(config, name) is not None and config.engine != "ray":
             raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
     if config.resume and config.restart:
-        raise UsageError("--resume: does not go with restart: give one of them")
+        raise UsageError("--resume: cannot be combined with restart: give one or the other")
     if config.salvage and not config.resume:
         raise UsageError("--salvage: goes with --resume: it says what to do with a damaged journal")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):

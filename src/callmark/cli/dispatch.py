@@ -100,7 +100,7 @@ def _call(words: list[str]) -> int:
         if package == "callmark" or not _is_ours(missing):
             raise
         what = f"the Python package {package} is not installed"
-        raise UsageError(f"{what}; in a checkout, `pip install .` brings it along") from missing
+        raise UsageError(f"{what}; in a checkout, `pip install .` installs it") from missing
     return code
 
 

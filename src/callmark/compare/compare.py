@@ -467,7 +467,7 @@ def _side(
         if progress is not None:
             progress(Standing(done, done))
     if not done:
-        raise BadInput(f"{path}: holds no line to compare")
+        raise BadInput(f"{path}: has no results to compare")
     said += again.warnings() if again else ()
     try:
         _ = side.samples

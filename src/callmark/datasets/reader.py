@@ -362,7 +362,7 @@ class _FirstReading:
             self._problems.add(number, self._clash(offset, earlier))
         self._problems.raise_if_any()
         if not self.tally.samples:
-            what = "holds no items" if self.header is None else "holds a header, but no items"
+            what = "has no items" if self.header is None else "has a header, but no items"
             raise BadInput(f"{self._name}: the dataset is empty: it {what}")
 
     def _take(self, line: Line, first: bool) -> None:

@@ -148,7 +148,7 @@ _PLACE = struct.Struct(">HIQ")  # index in its block, trial, offset: the order o
 
 _SALVAGE = (
     "--resume --salvage keeps the whole lines before and after it and runs the rest;"
-    " --restart begins anew."
+    " --restart starts over."
 )
 
 
@@ -181,7 +181,7 @@ def journal_path(out: Path) -> Path:
 
 def not_of_this_run(path: Path | str, what: str, line: int | None) -> BadInput:
     if line is None:
-        return BadInput(f"{path}: {what}. --restart begins anew.")
+        return BadInput(f"{path}: {what}. --restart starts over.")
     return BadInput(f"{path}:{line}: {what}. {_SALVAGE}")
 
 
@@ -574,7 +574,7 @@ def _record_in(line: Line) -> _Record | None:
 
 def _of_another_kind(path: Path, number: int) -> str:
     return (
-        f"{path}:{number}: not a line of a journal that this version writes. --restart begins anew."
+        f"{path}:{number}: not a line of a journal that this version writes. --restart starts over."
     )
 
 

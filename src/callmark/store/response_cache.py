@@ -154,8 +154,8 @@ def _claim(folder: Path) -> None:
                         " another name, and cannot be used any more: name another folder"
                     )
                 raise BadInput(
-                    f"{folder}: is no cache: it holds {foreign[0]!r}; name an empty folder, or one"
-                    " that does not exist yet"
+                    f"{folder}: is not a cache: it holds {foreign[0]!r}; name an empty folder, or"
+                    " one that does not exist yet"
                 )
             with atomic_writer(mark) as stream:
                 stream.write(msgspec.json.encode({"callmark_cache": FORMAT}) + b"\n")

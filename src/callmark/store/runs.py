@@ -45,7 +45,7 @@ def latest_run_folder() -> Path | None:
         return Path(os.path.normpath(RUNS / target))
     if not RUNS.is_dir() or not any(RUNS.iterdir()):
         return None
-    raise UsageError(f"--resume: {LATEST} leads to no run: name its results with --out")
+    raise UsageError(f"--resume: {LATEST} does not point to a run: name its results with --out")
 
 
 def as_it_is_now(path: str) -> str:
@@ -158,4 +158,4 @@ def is_report(path: Path) -> bool:
             except NotJson:
                 return line.json.strip() in (b"{", b"[")
             return isinstance(value, dict) and "report_version" in value
-    raise BadInput(f"{path}: holds no line to compare")
+    raise BadInput(f"{path}: has no results to compare")

@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
             return ServedProblem(411, "The request has to say how long it is.")
         # `isdigit` alone takes "²" and digits of other scripts, which are no lengths.
         if len(said) > 1 or not (said[0].isascii() and said[0].isdigit()):
-            return ServedProblem(400, "The length of the request is no number.")
+            return ServedProblem(400, "The length of the request is not a number.")
         if len(said[0]) > MAX_LENGTH_DIGITS or int(said[0]) > MAX_BODY:
             return ServedProblem(413, "The request is too long.")
         return int(said[0])
@@ -198,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
             url = urlsplit(self.path)
             query = dict(parse_qsl(url.query, max_num_fields=MAX_FIELDS))
         except ValueError:
-            self._problem(ServedProblem(400, "This is no address."))
+            self._problem(ServedProblem(400, "This is not an address."))
             return
         if url.path == "/" and body is None and guard.opens(query.get("token", "")):
             self._send(
