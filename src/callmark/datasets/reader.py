@@ -215,6 +215,8 @@ class Dataset:
 
     def _check_unchanged(self, stream: BinaryIO) -> None:
         stream.seek(0)
+        # The stamp is cheap and mostly enough; a copied or touched file with the same bytes is
+        # fine, too.
         if _stamp(stream) != self.checked.stamp and _sha256_of(stream, self.name) != self.sha256:
             raise self._changed()
 
@@ -241,6 +243,7 @@ class Dataset:
                 raise self._changed() from None
             yield index, sample_id_of(item), item
             index += 1
+        # Every trial would carry a dataset hash that is not that of what was asked.
         if hasher.hexdigest() != self.sha256:
             raise self._changed()
 
@@ -358,6 +361,8 @@ class _FirstReading:
                 break
         if other_form is not None:
             raise BadInput(other_form)
+        # After all lines: two samples of one id would be one trial in the journal, and one of them
+        # lost.
         for number, earlier, offset in self._ids.clashes():
             self._problems.add(number, self._clash(offset, earlier))
         self._problems.raise_if_any()

@@ -109,6 +109,7 @@ class NullAdapters:
                 )
             place.b.copy_(b)
             place.a.copy_(a)
+            # What is left of an earlier null in this place would be a part of the next one.
             bias = getattr(layer.lora_B[slot], "bias", None) if slot in layer.lora_B else None
             if bias is not None:
                 bias.zero_()
@@ -125,6 +126,7 @@ def spectrum(trained: Factors) -> torch.Tensor:
     those of R R'ᵀ, which is no larger than the rank."""
     import torch
 
+    # In double, on the processor: the same numbers whatever the model runs on.
     _, right = torch.linalg.qr(trained.a.double().cpu().T)
     _, left = torch.linalg.qr(trained.b.double().cpu())
     values: torch.Tensor = torch.linalg.svdvals(left @ right.T) * abs(trained.scaling)
@@ -235,6 +237,7 @@ class NullCache:
     def _write(self, kept: _Kept) -> None:
         if self._folder is None:
             return
+        # A cache that cannot be written costs time, and nothing else.
         with suppress(OutputFailed, OSError):
             make_folder(self._folder)
             with atomic_writer(self._path(kept.key)) as stream:
