@@ -199,6 +199,8 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
     folder is read if there is one."""
     if config is None and AUTOMATIC.is_file():
         config = AUTOMATIC
+    # The shipped file holds every setting and every gate: defaults stand in one place, and
+    # readable.
     layers = [_Layer("default", default_config(), "eval.default.yaml")]
     if config is not None:
         settings = read_settings(config)
@@ -346,6 +348,7 @@ def _check(config: RunConfig) -> RunConfig:
             f"--max-errors: must be a number such as 3, or a share such as 2%,"
             f" not {show_value(config.max_errors)}"
         )
+    # Found out now: after hours of running, a run would replace its own dataset.
     for at, written in enumerate(_WRITTEN):
         path = getattr(config, written)
         for other in (*_READ, *_WRITTEN[:at]):

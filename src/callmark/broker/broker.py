@@ -204,8 +204,7 @@ class ToolBroker:
         match self._own.answer(name, arguments):
             case Hit(result=result):
                 return result
-            # The form that the old harness returned; scorers never see it, or it would ground
-            # itself.
+            # As the old harness gave it. It is never evidence: a miss would ground itself.
             case Miss(name=tool, key_normalized=key):
                 return {
                     "ok": False,

@@ -25,7 +25,7 @@ X_CALLMARK = "x-callmark"
 PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"
 QUERY_KEYS = frozenset({"q", "query"})
 SEARCH_PREFIX = fold_name("web.search")
-# Of every tool whose name begins so, not of two exact names: fixtures are recorded with it.
+# For every tool whose name begins so, and on both sides: in the call and in the fixture.
 SEARCH_TOP_K = 3
 MAX_PROBLEMS = 20
 

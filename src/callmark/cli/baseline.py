@@ -52,6 +52,7 @@ def main(arguments: list[str]) -> int:
     if results.absolute() == kept.absolute():
         raise UsageError(f"{kept}: is the file of that run: choose another --out")
     check_writable(kept)
+    # A baseline is compared with for months: what is wrong with it is said now.
     statuses, tools = _looked_at(results)
     if not statuses:
         raise BadInput(f"{results}: has no results to keep")

@@ -92,6 +92,7 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
     warnings = report.warning_gates
+    # The first sample to look at is one that failed, not one that was only warned about.
     for _, failing in sorted(report.failing.items(), key=lambda one: one[0] in warnings):
         if failing.sample_ids:
             yield f"callmark show {places.results} {failing.sample_ids[0]}"

@@ -109,7 +109,6 @@ class NullAdapters:
                 )
             place.b.copy_(b)
             place.a.copy_(a)
-            # What is left of an earlier null in this place would be a part of the next one.
             bias = getattr(layer.lora_B[slot], "bias", None) if slot in layer.lora_B else None
             if bias is not None:
                 bias.zero_()

@@ -187,7 +187,7 @@ class Numbering:
 
     def setdefault(self, name: str, number: int) -> int:
         """The number that the name was given first: this one, if it is new."""
-        # A model may put half a surrogate pair into a name, and that name has to be counted too.
+        # A name may hold half a surrogate pair, and has to be counted all the same.
         data = name.encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
         slot = self._slot_of(digest)

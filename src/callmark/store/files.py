@@ -76,7 +76,7 @@ def check_writable(path: Path) -> None:
         if mode and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if has_place(target):
-            # os.access knows nothing of quotas, read-only mounts and ACLs: only writing tells.
+            # Only writing tells: quotas and some network file systems let os.access say yes.
             make_folder(target.parent)
             _remove_leftovers(target)
             probe = _temporary_for(target)

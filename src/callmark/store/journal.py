@@ -106,7 +106,7 @@ def compare_heads(
         )
 
 
-# More trials, a larger limit: what is in the journal is still part of such a run.
+# A larger --limit: what is in the journal is still part of such a run.
 def _grew(before: Json, now: Json) -> bool:
     return now is None or (before is not None and bool(now > before))
 
