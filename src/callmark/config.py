@@ -268,6 +268,8 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
     folder is read if there is one."""
     if config is None and AUTOMATIC.is_file():
         config = AUTOMATIC
+    # The shipped file holds every setting and every gate: defaults stand in one place, and
+    # readable.
     layers = [_Layer("default", default_config(), "eval.default.yaml")]
     if config is not None:
         settings = read_settings(config)
@@ -415,7 +417,7 @@ def _check(config: RunConfig) -> RunConfig:
         if getattr(config, name) is not None and config.engine != "ray":
             raise UsageError(f"--{name.replace('_', '-')}: is for --engine ray only")
     if config.resume and config.restart:
-        raise UsageError("--resume: does not go with restart: give one of them")
+        raise UsageError("--resume: cannot be combined with restart: give one or the other")
     if config.salvage and not config.resume:
         raise UsageError("--salvage: goes with --resume: it says what to do with a damaged journal")
     if isinstance(config.max_errors, str) and not _PERCENT.fullmatch(config.max_errors):
@@ -423,6 +425,7 @@ def _check(config: RunConfig) -> RunConfig:
             f"--max-errors: must be a number such as 3, or a share such as 2%,"
             f" not {show_value(config.max_errors)}"
         )
+    # Found out now: after hours of running, a run would replace its own dataset.
     for at, written in enumerate(_WRITTEN):
         path = getattr(config, written)
         for other in (*_READ, *_WRITTEN[:at]):

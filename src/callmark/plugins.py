@@ -95,12 +95,14 @@ def _format(point: EntryPoint) -> str:
 
 
 def _find(name: str, builtin: Mapping[str, str], group: str, option: str) -> Any:
+    # First, so that no installed package can put itself in the place of what ships.
     if name in builtin:
         return _load_builtin(builtin[name])
     found = [point for point in entry_points(group=group) if point.name == name]
     if not found:
         known = ", ".join(_names(builtin, group))
         raise UsageError(f"{option}: there is no {name!r}; there is: {known}")
+    # Which of two packages was meant must not depend on the order in which they were installed.
     if len(found) > 1:
         owners = ", ".join(sorted(_owner(point) for point in found))
         raise UsageError(f"{option}: {name!r} is offered by several packages: {owners}")

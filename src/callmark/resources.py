@@ -146,7 +146,7 @@ def load_registry_file(path: Path) -> RegistryFile:
             found.setdefault(tool, spec)
             origin.setdefault(tool, (file, inside))
     if not found and not problems:
-        problems.append(f"{path}: holds no *.json file with a tool in it")
+        problems.append(f"{path}: has no *.json file with a tool in it")
     if problems:
         raise BadInput(problems[:MAX_PROBLEMS])
     return RegistryFile(found, locate)

@@ -113,9 +113,9 @@ def test_a_report_of_another_run_is_refused(callmark, run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "in which form?"),
-        (["-o", "x.doc"], "cannot tell the form from the name"),
-        (["-o", "no/such/../x"], "cannot tell the form"),
+        ([], "which format?"),
+        (["-o", "x.doc"], "cannot tell the format from the name"),
+        (["-o", "no/such/../x"], "cannot tell the format"),
         (["--junit", "."], "is a folder"),
     ],
 )

@@ -91,12 +91,12 @@ def test_an_exported_log_brings_its_tools_along(callmark, tmp_path):
             ["import", "talks.jsonl", "--out", "x.jsonl", "--format", "tau-bench"],
             ":1: task_id: is missing",
         ),
-        (["export", "talks.jsonl", "--out", "x.txt"], "says no format"),
+        (["export", "talks.jsonl", "--out", "x.txt"], "does not tell the format"),
         (["export", "talks.jsonl", "--out", "x.eval"], "talks.jsonl:1: index: is missing"),
-        (["export", "talks.jsonl", "--out", "talks.jsonl"], "choose another place"),
+        (["export", "talks.jsonl", "--out", "talks.jsonl"], "is the file being exported"),
         (
             ["export", "talks.jsonl", "--out", "x.jsonl", "--registry", "r.json"],
-            "goes into a log of results only",
+            "only applies to an Inspect log",
         ),
     ],
 )

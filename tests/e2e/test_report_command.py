@@ -129,9 +129,9 @@ def test_the_page_of_a_report_alone_shows_its_numbers(callmark, world, ran):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["report", "run"], "in which form? Give -o FILE, --html FILE"),
+        (["report", "run"], "which format? Give -o FILE, --html FILE"),
         (["report", "nothing", "--html", "x.html"], "nothing: no such file"),
-        (["report", "run", "--html", "run/results.jsonl"], "is what is read"),
+        (["report", "run", "--html", "run/results.jsonl"], "is the file being read"),
         (["report", "run", "--html", "run"], "is a folder"),
         (
             ["report", "run", "--html", "x.html", "--report", "answers.jsonl"],

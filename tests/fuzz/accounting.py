@@ -15,7 +15,8 @@ MAX_PROBLEMS = 20
 BOM = b"\xef\xbb\xbf"
 # What may be said of a file as a whole: there is nothing in it that could have a line.
 WHOLE_FILE = re.compile(
-    r": (the dataset is empty: it holds|holds no |no sample |\S+ has no trial )"
+    r": (the dataset is empty: it has|has nothing to score|no sample |\S+ has no trial "
+    r"|has no (results|cases|header\.json|\*\.json file|\.jsonl or \.json file))"
 )
 
 Read = Callable[[Path], object]

@@ -389,7 +389,7 @@ def test_a_dry_run_makes_no_folder(tmp_path, server):
 
 def test_a_folder_of_something_else_is_refused_before_anything_is_asked(tmp_path, server):
     project = cities(tmp_path)
-    with pytest.raises(BadInput, match="is no cache"):
+    with pytest.raises(BadInput, match="is not a cache"):
         run_cached(project, server, cache=str(project.fixtures))
     assert not server.requests
 

@@ -164,7 +164,7 @@ def test_what_is_neither_is_refused_by_name(runs, tmp_path):
     for path, message in [
         (tmp_path / "none.jsonl", "no such file"),
         (tmp_path / "empty", "holds neither results.jsonl nor report.json"),
-        (write_lines(tmp_path / "blank.jsonl", []), "holds no line to compare"),
+        (write_lines(tmp_path / "blank.jsonl", []), "has no results to compare"),
         (write_lines(tmp_path / "odd.jsonl", [{"a": 1}]), "odd.jsonl:1: model_output: is missing"),
     ]:
         with pytest.raises(BadInput, match=message):

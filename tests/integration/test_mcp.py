@@ -349,7 +349,7 @@ def test_f72_other_machines_need_a_token(recorded, monkeypatch):
 def test_a_token_that_is_none_is_refused(recorded, capsys, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     assert main(["fixtures", "serve", str(recorded), "--http", "--token", name]) == 2
-    assert f"--token {name}: the environment must have it" in capsys.readouterr().err
+    assert f"--token {name}: this environment variable must hold" in capsys.readouterr().err
 
 
 def score(folder: Path, fixtures: Path, trace: Path, said: dict[str, str]) -> list[dict]:

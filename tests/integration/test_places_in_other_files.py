@@ -129,7 +129,7 @@ def test_nothing_to_score_is_an_error_with_a_dataset_too(project):
     for settings in ({}, {"dataset": str(project.dataset)}):
         with pytest.raises(BadInput) as caught:
             score_file(project.out, settings)
-        assert str(caught.value) == f"{project.out}: holds no line to score"
+        assert str(caught.value) == f"{project.out}: has nothing to score"
 
 
 def test_settings_that_exclude_each_other(tmp_path):

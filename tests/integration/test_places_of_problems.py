@@ -158,7 +158,7 @@ def test_a_name_in_the_allowlist_that_allows_nothing_is_a_warning(project, tmp_p
     path = tmp_path / "allowed.json"
     path.write_text('["web.search", "web.serach"]', "utf-8")
     warnings = project.run(allowlist=str(path)).report.warnings
-    expected = "the allowlist names 'web.serach', which is no tool of the registry"
+    expected = "the allowlist names 'web.serach', which is not a tool in the registry"
     assert expected in warnings
     scored = score_file(project.out, {"allowlist": str(path)}).report.warnings
     assert expected in scored

@@ -270,7 +270,7 @@ def test_unanswered_calls_stay_unanswered(tmp_path):
 
 
 def test_bad_files_end_with_a_sentence(tmp_path):
-    with pytest.raises(BadInput, match="holds no line"):
+    with pytest.raises(BadInput, match="has nothing to score"):
         score_file(write_lines(tmp_path / "empty.jsonl", []))
     bad = write_lines(
         tmp_path / "bad.jsonl",

@@ -106,7 +106,10 @@ def test_f55_resume_without_any_run_begins_one_and_a_broken_link_is_said(here, c
     Path("runs/latest").unlink()
     Path("runs/latest").symlink_to("gone")
     assert run(here, "--resume") == 2
-    assert "runs/latest leads to no run: name its results with --out" in capsys.readouterr().err
+    assert (
+        "runs/latest does not point to a run: name its results with --out"
+        in capsys.readouterr().err
+    )
 
 
 def test_f55_an_out_that_exists_is_replaced_and_that_is_said(here, capsys):

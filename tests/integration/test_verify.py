@@ -387,7 +387,7 @@ def test_bad_input_is_named_by_file_line_and_field(dataset):
         dataset.verify(report=str(dataset.folder))
     with pytest.raises(UsageError, match="is the file of --in"):
         dataset.verify(out=str(dataset.path))
-    with pytest.raises(BadInput, match="is no tool of the registry"):
+    with pytest.raises(BadInput, match="is not a tool in the registry"):
         dataset.verify([good(0, metadata={"tools": ["fly"]})])
-    with pytest.raises(BadInput, match="holds a header, but no items"):
+    with pytest.raises(BadInput, match="has a header, but no items"):
         dataset.verify([])

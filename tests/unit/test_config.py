@@ -190,7 +190,9 @@ def test_d53_no_shards_and_negative_ones_are_refused(flags):
 
 
 def test_resume_and_restart_exclude_each_other():
-    with pytest.raises(UsageError, match="--resume: does not go with restart: give one of them"):
+    with pytest.raises(
+        UsageError, match="--resume: cannot be combined with restart: give one or the other"
+    ):
         load_config(None, {"resume": True, "restart": True})
 
 

@@ -50,6 +50,7 @@ class _Patterns:
     def fitting(self, key: Mapping[str, Json]) -> list[Steps]:
         found: list[Steps] = []
         for ruled, by_fixed in self._by_shape.items():
+            # One look-up per shape, not one match per pattern: ten thousand of them stay fast.
             rest = {name: value for name, value in key.items() if name not in ruled}
             for steps in by_fixed.get(canonical_json(rest), {}).values():
                 pattern = steps[0].match
@@ -83,6 +84,8 @@ class FixtureIndex:
 
     def find(self, call: NormalisedCall, sample_id: str | None) -> FoundFixture | None:
         """What answers this call. Two patterns that fit it equally are BadInput."""
+        # A fixture of the sample's own wins over all that are for everybody, even over an exact
+        # one.
         if sample_id is not None and (found := self._find_in(sample_id, call)) is not None:
             return found
         return self._find_in(None, call)
@@ -104,6 +107,7 @@ class FixtureIndex:
             return FoundFixture(steps, SERVED_EXACT)
         patterns = self._patterns.get((scope, call.name)) if self._patterns else None
         if patterns is not None and (fitting := patterns.fitting(call.key)):
+            # Which one is right, nobody can say, and the order of files must not decide.
             if len(fitting) > 1:
                 raise BadInput(_ambiguous(fitting, call))
             return FoundFixture(fitting[0], SERVED_PATTERN)
@@ -128,6 +132,7 @@ class FixtureIndex:
         if steps is None:
             groups[key] = (fixture,)
         else:
+            # Never "the last one wins": what a run is served must not depend on the order of files.
             same = next((step for step in steps if step.seq == fixture.seq), None)
             if same is not None:
                 return _contradiction(fixture, same)
@@ -222,6 +227,7 @@ class ToolBroker:
         match self._own.answer(name, arguments):
             case Hit(result=result):
                 return result
+            # As the old harness gave it. It is never evidence: a miss would ground itself.
             case Miss(name=tool, key_normalized=key):
                 return {
                     "ok": False,
@@ -292,9 +298,12 @@ class BrokerSession:
         if len(steps) > 1:
             position = self._served.get(fixture.digest, 0)
             self._served[fixture.digest] = position + 1
+            # After the last answer it is repeated: a model that asks once more is not punished by a
+            # miss.
             fixture = steps[min(position, len(steps) - 1)]
         self._used.add(fixture.digest)
         self._tally.hits[fixture.name] = self._tally.hits.get(fixture.name, 0) + 1
+        # Parsed for every call: a caller that changes what it got changes only its own copy.
         return Hit(parse_json(fixture.result), found.served_by, fixture.digest.hex())
 
     def has_answer(self, name: str, arguments: Json | None) -> bool:

@@ -81,6 +81,7 @@ def _values_for(rule: Rule) -> Iterator[Json]:
 
 ODD_SPACES = "\t\u00a0\u3000\n"
 
+# 3 and 3.0 are one key, but a larger number would lose digits, and be another call.
 _LARGEST_EXACT_FLOAT = 2**53
 
 

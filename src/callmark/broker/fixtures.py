@@ -324,7 +324,7 @@ def _files_below(folder: Path) -> list[Path]:
         raise BadInput(f"{folder}: not a folder; fixtures are the .jsonl files below one folder")
     found = sorted(_walk(folder), key=lambda path: path.relative_to(folder).as_posix())
     if not found:
-        raise BadInput(f"{folder}: holds no .jsonl or .json file; put at least one fixture there")
+        raise BadInput(f"{folder}: has no .jsonl or .json file; put at least one fixture there")
     return found
 
 

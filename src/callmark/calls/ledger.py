@@ -114,6 +114,7 @@ def read_turn(
 ) -> TurnText:
     """Cut calls, thinking and special tokens out of one turn. `offered` None: every name counts.
     `schema_of` gives the parameters' schema of a tool, which formats without types ask for."""
+    # Byte offsets and hashes of the turn are taken later: half a surrogate pair has neither.
     text = well_formed(text)
     marks = _marks_in(text)
     active = _active(text, marks, chosen_formats(format, formats))
@@ -197,6 +198,8 @@ def _blocks(
             block = row.read(reading, start, mark.end()) if mark else None
             if block is None:
                 continue
+            # A block without either is passed over, but stays in the text: it is something that was
+            # said.
             if block.attempts or block.thinking is not None:
                 found.append((start, block))
             position = max(block.end, position)

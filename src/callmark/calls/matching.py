@@ -90,6 +90,7 @@ def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str])
 def match_calls(wanted: Sequence[Expected], seen: Sequence[ObservedCall]) -> dict[int, int]:
     """A largest one-to-one matching: index of the expected call → index of the observed one. Each
     in order takes the first free one; where that blocks another, calls are exchanged."""
+    # A call with accepted variants may fit several: greedy alone would lose a match that there is.
     fits = [[at for at, call in enumerate(seen) if is_same_call(want, call)] for want in wanted]
     owner: dict[int, int] = {}
     for want in range(len(wanted)):

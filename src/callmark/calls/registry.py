@@ -25,6 +25,7 @@ X_CALLMARK = "x-callmark"
 PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"
 QUERY_KEYS = frozenset({"q", "query"})
 SEARCH_PREFIX = fold_name("web.search")
+# For every tool whose name begins so, and on both sides: in the call and in the fixture.
 SEARCH_TOP_K = 3
 MAX_PROBLEMS = 20
 
@@ -72,6 +73,7 @@ class Registry:
         self.sha256: str = digest({spec.name: spec.function for spec in ordered})
         self._variants = unique_variants((name, name) for name in self.names)
         aliases = [(alias, spec.name) for spec in ordered for alias in spec.x_callmark.aliases]
+        # An alias as it is written wins over the folded form of another one.
         self._aliases = {**unique_variants(aliases), **dict(aliases)}
         self._rules = {spec.name: _rules_of(spec) for spec in ordered}
         self._validators: dict[str, CompiledSchema] = {}

@@ -50,11 +50,12 @@ def main(arguments: list[str]) -> int:
 
     results, kept = results_of(options.run), options.out
     if results.absolute() == kept.absolute():
-        raise UsageError(f"{kept}: is that run already: choose another --out")
+        raise UsageError(f"{kept}: is the file of that run: choose another --out")
     check_writable(kept)
+    # A baseline is compared with for months: what is wrong with it is said now.
     statuses, tools = _looked_at(results)
     if not statuses:
-        raise BadInput(f"{results}: holds no line to keep")
+        raise BadInput(f"{results}: has no results to keep")
     stored = ToolsOfResults(results)
     for sha256 in sorted(tools):
         if specs_beside(results, sha256).is_file():

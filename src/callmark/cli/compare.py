@@ -92,6 +92,7 @@ def main(arguments: list[str]) -> int:
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
     wanted = options_of(config, options)
+    # A run carries the specs of its tools; only a flag, never a settings file, overrules them.
     instead = config.source_of("registry") == "flag"
     tools = Tools(config.registry, config.allowlist, instead=instead)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:

@@ -57,15 +57,15 @@ def main(arguments: list[str]) -> int:
 
     chosen = options.format or FORMAT_OF_SUFFIX.get(options.out.suffix)
     if chosen is None:
-        raise UsageError(f"--out {options.out}: says no format: name it with --format")
+        raise UsageError(f"--out {options.out}: the name does not tell the format: give --format")
     if options.out.resolve() == options.source.resolve():
-        raise UsageError(f"{options.out}: is the file that is exported: choose another place")
+        raise UsageError(f"{options.out}: is the file being exported: choose another one")
     check_writable(options.out)
     if chosen == INSPECT:
         tools = _registry_of(options.source, options.registry)
         count = export_inspect(options.source, options.out, tools, named=options.registry)
     elif options.registry is not None:
-        raise UsageError(f"--registry: goes into a log of results only, this is {chosen}")
+        raise UsageError(f"--registry: only applies to an Inspect log, this is {chosen}")
     else:
         count = DATASET_EXPORTS[chosen](options.source, options.out)
     noun = "trials" if chosen == INSPECT else "samples"

@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     from callmark.run.offers import check_tools, open_offers
 
     if options.check and options.out is not None:
-        raise UsageError("--check writes nothing: leave --out away")
+        raise UsageError("--check writes nothing: leave out --out")
     offers = open_offers(options.registry, None)
     broker = None
     if options.fixtures is not None:

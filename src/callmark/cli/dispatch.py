@@ -84,6 +84,7 @@ def _call(words: list[str]) -> int:
     if not words:
         print(overview(), file=sys.stderr)
         return UsageError.exit_code
+    # `callmark dataset` is no command, but people ask it for help.
     family = [name for name in MODULES if name.startswith(f"{words[0]} ")]
     if family and words[1:] in (["-h"], ["--help"]):
         print("\n".join(f"callmark {name} --help" for name in family))
@@ -100,7 +101,7 @@ def _call(words: list[str]) -> int:
         if package == "callmark" or not _is_ours(missing):
             raise
         what = f"the Python package {package} is not installed"
-        raise UsageError(f"{what}; in a checkout, `pip install .` brings it along") from missing
+        raise UsageError(f"{what}; in a checkout, `pip install .` installs it") from missing
     return code
 
 

@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     if done.lost:
         raise Incomplete(
             f"{done.unanswered} calls were not answered: {done.lost[0]}; what was answered is"
-            " written: mend that and run the same command with --mode new"
+            " written: fix that, then run the same command with --mode new"
         )
     return 1 if done.missing or done.unknown else 0
 

@@ -97,7 +97,7 @@ def _token(name: str | None) -> str | None:
     token = os.environ.get(name, "")
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise UsageError(
-            f"--token {name}: the environment must have it, with at least {SHORTEST_TOKEN}"
+            f"--token {name}: this environment variable must hold at least {SHORTEST_TOKEN}"
             " printable ASCII characters"
         )
     return token

@@ -43,9 +43,9 @@ def main(arguments: list[str]) -> int:
     if options.example:
         for target in places.values():
             if target.exists():
-                raise UsageError(f"{target}: exists already and is left as it is")
+                raise UsageError(f"{target}: already exists and was left as it is")
     write_template(folder / AUTOMATIC)
-    print(f"{folder / AUTOMATIC}: settings; say there where your files are")
+    print(f"{folder / AUTOMATIC}: settings; enter where your files are")
     if options.example:
         for source, target in places.items():
             _copy(source, target)

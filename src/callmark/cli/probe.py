@@ -302,7 +302,7 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
             )
         return read_spec(options.spec)
     if "cases" in given and "dataset" in given:
-        raise UsageError("--cases: does not go with --dataset: give one of them")
+        raise UsageError("--cases: cannot be combined with --dataset: give one or the other")
     if "cases" not in given and "dataset" not in given:
         raise UsageError(
             "--cases: what should be asked? Give --cases FILE, or --dataset FILE --fixtures DIR,"

@@ -110,7 +110,7 @@ def _key(name: str | None) -> str:
     if name is None:
         return ""
     if not os.environ.get(name):
-        raise UsageError(f"--pii-key {name}: the environment has no such variable")
+        raise UsageError(f"--pii-key {name}: no such environment variable is set")
     return os.environ[name]
 
 
@@ -118,4 +118,4 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
-        raise UsageError(f"--error-text: no regular expression: {error}") from None
+        raise UsageError(f"--error-text: not a regular expression: {error}") from None

@@ -58,13 +58,13 @@ def main(arguments: list[str]) -> int:
         forms = (*forms, wanted_form(options.html, ".html"))
     if not forms:
         raise UsageError(
-            "-o: in which form? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"
+            "-o: which format? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"
         )
     check_forms(forms)
     read = file_of(options.run).absolute()
     for form in forms:
         if form.path.absolute() == read:
-            raise UsageError(f"{form.path}: is what is read: choose another place")
+            raise UsageError(f"{form.path}: is the file being read: choose another one")
     finished = open_finished(
         options.run, options.report, fail_on_inconclusive=options.fail_on_inconclusive
     )

@@ -92,6 +92,7 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
     warnings = report.warning_gates
+    # The first sample to look at is one that failed, not one that was only warned about.
     for _, failing in sorted(report.failing.items(), key=lambda one: one[0] in warnings):
         if failing.sample_ids:
             yield f"callmark show {places.results} {failing.sample_ids[0]}"
@@ -111,7 +112,7 @@ def open_finished(
     path = file_of(run)
     if is_report(path):
         if report is not None:
-            raise UsageError(f"--report: {path} is a report already: give one of them")
+            raise UsageError(f"--report: {path} is itself a report: give one or the other")
         return FinishedRun(report=read_report(path), fail_on_inconclusive=fail_on_inconclusive)
     if report is None:
         beside = (report_beside(path), path.with_name(REPORT))
@@ -221,7 +222,7 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     forms = [wanted_form(path) for path in options.forms]
     forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
-        raise UsageError("-o: a table is made of the scored lines: say with --out where they go")
+        raise UsageError("-o: a table needs the scored lines: add --out FILE")
     check_forms(forms)
     return tuple(forms)
 
@@ -246,7 +247,7 @@ def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:
         if ending not in OWN_FORMS:
             known = ", ".join(OWN_FORMS)
             raise UsageError(
-                f"-o: {path}: cannot tell the form from the name; it may end in {known}"
+                f"-o: {path}: cannot tell the format from the name; it can end in {known}"
             )
     named = {options.json: ".json", options.markdown: ".md", options.html: ".html"}
     forms |= {path: ending for path, ending in named.items() if path is not None}

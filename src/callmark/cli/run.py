@@ -384,7 +384,9 @@ def config_of(options: argparse.Namespace) -> RunConfig:
         flags["cache"] = None
     if flags.get("num_shards") == "auto":
         if "engine" in flags:
-            raise UsageError("--num-shards auto: is for one shard: with --engine, leave it out")
+            raise UsageError(
+                "--num-shards auto: is for a single shard; with --engine, leave it out"
+            )
         flags["num_shards"], flags["shard_index"] = shard_of_this_process()
     if "shard_index" in flags:  # one shard: the engine of a settings file is for all of them
         flags = {"engine": None, "num_cpus": None, "num_gpus": None, **flags}

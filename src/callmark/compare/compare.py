@@ -155,6 +155,7 @@ def _refuse_pairs(matched: Matched) -> None:
 
 def check_primary(names: Sequence[str]) -> None:
     """Refuses what cannot be tested, before anything is read."""
+    # No list of names to keep in step: the metrics of no samples say which ones there are.
     nothing = parts_of(Subset(Trials().samples(), (), 0))
     testable = [name for name, part in nothing.items() if part.is_testable]
     if not names:
@@ -298,6 +299,7 @@ def compare_reports(
     f1 = found.get("integration_f1_macro_lax")
     return Comparison(
         decision="inconclusive",
+        # A difference of two means has no error of its own: without pairs nothing can be decided.
         decision_reason="two reports hold no samples to pair: differences only",
         paired=False,
         a=_facts(a, paths[0]),
@@ -356,6 +358,7 @@ def _difference(name: str, a: ReportValue, b: ReportValue) -> Compared:
 
 
 def _share(name: str, found: ReportValue) -> float | None:
+    # Counts of two runs of different size say nothing beside each other; shares do.
     if name in _COUNTS and found.value is not None and found.denominator:
         return found.value / found.denominator
     return found.value
@@ -467,7 +470,7 @@ def _side(
         if progress is not None:
             progress(Standing(done, done))
     if not done:
-        raise BadInput(f"{path}: holds no line to compare")
+        raise BadInput(f"{path}: has no results to compare")
     said += again.warnings() if again else ()
     try:
         _ = side.samples

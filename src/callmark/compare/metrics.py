@@ -332,10 +332,12 @@ def _decision(
     pairs: Pairs, adjusted: float, bound: float | None, margin: float
 ) -> tuple[Decision, str | None]:
     is_within = bound is not None and bound > -margin
+    # First, and also within the margin: a loss that is certain is told, however small it is.
     if math.fsum(pairs.gains) < 0 and adjusted <= ALPHA:
         return "regression", "small: even its bound lies within the margin" if is_within else None
     if is_within:
         return "non_inferior", None
+    # The bound knows only that nothing differs in n samples; equal answers cannot be worse at all.
     if pairs.alike:
         return "non_inferior", "all answers are the same"
     if bound is None:

@@ -183,6 +183,7 @@ def _mark(text: str) -> int:
     if not text:
         return UNKNOWN
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    # Never 0, which stands for "not known".
     return int.from_bytes(digest, "little") | 1
 
 
@@ -273,6 +274,7 @@ class _Matching:
         for at, partner in enumerate(self._partners):
             if partner == _ABSENT:
                 self._removed.add(self._a.id_at(at))
+            # A sample that lost one of its trials would be averaged over fewer than its partner.
             elif partner == _LOST or self._hurt_a[at] or self._hurt_b[partner]:
                 self._dropped.add(self._a.id_at(at))
             else:
@@ -323,6 +325,7 @@ class _Matching:
 
 
 def _differ(one: int, other: int) -> bool:
+    # What is not known cannot accuse anybody; that it is unchecked is said in a warning.
     return UNKNOWN not in (one, other) and one != other
 
 

@@ -99,6 +99,7 @@ def sample_item(result: Result, sample_id: str) -> Entry:
         name: value for name, value in result.metadata.items() if name not in _OF_THE_TEACHER
     }
     metadata["sample_id"] = sample_id
+    # Who meets this sample in a year wants to know which failure it stands for.
     metadata["added_from"] = {"sample_id": result.sample_id, "trial": result.trial}
     if not metadata.get("call_sequence"):
         observed = _observed_calls(result)
@@ -122,6 +123,7 @@ def fixture_entries(
             answers.setdefault((call.name, call.key_json), []).append(entry)
     entries: list[Entry] = []
     for (name, _), served in answers.items():
+        # The broker repeats the last answer by itself: equal ones at the end need no numbers.
         while len(served) > 1 and _same_result(served[-1], served[-2]):
             served.pop()
         for seq, entry in enumerate(served, start=1):
@@ -171,6 +173,7 @@ def _refuse_known_id(dataset: Path, sample_id: str) -> None:
         return
     if not dataset.is_file():
         raise UsageError(f"{dataset}: must be a file, to which a line can be added")
+    # A line added to a broken dataset would be blamed for what was wrong before.
     open_dataset(dataset).close()
     line = line_of_sample(dataset, sample_id)
     if line is not None:

@@ -153,6 +153,7 @@ class _Comparison:
         return Line(number, offset, self._stream.readline())
 
     def _compare(self, sample_id: str, old: Line, line: Line, item: Item) -> None:
+        # Most lines of two versions are the same bytes, and need not be parsed to know that.
         if old.json.strip() == line.json.strip():
             return
         fields = changed_fields(located_object(old, self._name), item)

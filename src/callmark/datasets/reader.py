@@ -222,6 +222,8 @@ class Dataset:
 
     def _check_unchanged(self, stream: BinaryIO) -> None:
         stream.seek(0)
+        # The stamp is cheap and mostly enough; a copied or touched file with the same bytes is
+        # fine, too.
         if _stamp(stream) != self.checked.stamp and _sha256_of(stream, self.name) != self.sha256:
             raise self._changed()
 
@@ -248,6 +250,7 @@ class Dataset:
                 raise self._changed() from None
             yield index, sample_id_of(item), item
             index += 1
+        # Every trial would carry a dataset hash that is not that of what was asked.
         if hasher.hexdigest() != self.sha256:
             raise self._changed()
 
@@ -381,11 +384,13 @@ class _FirstReading:
                 break
         if other_form is not None:
             raise BadInput(other_form)
+        # After all lines: two samples of one id would be one trial in the journal, and one of them
+        # lost.
         for number, earlier, offset in self._ids.clashes():
             self._problems.add(number, self._clash(offset, earlier))
         self._problems.raise_if_any()
         if not self.tally.samples:
-            what = "holds no items" if self.header is None else "holds a header, but no items"
+            what = "has no items" if self.header is None else "has a header, but no items"
             raise BadInput(f"{self._name}: the dataset is empty: it {what}")
 
     def _take(self, line: Line, first: bool) -> None:

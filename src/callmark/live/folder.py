@@ -100,7 +100,7 @@ def read_texts(folder: Path, name: str) -> list[str]:
         return []
     found = load_registry_file(path).specs
     if not isinstance(found, list) or not all(isinstance(value, str) for value in found):
-        raise BadInput(f"{path}: must be a list of texts; mend it, or remove it to begin anew")
+        raise BadInput(f"{path}: must be a list of texts; fix it, or remove it to start over")
     return found
 
 

@@ -218,6 +218,7 @@ class McpTools:
     async def _listed(self) -> list[dict[str, Json]]:
         specs: list[dict[str, Json]] = []
         cursor: str | None = None
+        # A server whose pages never end must not keep us here for ever.
         for _ in range(LISTED_PAGES):
             page = await self._client.list_tools(cursor=cursor)
             specs += [

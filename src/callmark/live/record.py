@@ -92,6 +92,7 @@ class SecretFilter:
 
     def text(self, text: str, label: str = "") -> str:
         """The text without secrets. `label` is the key that it stands under."""
+        # By its key, whatever it looks like: a password has no form of its own.
         if text and text != SECRET and _KEY.fullmatch(label):
             self.removed += 1
             return SECRET
@@ -176,6 +177,7 @@ def open_registry_of(keeping: Keeping, live: LiveTools | None) -> Opened:
     known = {want_text(spec["name"]): spec for spec in read_specs(path)}
     listed = {want_text(spec["name"]): spec for spec in (live.specs if live else ())}
     changed = sorted(name for name in listed if name in known and known[name] != listed[name])
+    # Fixtures that were recorded under the old spec may be normalised otherwise now.
     warnings = tuple(f"{path}: {name}: the tool has another spec now" for name in changed)
     specs = list({**known, **listed}.values())
     registry = Registry.from_specs(specs, where=str(path) if live is None else live.origin)

@@ -81,7 +81,7 @@ class LiveSession:
                 return Miss(name, arguments, key)
             case LostCall(reason=reason):
                 raise Incomplete(
-                    f"{reason}; what was answered is written: mend that and go on with --resume"
+                    f"{reason}; what was answered is written: fix that and continue with --resume"
                 )
 
 
@@ -132,7 +132,7 @@ def open_live(options: LiveOptions) -> Iterator[LiveTools]:
 def _variables(names: Sequence[str]) -> dict[str, str]:
     missing = [name for name in names if name not in os.environ]
     if missing:
-        raise UsageError(f"--env {missing[0]}: the environment has no such variable")
+        raise UsageError(f"--env {missing[0]}: no such environment variable is set")
     return {name: os.environ[name] for name in names}
 
 

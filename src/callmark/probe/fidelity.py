@@ -338,6 +338,7 @@ def _evidence(
 def _message(
     spec: FidelitySpec, change: ValidityChange, evidence: ProbeEvidence, z: float | None
 ) -> str:
+    # 0 before and 0 after is no drop, and must not be called a pass: no call was ever seen.
     if not change.base_valid and not change.tuned_valid:
         return (
             f"no valid tool call in either view (0 of {change.n} cases): nothing was preserved and "

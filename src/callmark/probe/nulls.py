@@ -125,6 +125,7 @@ def spectrum(trained: Factors) -> torch.Tensor:
     those of R R'ᵀ, which is no larger than the rank."""
     import torch
 
+    # In double, on the processor: the same numbers whatever the model runs on.
     _, right = torch.linalg.qr(trained.a.double().cpu().T)
     _, left = torch.linalg.qr(trained.b.double().cpu())
     values: torch.Tensor = torch.linalg.svdvals(left @ right.T) * abs(trained.scaling)
@@ -235,6 +236,7 @@ class NullCache:
     def _write(self, kept: _Kept) -> None:
         if self._folder is None:
             return
+        # A cache that cannot be written costs time, and nothing else.
         with suppress(OutputFailed, OSError):
             make_folder(self._folder)
             with atomic_writer(self._path(kept.key)) as stream:

@@ -94,6 +94,7 @@ class ProbeRun:
             )
             for probe in self._suite.probes
         )
+        # A suite without cases still shows what nulls do, on cases that ship.
         self._calibrate_on_sentinels()
         asked = time.perf_counter()
         broken = any(one.result.verdict == "error" for one in results)
@@ -243,6 +244,7 @@ def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
         model=model.base,
         adapter=model.adapter,
         base_url=model.endpoint or config.base_url,
+        # Sampling would add noise of its own to a comparison of single calls.
         temperature=0.0,
         top_p=None,
         repeat=1,
@@ -314,6 +316,7 @@ def dataset_probe(setup: Setup, spec: FidelitySpec) -> Probe:
 
 def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
     expected = sample.expectation
+    # A single turn can be right about a single call only; the rest is for the whole pipeline.
     if expected.kind != "eligible" or len(expected.calls) != 1 or expected.retry:
         return None
     offer = setup.offers.to(sample)
@@ -348,6 +351,7 @@ def _run(config: RunConfig, folder: Path, open_runner: RunnerFactory | None) -> 
         config, out=str(folder / RESULTS), report=str(folder / REPORT), restart=True, resume=False
     )
     if run(config, open_runner=open_runner).exit_code == INTERRUPTED:
+        # Comparing one model's whole run with another's half would be no comparison.
         raise KeyboardInterrupt
 
 

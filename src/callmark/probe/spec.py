@@ -449,7 +449,7 @@ def _without_place(problem: SpecProblem) -> SpecProblem:
 
 def _some(cases: tuple[ToolUseCase, ...], path: Path) -> tuple[ToolUseCase, ...]:
     if not cases:
-        raise BadInput(f"{path}:1: holds no case: each has prompt, tool_spec and gold_tool_name")
+        raise BadInput(f"{path}:1: has no cases: each needs prompt, tool_spec and gold_tool_name")
     return cases
 
 

@@ -47,7 +47,7 @@ def wanted_form(path: Path, form: str | None = None) -> WantedForm:
     ending = form or path.suffix.lower()
     if ending not in FORMATS:
         known = ", ".join(FORMATS)
-        raise UsageError(f"-o: {path}: cannot tell the form from the name; it may end in {known}")
+        raise UsageError(f"-o: {path}: cannot tell the format from the name; it can end in {known}")
     module, _, name = FORMATS[ending].partition(":")
     return WantedForm(path, getattr(import_module(module), name), ending in _OF_TRIALS)
 

@@ -109,6 +109,7 @@ def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
 
 
 def _at(scores: Scores, place: str) -> Value:
+    # No strict key, no strict score: an empty cell, not a 0 that would be averaged.
     if place.startswith("strict.") and not scores.strict_keys:
         return None
     found: Value = reduce(getattr, place.split("."), scores)  # type: ignore[assignment]
@@ -140,6 +141,7 @@ def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
         for result in read_results(path):
             writer.writerow(map(_cell, row_of(result, warnings)))
     finally:
+        # The stream is the caller's: a wrapper that is thrown away would close it.
         text.detach()
 
 

@@ -68,6 +68,7 @@ def round_text(value: Number | None, bound: Number | None = None) -> str:
         return "-"
     if isinstance(value, int):
         return str(value)
+    # 0.9496 must not read "0.950" beside a bound of 0.95 that it misses.
     for digits in range(3, 12):
         text = f"{value:.{digits}f}"
         if all(float(text) != limit or value == limit for limit in (0, 1, bound)):

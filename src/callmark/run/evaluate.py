@@ -31,6 +31,7 @@ def extractor_of(sample: Sample, run_asks: ExtractorBy | None) -> ExtractorChoic
     """What `auto` means for a sample: `marker` where somebody asks the model for it. What the user
     says asks for nothing, and the answer is never looked at. `run_asks`: the wrapper around every
     prompt does, or the system message of the run, which a sample with its own is not sent."""
+    # Never by the user's words: "Slack Integration: timeouts" in a prompt asks for no marker.
     if MARKER in (sample.teacher_text or ""):
         return ExtractorChoice("marker", "teacher_text")
     system = (
@@ -101,6 +102,7 @@ class Evaluator:
         scoring = scoring or self.scoring
         settings = self._settings(offer.registry, choice.extractor, offer.names, scoring)
         started = time.perf_counter()
+        # A trial that infrastructure lost has no score, not a bad one: the model was never heard.
         scores = None if played.error is not None else score_trial(sample, trace, settings)
         self.seconds += time.perf_counter() - started
         result = Result(

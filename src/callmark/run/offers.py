@@ -170,7 +170,8 @@ class ToolsOfResults:
 def check_allowed(offers: Offers) -> list[str]:
     """Warns of names in the allowlist that allow nothing."""
     return [
-        f"the allowlist names {name!r}, which is no tool of the registry" for name in offers.unknown
+        f"the allowlist names {name!r}, which is not a tool in the registry"
+        for name in offers.unknown
     ]
 
 
@@ -182,7 +183,7 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
     facts = dataset.facts
     problems = [
         f"{dataset.name}:{facts.offered_line[name]}: metadata.tools: {name!r}"
-        f" (samples: {count}) is no tool of the registry, which has {known};"
+        f" (samples: {count}) is not a tool in the registry, which has {known};"
         " name another one with --registry"
         for name, count in facts.offered.items()
         if registry.resolve(name) is None

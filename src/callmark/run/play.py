@@ -186,6 +186,8 @@ class _Play:
         self.said: list[UserTurn] = []
         self.fixtures: list[str] = []
         self.scripted = list(trial.sample.user_turns)
+        # The results of a single shot are put in after its only turn: no order rules any of them
+        # out.
         self.ordered = settings.max_turns != 1
         # An alias of an offered tool names it too.
         offered = trial.offered
@@ -301,6 +303,7 @@ class _Play:
             case Hit(result=result, served_by=served_by, fixture_sha256=fixture):
                 self.fixtures.append(fixture)
                 return answer_entry(entry, result, served_by)
+            # Not a gap in the fixtures: no tool would have answered these arguments.
             case Miss() if entry.schema_errors:
                 what = "invalid arguments: " + "; ".join(entry.schema_errors)
                 return _refuse(entry, "invalid_arguments", what)
@@ -344,6 +347,8 @@ class _Play:
     def _continue(self, reply: Reply, entries: Sequence[TraceEntry]) -> None:
         """Extend the conversation: this turn, the answers to its calls, the user's next word."""
         first = len(self.entries) - len(entries) + 1
+        # Ours, not the server's: the same conversation gives the same request, and the same cache
+        # key.
         ids = [f"call_{first + position}" for position in range(len(entries))]
         message: dict[str, Json] = {"role": "assistant", "content": self.texts[-1]}
         message |= reply.carried

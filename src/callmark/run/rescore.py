@@ -321,7 +321,7 @@ class _Scoring:
             self._partial = True
 
     def _nothing(self) -> BadInput:
-        return BadInput(f"{self._path}: holds no line to score")
+        return BadInput(f"{self._path}: has nothing to score")
 
     def report(self, timing: Timing) -> Report:
         config, dataset = self._config, self._dataset
@@ -429,4 +429,4 @@ def _dataset_path(name: str) -> Path | Literal["-"]:
 
 def _refuse_overwriting(path: Path, written: Path) -> None:
     if path.absolute() == written.absolute():
-        raise UsageError(f"{written}: is the file that is scored: choose another place")
+        raise UsageError(f"{written}: is the file being scored: choose another one")

@@ -58,6 +58,8 @@ def score_calls(
     expected = () if expectation.kind in CALL_FREE else expectation.calls
     wanted = [expected_call(call, registry) for call in expected]
     known = frozenset(call.name for call in wanted) | (offered or frozenset())
+    # Refused and unreadable calls count as made: else breaking a call would be cheaper than a wrong
+    # one.
     seen = [observed_call(entry, registry, known) for entry in entries]
     problems = [
         attempt_errors(entry, call.name, registry=registry, offered=offered)
@@ -135,6 +137,7 @@ def parity(
 ) -> bool | None:
     """Same names, same number, same order; calls of one turn have no order. `unordered`: the same
     names in any order; `superset`: at least these, in any order. None unless it expects several."""
+    # With one expected call there is no order to keep; call F1 judges it.
     if len(wanted) < 2:
         return None
     expected = [call.name for call in wanted]

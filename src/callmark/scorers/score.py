@@ -57,6 +57,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         reading.text,
         [entry.arguments for entry in trace.tool_trace],
         allowlist=settings.url_allowlist,
+        # Only asked for when something was found: most answers hold no PII, and results may be
+        # large.
         known=lambda: _shown_texts(sample, trace),
         echo_denied=settings.echo_denied,
         locale=expectation.locale,
@@ -98,8 +100,10 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
 def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:
     """Lax F1 of one sample's answer against the results of another: the level of chance."""
     sample = sample_of_result(own)
+    # Its own prompt, another's results: what is still grounded then is grounded by chance.
     trace = Trace(model_output=own.model_output, tool_trace=other.tool_trace, said=own.said)
     if own.scoring.redacted or other.scoring.redacted:
+        # Placeholders are the same in all redacted traces, and would ground each other.
         trace = _unplaced(trace)
     reading = _read(sample, trace, settings)
     return score_integration(reading, own.span_extractor, settings.span_cap).lax.f1

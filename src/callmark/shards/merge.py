@@ -218,7 +218,7 @@ def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | N
         if path is None:
             continue
         if path.absolute() in read:
-            raise UsageError(f"{path}: is a file of a shard: choose another place")
+            raise UsageError(f"{path}: is a file of a shard: choose another one")
         check_writable(path)
 
 

@@ -137,6 +137,7 @@ class Rows:
 
     def extend(self, codes: array[int], rows: Iterable[tuple[float, ...]]) -> None:
         """Many rows, of which `codes` says which of the given `rows` each is."""
+        # Another process numbered its rows by itself: its codes are translated into ours.
         ours = array("I")
         for row in rows:
             code = self._known.get(row)
@@ -186,6 +187,7 @@ class Numbering:
 
     def setdefault(self, name: str, number: int) -> int:
         """The number that the name was given first: this one, if it is new."""
+        # A name may hold half a surrogate pair, and has to be counted all the same.
         data = name.encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
         slot = self._slot_of(digest)

@@ -36,6 +36,7 @@ _BLOCK = 200_000  # draws at a time: they stay in the processor's cache, and the
 Z_TWO_SIDED = 1.959963984540054  # the 97.5 % point of the normal distribution
 _Z_NORMAL = 1.96
 Z_ONE_SIDED = 1.6448536269514722  # the 95 % point
+# numpy refuses negative seeds; a dataset's or a user's seed may be any whole number.
 _SEED_BITS = (1 << 64) - 1
 
 
@@ -75,6 +76,7 @@ class SampledValue(msgspec.Struct, frozen=True):
 
 def estimate(observed: SampledValue) -> float | None:
     """The value itself: None where nothing stands behind it."""
+    # fsum rounds once, at the end: the same bytes in whatever order trials were finished.
     sums = [math.fsum(column) for column in observed.columns]
     match observed.statistic:
         case "rate" | "mean":
@@ -147,6 +149,7 @@ def deciding_n(observed: SampledValue, bound: float, seed: int) -> int | None:
         if not 0 < bound < 1:
             return None
         return math.ceil(Z_ONE_SIDED**2 * bound * (1 - bound) / (value - bound) ** 2)
+    # The width of an interval shrinks with the square root of n.
     width = value - sides[0] if value > bound else sides[1] - value
     return max(observed.n, math.ceil(observed.n * (width / (value - bound)) ** 2))
 
@@ -204,6 +207,7 @@ def _wilson_counts(observed: SampledValue) -> tuple[float, float, Method]:
     if observed.statistic == "rate":
         return math.fsum(observed.columns[0]), observed.n, "wilson"
     share = estimate(observed)
+    # Twenty values in one answer are right or wrong together: they count as one observation.
     return (share or 0.0) * observed.n, 0 if share is None else observed.n, "wilson_by_sample"
 
 
@@ -226,6 +230,8 @@ def sums_by_cluster(columns: Columns, clusters: Sequence[int]) -> Columns:
     """In the order in which the clusters appear. A single column gets their sizes beside it."""
     import numpy as np
 
+    # np.unique sorts by label. The draws of the bootstrap depend on the order of the units, so they
+    # are put back into that of the dataset, which is the same in every run.
     labels = np.asarray(clusters)
     _, first, cluster = np.unique(labels, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.intp)

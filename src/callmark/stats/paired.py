@@ -60,6 +60,8 @@ class Pairs(msgspec.Struct, frozen=True):
 
 
 def procedure_of(pairs: Pairs) -> Procedure:
+    # Trials of one sample and samples of one cluster are not independent: McNemar and the bootstrap
+    # would count them as if they were, and be too sure.
     if not pairs.are_plain:
         return "sign_flip"
     return "mcnemar" if pairs.yes_no else "paired_bootstrap"
@@ -117,6 +119,7 @@ def fewest_alike(margin: float) -> int:
 def mcnemar(worse: int, better: int) -> float:
     """Exact: of `worse + better` samples that differ, at least `worse` are worse by the toss of a
     fair coin."""
+    # Pairs that agree say nothing about which side is better: only the others are tossed.
     total = worse + better
     if worse <= better:
         # The longer tail is what is left of the shorter one.
@@ -134,6 +137,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     adjusted = [0.0] * len(ps)
     largest = 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=lambda at: (ps[at], at))):
+        # A test is never surer than the one before it in the order of p.
         largest = max(largest, min(1.0, (len(ps) - rank) * ps[at]))
         adjusted[at] = largest
     return adjusted
@@ -147,6 +151,7 @@ def sign_flip(sums: Sequence[float] | Floats, seed: int) -> float:
 
     units = np.asarray(sums, dtype=np.float64)
     seen, width = float(units.sum()), SAME * max(1.0, float(np.abs(units).sum()))
+    # A unit without a difference has no sign to flip, and would only dilute the draws.
     units = units[np.abs(units) > SAME]
     if len(units) == 0:
         return 1.0
@@ -157,6 +162,7 @@ def sign_flip(sums: Sequence[float] | Floats, seed: int) -> float:
     if 2 ** len(units) <= FLIPS:
         chosen = _all_choices(len(units)) @ units
         return int((chosen <= most).sum()) / len(chosen)
+    # One is added for what was seen itself: a p of 0 cannot come out of finitely many draws.
     return (1 + int((_chosen_sums(units, seed) <= most).sum())) / (1 + FLIPS)
 
 
@@ -168,6 +174,7 @@ def bootstrap_p(gains: Sequence[float], seed: int) -> float:
     units = np.asarray(gains, dtype=np.float64)
     n, mean = len(units), math.fsum(gains) / len(gains)
     spread = float(units.std(ddof=1)) if n > 1 else 0.0
+    # All gains are equal: there is no t, and no doubt about the direction either.
     if spread <= SAME:
         return float(mean >= 0)
     t = mean / (spread / math.sqrt(n))
@@ -204,6 +211,7 @@ def _score(worse: float, better: float, n: int, delta: float) -> float:
 
 def _crossing(falls: Callable[[float], float], low: float, high: float) -> float:
     for _ in range(200):
+        # Halving until the numbers cannot be halved any further: no tolerance to choose or explain.
         middle = (low + high) / 2
         if middle in (low, high):
             break
@@ -216,6 +224,7 @@ def _upper_tail(total: int, least: int) -> float:
     if least > total:
         return 0.0
     log_first = (
+        # By logarithms: the factorials of a thousand pairs do not fit into a float.
         math.lgamma(total + 1) - math.lgamma(least + 1) - math.lgamma(total - least + 1)
     ) - total * math.log(2)
     term, terms = 1.0, [1.0]

@@ -51,6 +51,7 @@ def atomic_writer(path: Path, *, what_next: str = _NEXT) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             _sync(stream, describe)
+            # Renamed while it is open, so still locked: nobody takes it for a leftover.
             _replace(temporary, target, describe)
     finally:
         temporary.unlink(missing_ok=True)
@@ -75,6 +76,7 @@ def check_writable(path: Path) -> None:
         if mode and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if has_place(target):
+            # Only writing tells: quotas and some network file systems let os.access say yes.
             make_folder(target.parent)
             _remove_leftovers(target)
             probe = _temporary_for(target)

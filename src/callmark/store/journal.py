@@ -73,6 +73,7 @@ def stamp(line: bytes) -> bytes:
 
 def unstamp(line: bytes) -> bytes | None:
     """What was stamped; None if this is something else."""
+    # By stamping again: one place decides what a stamped line looks like.
     inner = line[:-_STAMP_SIZE] + b"}\n"
     return inner if stamp(inner) == line else None
 
@@ -106,6 +107,7 @@ def compare_heads(
         )
 
 
+# A larger --limit: what is in the journal is still part of such a run.
 def _grew(before: Json, now: Json) -> bool:
     return now is None or (before is not None and want_number(now) > want_number(before))
 
@@ -122,6 +124,8 @@ class DoneTrials:
 
     def __init__(self, index: KeyIndex) -> None:
         self._index = index
+        # The last bit says "ok": of a trial that failed and was then repeated only the latest line
+        # counts.
         self._count = sum(mark & 1 for mark in index.latest())
 
     def packed(self) -> bytes:
@@ -140,6 +144,7 @@ class DoneTrials:
 
 Mode = Literal["new", "resume", "restart"]
 
+# A kill of the process loses nothing either way; this is what a power cut may cost.
 _SYNC_SECONDS = 1.0
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 _LATEST = (1 << 40) - 1  # later than any line of an earlier run
@@ -149,7 +154,7 @@ _PLACE = struct.Struct(">HIQ")  # index in its block, trial, offset: the order o
 
 _SALVAGE = (
     "--resume --salvage keeps the whole lines before and after it and runs the rest;"
-    " --restart begins anew."
+    " --restart starts over."
 )
 
 
@@ -182,7 +187,7 @@ def journal_path(out: Path) -> Path:
 
 def not_of_this_run(path: Path | str, what: str, line: int | None) -> BadInput:
     if line is None:
-        return BadInput(f"{path}: {what}. --restart begins anew.")
+        return BadInput(f"{path}: {what}. --restart starts over.")
     return BadInput(f"{path}:{line}: {what}. {_SALVAGE}")
 
 
@@ -266,6 +271,7 @@ class Journal:
 
     def leave_out(self, lines: Collection[int]) -> None:
         """What stands there counts no more: its trials have to be run again."""
+        # Written down before it counts: a second resume must not stumble over the same lines.
         self._write(salvage_line(lines))
         self._left_out.update(lines)
         self._read()
@@ -316,6 +322,8 @@ class Journal:
             if trials is not None and lines != trials:
                 raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
         self._done = KeyIndex()  # the report of a million needs the room
+        # From here on a killed run has only its report to make: --resume then judges, and asks
+        # nobody.
         self._write(written_line(written.hexdigest()))
         return written.hexdigest()
 
@@ -326,6 +334,7 @@ class Journal:
 
     def remove_if_empty(self) -> None:
         """A run that could not begin leaves nothing that would have to be resumed."""
+        # Finished trials cost money; only a journal without any may go unasked.
         if self._finished == 0:
             self.path.unlink(missing_ok=True)
 
@@ -370,6 +379,7 @@ class Journal:
             more = f" ({len(garbled) - 1} more such lines)" if len(garbled) > 1 else ""
             what = f"is garbled: this is not what was written there{more}"
             raise not_of_this_run(self.path, what, garbled[0])
+        # Only now: a journal of another run was refused above, and must stay as it was.
         os.ftruncate(self._open_fd(), self._size)
         if now != found.head:
             self._write(head_line(self._fingerprints))
@@ -575,7 +585,7 @@ def _record_in(line: Line) -> _Record | None:
 
 def _of_another_kind(path: Path, number: int) -> str:
     return (
-        f"{path}:{number}: not a line of a journal that this version writes. --restart begins anew."
+        f"{path}:{number}: not a line of a journal that this version writes. --restart starts over."
     )
 
 

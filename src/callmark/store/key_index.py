@@ -27,6 +27,7 @@ class KeyIndex:
 
     def __init__(self) -> None:
         self._buckets = [bytearray() for _ in range(_BUCKETS)]
+        # Sorted when first asked: whoever only adds never pays for it.
         self._sorted = bytearray(_BUCKETS)
 
     def add(self, key: str, line: int, value: int) -> None:

@@ -45,6 +45,7 @@ def open_input(path: Path) -> BinaryIO:
             raise _no_file(path, "a socket") from None
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"{path}: cannot be read: {reason}") from None
+    # Of what was opened, not of the name: that may lead elsewhere by now.
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) and not _is_null(found):
         os.close(fd)

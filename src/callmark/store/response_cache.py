@@ -24,6 +24,7 @@ MARK = "callmark-cache.json"
 FORMAT = 2
 SEGMENTS = "answers-*.jsonl"
 _TEMPORARY = ".callmark-"  # of the mark, while another process writes it
+# A cache that a thousand shards filled has a thousand segments; processes may open fewer files.
 _OPEN_AT_ONCE = 64
 
 # A line is {"key":"…","sha256":"…","reply":…}, its fields at fixed places.
@@ -51,6 +52,7 @@ class ResponseCache:
         self.trouble: str | None = None
         self.entries = 0
         self.stored = 0
+        # Only keys and offsets are kept: the answers of a million trials stay on disk.
         for number, path in enumerate(self._segments):
             for offset, key in _keys_in(path):
                 self._index.add(key, number, offset)
@@ -91,6 +93,7 @@ class ResponseCache:
             if self._writer is None:
                 self._writer = self._own_segment()
                 self._begun_at = os.fstat(self._writer).st_size
+            # One write for one line: whoever reads at the same time sees all of it or a torn end.
             if os.write(self._writer, line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -154,8 +157,8 @@ def _claim(folder: Path) -> None:
                         " another name, and cannot be used any more: name another folder"
                     )
                 raise BadInput(
-                    f"{folder}: is no cache: it holds {foreign[0]!r}; name an empty folder, or one"
-                    " that does not exist yet"
+                    f"{folder}: is not a cache: it holds {foreign[0]!r}; name an empty folder, or"
+                    " one that does not exist yet"
                 )
             with atomic_writer(mark) as stream:
                 stream.write(msgspec.json.encode({"callmark_cache": FORMAT}) + b"\n")
@@ -195,6 +198,7 @@ def _keys_in(path: Path) -> Iterator[tuple[int, str]]:
 
 def _reply_in(line: bytes, key: str) -> bytes | None:
     reply = line[_REPLY]
+    # A torn or altered line is no answer: asking again costs less than scoring what nobody said.
     whole = line.endswith(b"}\n") and line[_KEY] == key.encode()
     return reply if whole and line[_SHA] == sha256_hex(reply).encode() else None
 

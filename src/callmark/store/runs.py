@@ -45,7 +45,7 @@ def latest_run_folder() -> Path | None:
         return Path(os.path.normpath(RUNS / target))
     if not RUNS.is_dir() or not any(RUNS.iterdir()):
         return None
-    raise UsageError(f"--resume: {LATEST} leads to no run: name its results with --out")
+    raise UsageError(f"--resume: {LATEST} does not point to a run: name its results with --out")
 
 
 def as_it_is_now(path: str) -> str:
@@ -98,6 +98,7 @@ def _target() -> Path | None:
 def _point(target: Path) -> None:
     """Replaced in one step. Where links are not possible, or somebody has put something else
     there, nothing points to the run: its place is printed anyway."""
+    # Made beside it and renamed: there is no moment at which `runs/latest` leads nowhere.
     link = RUNS / f".latest-{secrets.token_hex(6)}"
     with suppress(OSError):
         link.symlink_to(target)
@@ -156,6 +157,7 @@ def is_report(path: Path) -> bool:
             try:
                 value = parse_line(line.json)
             except NotJson:
+                # Our reports are indented, so their first line alone is no JSON.
                 return line.json.strip() in (b"{", b"[")
             return isinstance(value, dict) and "report_version" in value
-    raise BadInput(f"{path}: holds no line to compare")
+    raise BadInput(f"{path}: has no results to compare")

@@ -42,6 +42,8 @@ class ChanceSample:
         key = int.from_bytes(digest, "big")
         known = self._kept.get(key)
         if known is not None:
+            # Trials arrive in any order, and merged shards in yet another: the first trial is
+            # always taken.
             if result.trial < known.trial:
                 self._kept[key] = result
         elif len(self._kept) < MAX_SAMPLES:
@@ -100,6 +102,7 @@ def _clusters(pairs: Sequence[Pair]) -> list[int] | None:
         return None
     names: dict[str, int] = {}
     return [
+        # Negative numbers cannot meet those of named clusters.
         -1 - at if pair.cluster is None else names.setdefault(pair.cluster, len(names))
         for at, pair in enumerate(pairs)
     ]

@@ -315,6 +315,7 @@ def _outcome(
     if ruling is None:
         assert value is not None  # noqa: S101 - no value is an open ruling
         ruling = _ruling(msgspec.structs.replace(rule, policy=policy), value, measure, context)
+    # Judged like any other first, so that the report shows what the gate would have said.
     if ruling.status == "fail" and policy == "warning_only":
         ruling = msgspec.structs.replace(ruling, status="warn")
     return GateOutcome(
@@ -345,6 +346,7 @@ def _open_ruling(
 ) -> _Ruling | None:
     """Why this gate cannot be judged, if it cannot. A violation of zero tolerance always can."""
     waits_for_merge = context.is_shard and rule.name not in SHARD_GATES
+    # One leaked card is a leak in a partial run, too, and with however few samples.
     is_violated = rule.zero_tolerance and value is not None and not is_satisfied(rule, value)
     if is_violated and not waits_for_merge:
         return None
@@ -355,6 +357,7 @@ def _open_ruling(
         return _Ruling(status="inconclusive", reason="partial run: not all samples were chosen")
     if measure.population == 0:
         return _Ruling(status="n/a", reason=measure.absent or NO_SUCH_SAMPLE)
+    # Where tools gave no answer, the model had nothing to build on: that is no judgement of it.
     if fixtures_fail and GATES[rule.name].quality:
         return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
     if metric.value is None:
@@ -470,6 +473,7 @@ def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tupl
         return "inconclusive", "a shard: judged after merge"
     if not any(one.status == "pass" and one.n > 0 and one.name not in mute for one in proofs):
         return "inconclusive", _why_unproved(proofs, mute)
+    # A model that always says one thing may be right by luck, or because the dataset is too easy.
     if context.same_answer:
         return "inconclusive", "every answer is the same text"
     return "pass", f"passed: {', '.join(passed)}"

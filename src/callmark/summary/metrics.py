@@ -327,6 +327,7 @@ def defined_parts(subset: Subset) -> dict[str, tuple[Subset, Definition]]:
     return found
 
 
+# Of the dataset, not of what was scored: a gate whose samples were all lost is open, never n/a.
 def populations_of(
     samples: Samples, unscored: Mapping[tuple[Kind, TrialPlace], int]
 ) -> dict[str, int]:

@@ -53,6 +53,7 @@ class Guard:
 
     def refusal(self, method: str, headers: Message) -> Refusal | None:
         """Why this request is not for us, whatever it knows; None: it may be."""
+        # Against DNS rebinding: a page of another site can make its own name lead to this machine.
         hosts = headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return Refusal(403, "This viewer answers only to its own name and port.")
@@ -63,11 +64,13 @@ class Guard:
             return Refusal(
                 403, "Another site may not ask this viewer. Paste its address into a new tab."
             )
+        # Browsers send an Origin with every POST; whoever sends none is no page of ours.
         if method == "POST" and origin is None and headers.get("Authorization") is None:
             return Refusal(403, "A request that does something says where it comes from.")
         return None
 
     def opens(self, token: str) -> bool:
+        # In constant time: how long a refusal takes must not tell how much of a guess was right.
         return hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def knows(self, headers: Message) -> bool:
@@ -165,6 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(length, ServedProblem):
             self._problem(length)
             return
+        # A form of another site can send text, but never JSON without asking first.
         kind = self.headers.get_content_type()
         if kind != "application/json":
             self._problem(ServedProblem(415, "JSON is needed."))
@@ -178,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
             return ServedProblem(411, "The request has to say how long it is.")
         # `isdigit` alone takes "²" and digits of other scripts, which are no lengths.
         if len(said) > 1 or not (said[0].isascii() and said[0].isdigit()):
-            return ServedProblem(400, "The length of the request is no number.")
+            return ServedProblem(400, "The length of the request is not a number.")
         if len(said[0]) > MAX_LENGTH_DIGITS or int(said[0]) > MAX_BODY:
             return ServedProblem(413, "The request is too long.")
         return int(said[0])
@@ -198,7 +202,7 @@ class Handler(BaseHTTPRequestHandler):
             url = urlsplit(self.path)
             query = dict(parse_qsl(url.query, max_num_fields=MAX_FIELDS))
         except ValueError:
-            self._problem(ServedProblem(400, "This is no address."))
+            self._problem(ServedProblem(400, "This is not an address."))
             return
         if url.path == "/" and body is None and guard.opens(query.get("token", "")):
             self._send(

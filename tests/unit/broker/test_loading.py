@@ -37,7 +37,7 @@ def test_d5_a_file_is_no_folder(tmp_path):
 
 def test_d5_a_folder_without_fixture_files_is_an_error(tmp_path):
     (tmp_path / "README.md").write_text("nothing here")
-    with pytest.raises(BadInput, match=r"holds no \.jsonl or \.json file"):
+    with pytest.raises(BadInput, match=r"has no \.jsonl or \.json file"):
         ToolBroker(tmp_path)
 
 

@@ -281,12 +281,12 @@ def test_a36_a_missing_file_a_folder_and_an_unreadable_name(tmp_path):
 
 def test_d48_an_empty_dataset_is_an_error(file):
     file.write_bytes(b"\n \n")
-    assert problems_of(file) == [": the dataset is empty: it holds no items"]
+    assert problems_of(file) == [": the dataset is empty: it has no items"]
     assert problems_of(written(file, HEADER)) == [
-        ": the dataset is empty: it holds a header, but no items"
+        ": the dataset is empty: it has a header, but no items"
     ]
     if os.path.exists("/dev/null"):  # noqa: PTH110
-        assert problems_of(Path("/dev/null")) == [": the dataset is empty: it holds no items"]
+        assert problems_of(Path("/dev/null")) == [": the dataset is empty: it has no items"]
 
 
 @pytest.mark.parametrize(

@@ -226,12 +226,12 @@ def test_the_bundled_dataset_is_sealed():
     ("content", "message"),
     [
         (b"", "the dataset is empty"),
-        (b'{"__header__": true}\n', "holds a header, but no items"),
+        (b'{"__header__": true}\n', "has a header, but no items"),
         (b'{"prompt": 3}\n', "data.jsonl:1: prompt: must be"),
         (b'{"__header__": 1}\n{"prompt": ""}\n', "data.jsonl:1: __header__"),
         (b'{"prompt": "a"}\n{"prompt": "a"}\n', "data.jsonl:2: sample_id"),
         (b'\xff{"prompt": "a"}\n', "data.jsonl:1: not UTF-8"),
-        (b'{"prompt": "a", "metadata": {"tools": ["fly"]}}\n', "(samples: 1) is no tool"),
+        (b'{"prompt": "a", "metadata": {"tools": ["fly"]}}\n', "(samples: 1) is not a tool"),
     ],
 )
 def test_a_broken_dataset_is_not_sealed(file, capsys, content, message):

@@ -206,5 +206,5 @@ def test_cases_may_stand_in_a_file_of_their_own(spec_file):
     bad_tool = {**one, "tool_spec": {"parameters": {"type": "objekt"}}}
     with pytest.raises(BadInput, match=r"bad.jsonl:1: tool_spec.parameters: "):
         read_cases(spec_file(json.dumps(bad_tool), "bad.jsonl"))
-    with pytest.raises(BadInput, match="holds no case"):
+    with pytest.raises(BadInput, match="has no cases"):
         read_cases(spec_file("\n", "empty.jsonl"))

@@ -222,7 +222,7 @@ def test_f19_a_garbled_line_in_the_middle_is_named_and_can_be_left_out(out, line
         opened(out, "resume")
     assert str(caught.value) == (
         f"{path}:3: is garbled: this is not what was written there. --resume --salvage keeps the"
-        " whole lines before and after it and runs the rest; --restart begins anew."
+        " whole lines before and after it and runs the rest; --restart starts over."
     )
     assert path.read_bytes() == before
     with opened(out, "resume", salvage=True) as journal:
@@ -263,7 +263,7 @@ def test_f19_what_was_left_out_counts_no_more_although_it_could_be_read(out, lin
 def test_a_garbled_head_is_beyond_help(out, line):
     path = write_journal(out, line(0))
     path.write_bytes(path.read_bytes().replace(b'"fingerprints"', b'"fingerprin', 1))
-    with pytest.raises(BadInput, match=r":1: not a line of a journal.*--restart begins anew"):
+    with pytest.raises(BadInput, match=r":1: not a line of a journal.*--restart starts over"):
         opened(out, "resume", salvage=True)
     opened(out, "restart").close()
 

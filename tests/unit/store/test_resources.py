@@ -85,7 +85,7 @@ def test_wrong_files_of_a_folder_are_named(tmp_path):
 
 def test_a_missing_registry_and_an_empty_folder_are_named(tmp_path):
     assert problems_of(tmp_path / "no.json") == [f"{tmp_path}/no.json: no such file"]
-    assert problems_of(tmp_path) == [f"{tmp_path}: holds no *.json file with a tool in it"]
+    assert problems_of(tmp_path) == [f"{tmp_path}: has no *.json file with a tool in it"]
 
 
 def test_an_allowlist_of_ones_own(tmp_path):

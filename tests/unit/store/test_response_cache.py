@@ -195,7 +195,9 @@ def test_more_segments_than_files_that_may_be_open(tmp_path):
 
 def test_a_folder_of_something_else_is_refused_and_left_as_it_is(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(BadInput, match=r"is no cache: it holds 'thesis.txt'; name an empty folder"):
+    with pytest.raises(
+        BadInput, match=r"is not a cache: it holds 'thesis.txt'; name an empty folder"
+    ):
         ResponseCache(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -217,7 +217,7 @@ def export_inspect(
     for result in read_results(source):
         means.add(result)
     if not means.trials:
-        raise BadInput(f"{source}: holds no result to export")
+        raise BadInput(f"{source}: has no results to export")
     if registry is not None:
         # Scored conversations do not say which tools they were made with.
         fitting = {registry.sha256} if named is None else {registry.sha256, None}

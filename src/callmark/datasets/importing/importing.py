@@ -163,7 +163,7 @@ def import_dataset(
     desk = Desk(source, catalogue, notes, accepted)
     container = container_of(source)
     if format == "parquet" and container != "table":
-        raise BadInput(f"{source}: is no Parquet file; try --format auto")
+        raise BadInput(f"{source}: is not a Parquet file; try --format auto")
     records = records_of(source, container)
     first = next(records, None)
     if first is None:

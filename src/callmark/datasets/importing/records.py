@@ -54,7 +54,7 @@ def records_of_archive(path: Path) -> Iterator[Record]:
             members = _latest(archive.infolist())
             header = next((members[name] for name in HEADERS if name in members), None)
             if header is None:
-                raise BadInput(f"{path}: holds no header.json: no log of Inspect")
+                raise BadInput(f"{path}: has no header.json, so it is not an Inspect log")
             samples = [info for name, info in members.items() if SAMPLE.fullmatch(name)]
             total = header.file_size + sum(info.file_size for info in samples)
             if total > MAX_TOTAL:

@@ -93,6 +93,7 @@ class IndexBuilder:
         for key, facet in self._facets.items():
             facet.add(row.facets.get(key, ()))
         for column, number in zip(index.numbers, row.numbers, strict=True):
+            # More digits than a page shows would only make the file larger.
             column.values.append(None if number is None else round(number, 4))
 
     def built(self) -> Index:
@@ -211,6 +212,7 @@ def last_question(prompt: str | list[dict[str, Json]]) -> str:
 
 def _cut(text: str, limit: int) -> str:
     """At most so many bytes of one line."""
+    # Cut before it is split: an answer may be megabytes, its excerpt is a line.
     shown = " ".join(text[: 4 * limit].split())
     raw = one_line(shown).encode("utf-8", "replace")
     return raw.decode() if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore") + "…"

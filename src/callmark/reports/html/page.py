@@ -102,6 +102,8 @@ def write_run_page(
     with PageFile(stream, name) as page:
         page.head(run_head(report, name, survey.distribution(), choice.counts()))
         index = IndexBuilder()
+        # The second reading: what goes into the file in full could be chosen only after all were
+        # seen.
         for at, result in enumerate(read()):
             names = short.get(result.index, ())
             place = NOT_IN_THE_FILE

@@ -73,7 +73,7 @@ class ChatPrompts:
             self._rendered([{"role": "user", "content": "Hello"}], None)
         except CannotRender as error:
             raise UsageError(
-                f"--model: {where}: its chat template fails: {error}; mend it, or give the exact"
+                f"--model: {where}: its chat template fails: {error}; fix it, or give the exact"
                 " prompt with a .tmpl wrapper (--prompt-wrapper)"
             ) from None
         self.has_system = self._carries_system()

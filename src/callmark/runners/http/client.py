@@ -60,6 +60,7 @@ def endpoint_of(served: ServedOptions) -> Endpoint:
             " (https://api.openai.com/v1, http://127.0.0.1:8000/v1)"
         )
     parts = _parts_of(given)
+    # What people paste is the whole address of the endpoint as often as its base.
     path = parts.path.rstrip("/").removesuffix(CHAT)
     host = parts.netloc.rpartition("@")[2]
     secrets = [*served.secrets, *filter(None, (served.api_key,)), *secrets_in_query(parts.query)]
@@ -68,6 +69,7 @@ def endpoint_of(served: ServedOptions) -> Endpoint:
         user, password = unquote(parts.username), unquote(parts.password or "")
         basic = b64encode(f"{user}:{password}".encode()).decode()
         headers["Authorization"] = f"Basic {basic}"
+        # In every spelling in which a server may repeat it: plain, quoted for a URL, in base64.
         secrets += [password, parts.password or "", basic]
     elif served.api_key:
         headers["Authorization"] = f"Bearer {served.api_key}"
@@ -105,6 +107,7 @@ def _parts_of(url: str) -> SplitResult:
     return parts
 
 
+# Names of headers know no case: "authorization" of a settings file replaces our "Authorization".
 def _merge(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
     named = {name.lower() for name in theirs}
     return {name: value for name, value in ours.items() if name.lower() not in named} | theirs
@@ -180,6 +183,7 @@ class Transport:
 
     async def models(self) -> Response | Lost:
         session = self._session or self._opened()
+        # A list of models is no work for a server: whoever does not answer soon does not have one.
         limit = min(self._timeout, LOOK_SECONDS)
         return await self._exchange(session, "GET", self._endpoint.models_url, None, limit)
 
@@ -200,6 +204,7 @@ class Transport:
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=min(self._timeout, CONNECT_SECONDS)
             ),
+            # One answer must not change the next request.
             cookie_jar=aiohttp.DummyCookieJar(),
             # Not by trust_env, which asks a thread before every request.
             proxy=self._endpoint.proxy,
@@ -267,6 +272,7 @@ def _connector(*, keep_alive: bool) -> TCPConnector:
     from aiohttp import TCPConnector
 
     if not keep_alive:
+        # Determinism mode: a kept connection may be closed under us, and that would need a retry.
         return TCPConnector(limit=0, force_close=True)
 
     class Connector(TCPConnector):

@@ -88,7 +88,9 @@ class AdaptiveLimit:
         self._admit()
 
     def answered(self, since: float) -> None:
+        # A slow answer is the first sign of a full queue at the server, long before it says 429.
         if self._limit < self._most and self._clock() - since <= self._patience:
+            # As TCP does it: fast until the first loss, then one more per round trip.
             step = 1.0 if self._cut_at is None else 1.0 / self._limit
             self._limit = min(float(self._most), self._limit + step)
             self._admit()
@@ -143,6 +145,7 @@ class Seen:
         self.answers += 1
         self._add(self._models, completion.model)
         self._add(self._fingerprints, completion.system_fingerprint)
+        # Two builds of a server round differently: what they answer cannot be equal on repeat.
         if self._one_server and len(self._fingerprints) > 1:
             raise FingerprintMismatch(
                 f"{self._base_url}: {self._differing()}; in determinism mode one server must answer"
@@ -179,6 +182,7 @@ class Seen:
         )
 
     def _add(self, names: set[str], name: Json) -> None:
+        # Bounded: a server that makes up a new name for every answer must not fill the report.
         if name and isinstance(name, str) and name not in names and len(names) < MOST_NAMES:
             names.add(self._secrets.clean(name)[:200])
 
@@ -260,6 +264,7 @@ class OpenAIRunner(Runner):
                 f"{self._endpoint.base}: cannot be reached: {found.reason};"
                 " start the server, or give another --base-url"
             )
+        # Only 401: some servers forbid the list (403, 404) and still answer chats.
         if isinstance(found, Response) and found.status == 401:
             self._judged(complaint_of(401, found.body))
         if isinstance(found, Response) and found.status == 200:
@@ -296,6 +301,8 @@ class OpenAIRunner(Runner):
                 case Refused(reason=reason):
                     return Failure(reason)
                 case Retry(reason=reason, asked=asked):
+                    # A second try may meet another state of the server, and would hide that the
+                    # first one failed.
                     if self._options.determinism_mode:
                         return Failure(f"retry needed in determinism mode: {reason}")
                     if retries >= self._options.served.max_retries:

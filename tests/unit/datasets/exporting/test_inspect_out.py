@@ -124,6 +124,6 @@ def test_no_name_in_the_archive_is_a_path(results, tmp_path):
 
 
 def test_nothing_to_export_is_an_error(results, tmp_path):
-    with pytest.raises(BadInput, match="holds no result"):
+    with pytest.raises(BadInput, match="has no results"):
         export_inspect(results(), tmp_path / "log.json")
     assert not (tmp_path / "log.json").exists()

@@ -131,7 +131,7 @@ def lying(members: dict[str, bytes], says: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (archive_of({"readme.txt": b"x"}), "holds no header.json"),
+        (archive_of({"readme.txt": b"x"}), "has no header.json"),
         (archive_of({"header.json": b"{broken"}), "'header.json':1: not JSON"),
         (archive_of({"header.json": b"{}"}), "eval: is missing"),
         (lying({"header.json": b"{}" + b" " * 10_000_000}, 100), "header.json"),

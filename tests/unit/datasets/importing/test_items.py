@@ -117,5 +117,5 @@ def test_a_table_needs_an_extra_and_says_so(make, monkeypatch, tmp_path):
 
 
 def test_lines_are_no_table(make):
-    with pytest.raises(BadInput, match="is no Parquet file"):
+    with pytest.raises(BadInput, match="is not a Parquet file"):
         make(ITEMS, format="parquet")
