@@ -78,7 +78,7 @@ test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a 
 	@$(PIP) -c constraints.txt -e '.[ray]'
 	@$(PYTEST) -n 2 -m "slow"
 
-lint: $(READY) ## ruff (rules and format) and mypy --strict
+lint: $(READY) ## ruff (rules and format) and mypy --strict; pyright runs with the tests
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
