@@ -197,7 +197,7 @@ def test_score_and_verify_write_them_too(callmark, run, world, command, tmp_path
     read = run / "results.jsonl" if command == "score" else world.dataset
     finished = callmark(command, read, "--junit", "j.xml", "-o", "t.csv")
     assert finished.returncode == 2
-    assert "say with --out where they go" in finished.stderr
+    assert "add --out FILE" in finished.stderr
     callmark(command, read, "--junit", "j.xml", "-o", "t.csv", "--out", "scored.jsonl")
     assert "issues-00" in names_in(tmp_path / "j.xml")
     assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 21

@@ -137,7 +137,7 @@ def test_settings_that_exclude_each_other(tmp_path):
     path.write_text("seed: 1\nresume: true\nrestart: true\n")
     with pytest.raises(UsageError) as caught:
         load_config(path, {})
-    assert str(caught.value).startswith(f"{path}:2: resume: does not go with restart")
+    assert str(caught.value).startswith(f"{path}:2: resume: cannot be combined with restart")
 
 
 def test_a_limit_that_no_dataset_reaches(project):

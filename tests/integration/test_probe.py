@@ -373,7 +373,7 @@ USAGE = {
     ),
     "cases and dataset": (
         ["--base", "m", "--adapter", "a", "--cases", "c.jsonl", "--dataset", "d"],
-        "--cases: does not go with --dataset",
+        "--cases: cannot be combined with --dataset",
     ),
     "the same model": (["--base", "m", "--tuned", "m", "--cases", "c.jsonl"], "are the same"),
     "no folder": (

@@ -282,7 +282,7 @@ def test_bad_files_end_with_a_sentence(tmp_path):
     with pytest.raises(BadInput, match=r"m.jsonl:1: tools"):
         score_file(tools)
     good = messages_file(tmp_path)
-    with pytest.raises(UsageError, match="the file that is scored"):
+    with pytest.raises(UsageError, match="the file being scored"):
         score_file(good, {"out": str(good)})
 
 
