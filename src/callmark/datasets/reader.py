@@ -31,7 +31,7 @@ from callmark.datasets.schema import (
 from callmark.errors import BadInput, OutputFailed
 from callmark.records.jsontext import Json, NotJson, digest
 from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
-from callmark.store.key_index import KeyIndex
+from callmark.stats.key_index import KeyIndex
 from callmark.store.lines import Line, is_blank, lines_of, object_of, open_input
 from callmark.store.problems import Problems, show_value
 

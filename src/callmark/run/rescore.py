@@ -40,7 +40,7 @@ from callmark.run.prepare import rules_of
 from callmark.runners.messages import split_prompt
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.columns import Numbering
+from callmark.stats.key_index import KeyIndex
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.lines import encode_result
 from callmark.store.problems import MAX_PROBLEMS, show_value
@@ -283,12 +283,13 @@ class _Scoring:
         return found
 
     def _alone(self) -> Iterator[tuple[Sample, Recorded]]:
-        places = Numbering()
+        places = KeyIndex(numbers_only=True)
         line = None
         for line in read_recorded(self._path):
             where = f"{self._path}:{line.line}"
             index = line.index if isinstance(line, RecordedAnswer) else None
-            place = places.setdefault(line.sample_id, len(places) if index is None else index)
+            new = len(places) if index is None else index
+            place = places.setdefault(line.sample_id, new).value
             if index is not None and place != index:
                 known = f"sample {show_value(line.sample_id)} was at {place} on an earlier line"
                 raise BadInput(f"{where}: index: is {index}, but {known}")

@@ -20,9 +20,9 @@ from callmark.records.samples import Sample
 from callmark.records.seams import Observed
 from callmark.run.evaluate import Evaluator
 from callmark.run.fingerprints import provenance
+from callmark.stats.key_index import KeyIndex
 from callmark.store.files import read_report
 from callmark.store.journal import DoneTrials, Journal
-from callmark.store.key_index import KeyIndex
 from callmark.store.lines import read_results
 from callmark.store.problems import show_value
 from callmark.summary.summary import counted_warnings

@@ -33,8 +33,8 @@ from callmark.shards.engine import (
     decode_plan,
     places_of,
 )
+from callmark.stats.key_index import KeyIndex
 from callmark.store.journal import DoneTrials, not_of_this_run
-from callmark.store.key_index import KeyIndex
 from callmark.store.lines import encode_record, encode_result
 
 HELD_BYTES = 1 << 20
