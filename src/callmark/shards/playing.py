@@ -19,9 +19,8 @@ from callmark.errors import (
 from callmark.plugins import plugin_behind
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed, Standing
-from callmark.run.cached import add_cache
 from callmark.run.loop import Here, Interrupts, driver, set_stage
-from callmark.run.prepare import Setup, prepared_part
+from callmark.run.prepare import Setup, add_cache, prepared_part
 from callmark.shards.engine import (
     Ended,
     Failed,
