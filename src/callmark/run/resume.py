@@ -274,7 +274,7 @@ def agree_on_provenance(
     differing: dict[str, list[Json]] = {}
     joined: dict[str, Json] = _join(parts, "", differing)
     warnings = [
-        f"{who} do not agree in {path}: {' and '.join(map(_show, values))}"
+        f"{who} do not agree in {path}: {' and '.join(map(_tell, values))}"
         for path, values in differing.items()
     ]
     if warnings and deterministic:
@@ -314,7 +314,7 @@ def _join(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -
     return first
 
 
-def _show(value: Json) -> str:
+def _tell(value: Json) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_show, value))
+        return ", ".join(map(_tell, value))
     return value if isinstance(value, str) else canonical_json(msgspec.to_builtins(value))
