@@ -7,8 +7,7 @@ from collections.abc import Callable
 import msgspec
 from tests.builders import make_result
 
-from callmark.stats.columns import Numbering
-from callmark.store.key_index import KeyIndex
+from callmark.stats.key_index import KeyIndex
 from callmark.summary.summary import Summariser
 
 MANY = 20_000
@@ -38,8 +37,8 @@ def test_a_scored_trial_is_kept_in_60_bytes():
 
 
 def test_the_number_of_a_name_is_kept_in_40_bytes():
-    numbering = Numbering()
-    assert bytes_each(lambda index, name: numbering.setdefault(name, index)) <= 40
+    numbers = KeyIndex(numbers_only=True)
+    assert bytes_each(lambda index, name: numbers.setdefault(name, index)) <= 40
 
 
 def test_the_place_of_a_key_is_kept_in_40_bytes():

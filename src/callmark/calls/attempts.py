@@ -16,7 +16,7 @@ from callmark.records.trace import RepairedCall, TraceEntry, json_inside
 LONGEST_REPAIR = 4_000
 
 _LIST_WRAPPER = "tool_calls"
-_WRAPPERS = ("function", "function_call", "tool_call")
+_WRAPPER_KEYS = ("function", "function_call", "tool_call")
 _NAME_KEYS = ("name", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args")
 _NAME_IN_RAW = re.compile(r'"(?:tool_)?name"\s*:\s*"([^"\\]{1,200})"')
@@ -179,7 +179,7 @@ def _unwrap(member: Json) -> dict[str, Json] | None:
     if not isinstance(member, dict):
         return None
     if not any(key in member for key in _NAME_KEYS):
-        for key in _WRAPPERS:
+        for key in _WRAPPER_KEYS:
             if isinstance(member.get(key), dict):
                 inner: dict[str, Json] = member[key]
                 return inner

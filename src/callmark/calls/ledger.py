@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 
 from callmark.calls.attempts import Attempt, MalformedCall, ToolCall
-from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, chosen_formats
+from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, named_formats
 from callmark.calls.names import fold_name
 from callmark.calls.registry import tool_names, tool_parameters
 from callmark.records.jsontext import Json, well_formed
@@ -117,7 +117,8 @@ def read_turn(
     # Byte offsets and hashes of the turn are taken later: half a surrogate pair has neither.
     text = well_formed(text)
     marks = _marks_in(text)
-    active = _active(text, marks, chosen_formats(format, formats))
+    wanted = formats if format == "auto" else named_formats(format, formats)
+    active = _active(text, marks, wanted)
     thinking = tuple(row for row in _THINKING_ROWS if row.hint in marks)
     offers = _offer_test(None if offered is None else frozenset(offered))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -258,3 +258,10 @@ class CommandParser(argparse.ArgumentParser):
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in dedent(text).strip().splitlines())
+
+
+def refuse_options(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
+    """No option that does nothing."""
+    given = [flag for flag in flags if hasattr(options, flag[2:].replace("-", "_"))]
+    if given:
+        raise UsageError(f"{', '.join(given)}: {why}")

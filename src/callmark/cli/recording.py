@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,13 +96,6 @@ def keeping(
         dataset=dataset,
         out_dataset=getattr(options, "out_dataset", None),
     )
-
-
-def refuse_options(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
-    """No option that does nothing."""
-    given = [flag for flag in flags if hasattr(options, flag[2:].replace("-", "_"))]
-    if given:
-        raise UsageError(f"{', '.join(given)}: {why}")
 
 
 def _key(name: str | None) -> str:

@@ -27,8 +27,9 @@ from callmark.cli.options import (
     Group,
     add_groups,
     flags_given,
+    refuse_options,
 )
-from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options, refuse_options
+from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.cli.reporting import (
     RunPaths,
     add_form_options,

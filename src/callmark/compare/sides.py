@@ -16,7 +16,7 @@ from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
 from callmark.records.results import Result
-from callmark.stats.columns import Numbering
+from callmark.stats.key_index import KeyIndex
 from callmark.summary.chance import ChanceSample, CrossScore, Pair
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
@@ -246,22 +246,22 @@ class _Matching:
 
     def look_up(self) -> None:
         """Every sample of B finds its place in A."""
-        known = Numbering()
+        known = KeyIndex(numbers_only=True)
         for at in range(len(self._a)):
             sample_id = self._a.id_at(at)
-            if known.setdefault(sample_id, at) != at:
+            if known.setdefault(sample_id, at).value != at:
                 raise _twice(sample_id)
         for at in range(len(self._b)):
             self._place(self._b.id_at(at), at, known)
         for sample_id in self._lost_b:
             self._place(sample_id, _LOST, known)
 
-    def _place(self, sample_id: str, at: int, known: Numbering) -> None:
+    def _place(self, sample_id: str, at: int, known: KeyIndex) -> None:
         if sample_id in self._lost_a:
             del self._lost_a[sample_id]
             self._dropped.add(sample_id)
             return
-        mine = known.setdefault(sample_id, _ABSENT)
+        mine = known.setdefault(sample_id, _ABSENT).value
         if mine == _ABSENT:
             self._added.add(sample_id)
         elif self._partners[mine] != _ABSENT:

@@ -33,7 +33,7 @@ from callmark.errors import BadInput, OutputFailed
 from callmark.records.checks import tools_of_checks
 from callmark.records.jsontext import Json, NotJson, digest, want_object
 from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
-from callmark.store.key_index import KeyIndex
+from callmark.stats.key_index import KeyIndex
 from callmark.store.lines import Line, is_blank, lines_of, object_of, open_input
 from callmark.store.problems import Problems, show_value
 

@@ -11,7 +11,7 @@ import msgspec
 OWN = "x_"  # a key that starts so is its owner's, and nobody asks what it means
 LISTED = 12  # of more known ones a list helps nobody
 LONGEST = 80  # a longer one is no slip of the pen
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_]+")
 
 
 class KeySet(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ def fold_key(key: str) -> str:
 
 
 def _words(key: str) -> list[str]:
-    return [word.casefold() for word in _WORDS.findall(key)]
+    return [word.casefold() for word in _WORD.findall(key)]
 
 
 def edits_between(one: str, other: str, most: int) -> int | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from callmark.compare.records import Compared, Comparison, Decision, Flips, Listed, PointCheck
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import round_text
 
 DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",

@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from shutil import get_terminal_size
-from typing import Literal, NamedTuple, TextIO, assert_never
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, assert_never
 from unicodedata import combining, east_asian_width
 
 from callmark.reports.neutral import one_line
+
+if TYPE_CHECKING:
+    from callmark.records.report import Number
 
 Style = Literal[
     "plain",
@@ -185,3 +188,16 @@ def _width(text: str) -> int:
         0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
         for character in text
     )
+
+
+def round_text(value: Number | None, bound: Number | None = None) -> str:
+    """Three decimals, or as many more as are needed not to seem equal to a bound, to 0 or to 1."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return str(value)
+    for digits in range(3, 12):
+        text = f"{value:.{digits}f}"
+        if all(float(text) != limit or value == limit for limit in (0, 1, bound)):
+            return text
+    return repr(value)

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Report, Status, Verdict
 from callmark.reports.finished_run import FailedTrial, FailedTrials, FinishedRun, failed_trials
+from callmark.reports.layout import round_text
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import (
     STATUS_STYLE,
@@ -16,7 +17,6 @@ from callmark.reports.terminal import (
     bound_text,
     counts_text,
     interval,
-    round_text,
     verdict_text,
 )
 

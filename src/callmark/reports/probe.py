@@ -20,10 +20,9 @@ from callmark.reports.compare import (
     decision_line,
     sign_text,
 )
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import round_text
 
 SHOWN_CASES = 6
 LONGEST_NAME = 60

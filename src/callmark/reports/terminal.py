@@ -18,7 +18,7 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.report import MetricBlock as MetricBlock
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
 from callmark.reports.neutral import one_line
 
 VERDICT_STYLE: dict[Verdict, Style] = {
@@ -60,20 +60,6 @@ def report_blocks(
     yield from _misses(report, misses)
     yield from _errors(report)
     yield from _notes(report, next_steps)
-
-
-def round_text(value: Number | None, bound: Number | None = None) -> str:
-    """Three decimals, or as many more as are needed not to seem equal to a bound, to 0 or to 1."""
-    if value is None:
-        return "-"
-    if isinstance(value, int):
-        return str(value)
-    # 0.9496 must not read "0.950" beside a bound of 0.95 that it misses.
-    for digits in range(3, 12):
-        text = f"{value:.{digits}f}"
-        if all(float(text) != limit or value == limit for limit in (0, 1, bound)):
-            return text
-    return repr(value)
 
 
 def bound_text(op: Op, bound: Number) -> str:

@@ -283,7 +283,7 @@ def _lossless(reply: Reply) -> bytes | None:
 
 
 @contextmanager
-def add_cache(setup: Setup) -> Iterator[Setup]:
+def open_cache(setup: Setup) -> Iterator[Setup]:
     """The same with a cache around its runner, where there is one to use."""
     config = setup.config
     if config.cache is None or why_unused(config, setup.fingerprints):

@@ -25,7 +25,6 @@ from callmark.plugins import find_players
 from callmark.records.jsontext import Json, sha256_hex
 from callmark.records.report import Report, ReportHeader, Shard, Timing
 from callmark.records.seams import Observed, Progress
-from callmark.run.cached import add_cache
 from callmark.run.fingerprints import shard_settings
 from callmark.run.loop import (
     Here,
@@ -38,7 +37,7 @@ from callmark.run.loop import (
     set_stage,
 )
 from callmark.run.offers import GivenTools
-from callmark.run.prepare import Setup, complete_config, prepare
+from callmark.run.prepare import Setup, add_cache, complete_config, prepare
 from callmark.runners.options import RunnerFactory
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer

@@ -21,7 +21,7 @@ from callmark.records.results import Decoding, Fingerprints
 from callmark.records.samples import Header
 from callmark.records.seams import Runner
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.columns import Numbering
+from callmark.stats.key_index import KeyIndex
 from callmark.store.problems import show_value
 from callmark.store.recorded import Recorded, RecordedIndex, read_recorded
 from callmark.summary.trials import ConflictingResults
@@ -197,14 +197,14 @@ def locate_conflict(conflict: ConflictingResults, path: Path) -> BadInput:
 
 def unasked(index: RecordedIndex, dataset: Dataset, count: int) -> BadInput:
     """Some lines have an id or a trial that no sample of the dataset asked for: names the first."""
-    trials = Numbering()
+    trials = KeyIndex(numbers_only=True)
     for sample in dataset.samples():
         found = 0
         while index.get(sample.sample_id, found) is not None:
             found += 1
         trials.setdefault(sample.sample_id, found + 1)
     for line in read_recorded(index.path):
-        asked = trials.setdefault(line.sample_id, 0)
+        asked = trials.setdefault(line.sample_id, 0).value
         if line.trial >= asked - 1:
             break
     what = f"sample_id: {show_value(line.sample_id)} is no sample of {dataset.name}"

@@ -19,7 +19,6 @@ from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Runner, ToolSource
-from callmark.run.cached import check_cache, why_unused
 from callmark.run.fingerprints import (
     Check,
     compare_pinned,
@@ -146,7 +145,7 @@ def _open(
         warnings += check_prompts(prompts, dataset, selection, offers)
     source = open_source(None if tools else config.fixtures, offers.registry)
     decoding = decoding_of(config)
-    check_cache(config)
+    _check_cache(config)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
@@ -166,7 +165,7 @@ def _open(
         ),
         model_fingerprint=runner.model_fingerprint(),
     )
-    warnings += why_unused(config, computed)
+    warnings += _why_no_cache(config, computed)
     pinned = compare_pinned(dataset.header, computed)
     warnings += refuse_other_pins(
         dataset.header_place,
@@ -194,6 +193,33 @@ def _open(
         rules=rules_of(config),
         warnings=tuple(warnings),
     )
+
+
+def _check_cache(config: RunConfig) -> None:
+    if config.cache is not None:
+        from callmark.run.cached import check_cache
+
+        check_cache(config)
+
+
+def _why_no_cache(config: RunConfig, fingerprints: Fingerprints) -> tuple[str, ...]:
+    if config.cache is None:
+        return ()
+    from callmark.run.cached import why_unused
+
+    return why_unused(config, fingerprints)
+
+
+@contextmanager
+def add_cache(setup: Setup) -> Iterator[Setup]:
+    """The same with a cache around its runner, where one was asked for."""
+    if setup.config.cache is None:
+        yield setup
+        return
+    from callmark.run.cached import open_cache
+
+    with open_cache(setup) as cached:
+        yield cached
 
 
 def complete_config(config: RunConfig | Mapping[str, Json]) -> RunConfig:

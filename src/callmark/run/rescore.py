@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from callmark.calls.formats import FORMATS
+from callmark.calls.formats import FORMATS, Format
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig, load_config, with_header
 from callmark.datasets.reader import Dataset, open_dataset
@@ -19,7 +20,7 @@ from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
-from callmark.records.report import Report, ReportHeader, Timing
+from callmark.records.report import GateRule, Report, ReportHeader, Timing
 from callmark.records.results import Decoding, Fingerprints, Result, Scoring
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Progress, Standing
@@ -40,7 +41,7 @@ from callmark.run.prepare import rules_of
 from callmark.runners.messages import split_prompt
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.columns import Numbering
+from callmark.stats.key_index import KeyIndex
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.lines import encode_result
 from callmark.store.problems import MAX_PROBLEMS, show_value
@@ -82,15 +83,17 @@ def score_file(
         if config.dataset is not None:
             dataset = stack.enter_context(open_dataset(_dataset_path(config.dataset)))
             config = with_header(config, dataset.header, dataset.header_place)
+        rules = rules_of(config)
         scoring = _Scoring(Path(path), config, dataset)
         scoring.compare_pins()
+        summariser = Summariser(scoring.cross_score)
         out = None
         if config.out is not None:
             out = stack.enter_context(atomic_writer(Path(config.out)))
         for done, result in enumerate(scoring.results(), start=1):
             if out is not None:
                 out.write(encode_result(result))
-            scoring.summariser.add(result)
+            summariser.add(result)
             if progress is not None:
                 progress(Standing(done, max(done, scoring.expected)))
         if config.out is not None:
@@ -99,7 +102,7 @@ def score_file(
             wall_time_sec=time.perf_counter() - started, scoring_sec=scoring.evaluator.seconds
         )
         try:
-            report = scoring.report(timing)
+            report = scoring.report(summariser, rules, timing)
         except ConflictingResults as conflict:
             raise locate_conflict(conflict, Path(path)) from None
     if config.report is not None:
@@ -133,7 +136,6 @@ class _Scoring:
         self._path = path
         self._config = config
         self._dataset = dataset
-        self._rules = rules_of(config)
         self.tools = ToolsOfResults(
             path,
             config.registry,
@@ -142,12 +144,10 @@ class _Scoring:
         )
         self._offers = self.tools.at_hand
         self._used: dict[str, Registry] = {}
-        self._formats = with_formats(FORMATS)
         self._no_tools = Offers(Registry(()), frozenset())
         self._tools_of_lines: dict[str, Offers] = {}
         self.evaluator = Evaluator(config)
         self.cross_score = self.evaluator.cross_score(self._offers.registry)
-        self.summariser = Summariser(self.cross_score)
         self.expected = 0 if dataset is None else dataset.facts.samples
         self._warnings: list[str] = []
         self._partial = False
@@ -231,6 +231,11 @@ class _Scoring:
         origin = self._origin(line, offers)
         return self.evaluator.result(played, offer, origin, extractor=extractor)
 
+    @cached_property
+    def _formats(self) -> tuple[Format, ...]:
+        """Lines of our own need none."""
+        return with_formats(FORMATS)
+
     def _extractor(self, line: Recorded) -> ExtractorChoice | None:
         """A line knows what its dataset and its wrapper had decided, unless somebody decides anew.
         A dataset alone cannot: it does not know the wrapper."""
@@ -286,12 +291,13 @@ class _Scoring:
         return found
 
     def _alone(self) -> Iterator[tuple[Sample, Recorded]]:
-        places = Numbering()
+        places = KeyIndex(numbers_only=True)
         line = None
         for line in read_recorded(self._path):
             where = f"{self._path}:{line.line}"
             index = line.index if isinstance(line, RecordedAnswer) else None
-            place = places.setdefault(line.sample_id, len(places) if index is None else index)
+            new = len(places) if index is None else index
+            place = places.setdefault(line.sample_id, new).value
             if index is not None and place != index:
                 known = f"sample {show_value(line.sample_id)} was at {place} on an earlier line"
                 raise BadInput(f"{where}: index: is {index}, but {known}")
@@ -323,7 +329,7 @@ class _Scoring:
     def _nothing(self) -> BadInput:
         return BadInput(f"{self._path}: has nothing to score")
 
-    def report(self, timing: Timing) -> Report:
+    def report(self, summariser: Summariser, rules: tuple[GateRule, ...], timing: Timing) -> Report:
         config, dataset = self._config, self._dataset
         header = ReportHeader(
             dataset_version=None if dataset is None else dataset.header.dataset_version,
@@ -334,9 +340,9 @@ class _Scoring:
             fail_on_fingerprint_mismatch=config.fail_on_fingerprint_mismatch,
             scorer_version=SCORER_VERSION,
         )
-        return self.summariser.report(
+        return summariser.report(
             header,
-            self._rules,
+            rules,
             scope=Scope(partial=self._partial, errors_allowed=config.errors_allowed(self._trials)),
             timing=timing,
             provenance=provenance({}),

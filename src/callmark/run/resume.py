@@ -28,9 +28,9 @@ from callmark.records.samples import Sample
 from callmark.records.seams import Observed
 from callmark.run.evaluate import Evaluator
 from callmark.run.fingerprints import provenance
+from callmark.stats.key_index import KeyIndex
 from callmark.store.files import read_report
 from callmark.store.journal import DoneTrials, Journal
-from callmark.store.key_index import KeyIndex
 from callmark.store.lines import read_results
 from callmark.store.problems import show_value
 from callmark.summary.summary import counted_warnings
@@ -282,7 +282,7 @@ def agree_on_provenance(
     differing: dict[str, list[Json]] = {}
     joined = want_object(_join(parts, "", differing))
     warnings = [
-        f"{who} do not agree in {path}: {' and '.join(map(_show, values))}"
+        f"{who} do not agree in {path}: {' and '.join(map(_tell, values))}"
         for path, values in differing.items()
     ]
     if warnings and deterministic:
@@ -324,7 +324,7 @@ def _join(values: Sequence[Json], path: str, differing: dict[str, list[Json]]) -
     return first
 
 
-def _show(value: Json) -> str:
+def _tell(value: Json) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_show, value))
+        return ", ".join(map(_tell, value))
     return value if isinstance(value, str) else canonical_json(msgspec.to_builtins(value))

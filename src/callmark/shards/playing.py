@@ -19,9 +19,8 @@ from callmark.errors import (
 from callmark.plugins import plugin_behind
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed, Standing
-from callmark.run.cached import add_cache
 from callmark.run.loop import Here, Interrupts, driver, set_stage
-from callmark.run.prepare import Setup, prepared_part
+from callmark.run.prepare import Setup, add_cache, prepared_part
 from callmark.shards.engine import (
     Ended,
     Failed,
@@ -33,8 +32,8 @@ from callmark.shards.engine import (
     decode_plan,
     places_of,
 )
+from callmark.stats.key_index import KeyIndex
 from callmark.store.journal import DoneTrials, not_of_this_run
-from callmark.store.key_index import KeyIndex
 from callmark.store.lines import encode_record, encode_result
 
 HELD_BYTES = 1 << 20

@@ -20,10 +20,7 @@ from callmark.stats.estimates import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from callmark.stats.estimates import Floats
 
 Procedure = Literal["mcnemar", "sign_flip", "paired_bootstrap"]
 

@@ -12,14 +12,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from callmark.errors import BadInput, CannotWrite, OutputFailed
 from callmark.records.jsontext import Json, NotJson, parse_json
 from callmark.records.report import Report
-from callmark.store.lines import LINE_DEPTH, open_input
+from callmark.store.lines import LINE_DEPTH, Record, open_input
 from callmark.store.problems import typed_problem
 
 if TYPE_CHECKING:
@@ -230,9 +230,6 @@ def _leftovers(target: Path) -> list[Path]:
         return [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
     except OSError:  # not there yet, or a folder that may be written but not listed
         return []
-
-
-Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 def read_report(path: Path) -> Report:

@@ -34,8 +34,8 @@ from callmark.records.jsontext import (
 )
 from callmark.records.results import Result
 from callmark.records.seams import Observed
+from callmark.stats.key_index import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
-from callmark.store.key_index import KeyIndex, trial_key
 from callmark.store.lines import Line, decode_result, lines_of
 
 VERSION = 2

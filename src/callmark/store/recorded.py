@@ -34,7 +34,7 @@ from callmark.records.results import (
 )
 from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
 from callmark.records.trace import Stop, TraceEntry, UserTurn, entry_of
-from callmark.store.key_index import KeyIndex, trial_key
+from callmark.stats.key_index import KeyIndex, trial_key
 from callmark.store.lines import Line, is_blank, lines_of, open_input, parse_line
 from callmark.store.problems import Problems, schema_problems, typed_problem
 

@@ -17,8 +17,8 @@ import msgspec
 
 from callmark.errors import BadInput, CannotWrite
 from callmark.records.jsontext import Json, sha256_hex
+from callmark.stats.key_index import KeyIndex
 from callmark.store.files import atomic_writer, make_folder
-from callmark.store.key_index import KeyIndex
 
 MARK = "callmark-cache.json"
 FORMAT = 2

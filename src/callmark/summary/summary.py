@@ -27,8 +27,8 @@ from callmark.records.report import (
 from callmark.records.results import Decoding, Fingerprints, Result
 from callmark.records.samples import Expectation, Kind, expectation_of, sample_id_of
 from callmark.records.trace import entry_of
-from callmark.stats.columns import Numbering
 from callmark.stats.estimates import SampledValue
+from callmark.stats.key_index import KeyIndex
 from callmark.summary import metrics
 from callmark.summary.chance import ChanceSample, CrossScore, chance_measures
 from callmark.summary.failing import failing_of
@@ -72,7 +72,7 @@ class ResultReader:
     """Gives results without an `index` one, by the order in which their samples appear."""
 
     def __init__(self) -> None:
-        self._indexes = Numbering()
+        self._indexes = KeyIndex(numbers_only=True)
 
     def read(self, given: Mapping[str, Json], number: int) -> Result:
         """`number` is the place in the stream, for messages."""
@@ -101,7 +101,8 @@ class ResultReader:
         line.setdefault("span_extractor", extractor or "claims")
         line["sample_id"] = sample_id = sample_id_of(given)
         if "index" not in line:
-            line["index"] = self._indexes.setdefault(sample_id, len(self._indexes))
+            known = self._indexes.setdefault(sample_id, len(self._indexes))
+            line["index"] = known.value
         if isinstance(line["tool_trace"], list):
             line["tool_trace"] = [entry_of(entry) for entry in line["tool_trace"]]
         return line

@@ -22,8 +22,8 @@ from callmark.records.report import (
     Timing,
     ToolDelta,
 )
-from callmark.reports.layout import plain_text
-from callmark.reports.terminal import report_blocks, round_text
+from callmark.reports.layout import plain_text, round_text
+from callmark.reports.terminal import report_blocks
 
 COUNTS = Counts(
     samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,

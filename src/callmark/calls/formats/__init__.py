@@ -79,10 +79,8 @@ def _fold(name: str) -> str:
 _ROWS_OF = {_fold(other): rows for rows, others in _FAMILIES for other in others.split()}
 
 
-def chosen_formats(name: str, formats: Sequence[Format]) -> Sequence[Format]:
-    """The rows that a name stands for: `auto`, a row's own name, or one of a family."""
-    if name == "auto":
-        return formats
+def named_formats(name: str, formats: Sequence[Format]) -> Sequence[Format]:
+    """The rows that a name stands for: a row's own name, or one of a family."""
     wanted = _ROWS_OF.get(_fold(name), (_fold(name),))
     names = {_fold(row) for row in wanted}
     chosen = [row for row in formats if _fold(row.name) in names]
@@ -92,4 +90,4 @@ def chosen_formats(name: str, formats: Sequence[Format]) -> Sequence[Format]:
     return chosen
 
 
-__all__ = ["FORMATS", "Format", "TextBlock", "TurnReading", "chosen_formats"]
+__all__ = ["FORMATS", "Format", "TextBlock", "TurnReading", "named_formats"]

@@ -16,6 +16,7 @@ from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object
+from callmark.stats.key_index import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.problems import MAX_PROBLEMS, show_value
 from callmark.store.recorded import BadLine, messages_of
@@ -167,16 +168,17 @@ class _Seen:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._first: dict[bytes, tuple[int, bytes]] = {}  # sample → line, what it asks
-        self._trials: dict[bytes, int] = {}  # sample and trial → line
-        self._results: dict[bytes, bytes] = {}  # sample and call → its results
+        self._first = KeyIndex()  # sample → line, what it asks
+        self._trials = KeyIndex()  # sample and trial → line
+        self._results = KeyIndex()  # sample and call → its results
 
     def take(self, entry: Imported) -> tuple[bool, bool]:
         """Whether this trial is new, and whether its sample is."""
-        key = _mark(entry.sample_id, entry.trial)
-        earlier = self._trials.get(key)
-        notes = self._desk.notes
-        if earlier is not None:
+        notes, known_trials = self._desk.notes, len(self._trials)
+        earlier = self._trials.setdefault(
+            trial_key(entry.sample_id, entry.trial), 0, entry.line
+        ).line
+        if len(self._trials) == known_trials:
             if not entry.named:
                 notes.add("duplicate", entry.line, f"as on line {earlier}")
                 return False, False
@@ -184,15 +186,13 @@ class _Seen:
                 f"{self._desk.place(entry.line)}: sample_id: {show_value(entry.sample_id)}, trial"
                 f" {entry.trial} stands on line {earlier} too"
             )
-        self._trials[key] = entry.line
-        sample = _mark(entry.sample_id)
         asked = _mark(entry.item.get("prompt"), entry.item.get("user_turns"))
-        known = self._first.get(sample)
-        if known is None:
-            self._first[sample] = (entry.line, asked)
+        known_samples = len(self._first)
+        first = self._first.setdefault(entry.sample_id, asked, entry.line)
+        if len(self._first) > known_samples:
             return True, True
-        if known[1] != asked:
-            notes.add("other_prompt_in_trial", entry.line, f"{entry.sample_id}: line {known[0]}")
+        if first.value != asked:
+            notes.add("other_prompt_in_trial", entry.line, f"{entry.sample_id}: line {first.line}")
         return True, False
 
     def new_fixtures(self, entry: Imported) -> list[Object]:
@@ -202,18 +202,19 @@ class _Seen:
             grouped.setdefault(call, []).append(fixture)
         fresh: list[Object] = []
         for call, fixtures in grouped.items():
-            key, results = _mark(entry.sample_id, call), _mark(*(one["result"] for one in fixtures))
-            if key not in self._results:
-                self._results[key] = results
+            results, known_calls = _mark(*(one["result"] for one in fixtures)), len(self._results)
+            first = self._results.setdefault(canonical_json([entry.sample_id, call]), results)
+            if len(self._results) > known_calls:
                 fresh += fixtures
-            elif self._results[key] != results:
+            elif first.value != results:
                 what = f"{entry.sample_id}: {fixtures[0]['name']}"
                 self._desk.notes.add("other_result_in_trial", entry.line, what)
         return fresh
 
 
-def _mark(*parts: Json) -> bytes:
-    return hashlib.blake2b(canonical_json(parts).encode(), digest_size=16).digest()
+def _mark(*parts: Json) -> int:
+    """Of two that differ it is not the same: once in 280 million million times."""
+    return int.from_bytes(hashlib.sha256(canonical_json(parts).encode()).digest()[:6], "big")
 
 
 def _turns(answer: Object) -> int:

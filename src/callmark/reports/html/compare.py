@@ -42,8 +42,8 @@ from callmark.reports.html.overview import (
     left_out,
 )
 from callmark.reports.html.page import page_result
+from callmark.reports.layout import round_text
 from callmark.reports.neutral import one_line
-from callmark.reports.terminal import round_text
 
 LABELS: dict[str, str] = {
     "fails": "lost",

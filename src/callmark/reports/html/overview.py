@@ -10,7 +10,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.records.jsontext import Json
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Misses, Report
-from callmark.reports.layout import Style
+from callmark.reports.layout import Style, round_text
 from callmark.reports.neutral import one_line
 from callmark.reports.terminal import (
     STATUS_STYLE,
@@ -20,7 +20,6 @@ from callmark.reports.terminal import (
     counts_text,
     interval,
     policy_text,
-    round_text,
     verdict_line,
 )
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.store.key_index import KeyIndex, trial_key
+from callmark.stats.key_index import KeyIndex, trial_key
 
 KEYS = st.lists(st.text(max_size=3), max_size=40)
 
@@ -51,3 +51,33 @@ def test_a_million_ids_stay_small():
         index.add(f"{line}" * 50, line, line)
     kept = sum(map(len, index._buckets))
     assert kept == 20_000 * 27
+
+
+@given(KEYS)
+def test_numbers_without_lines_take_less(keys):
+    index, expected = KeyIndex(numbers_only=True), {}
+    for at, key in enumerate(keys):
+        assert index.setdefault(key, at) == (0, expected.setdefault(key, at))
+    assert sum(map(len, index._buckets)) == 20 * len(expected)
+
+
+@given(KEYS)
+def test_a_key_keeps_what_it_came_with_first(keys):
+    index, expected = KeyIndex(), {}
+    for at, key in enumerate(keys):
+        assert index.setdefault(key, at, 2 * at) == expected.setdefault(key, (2 * at, at))
+        assert len(index) == len(expected)
+
+
+def test_keys_that_are_found_while_they_are_added():
+    index = KeyIndex()
+    for number in range(5000):
+        assert index.setdefault(f"s{number}", number).value == number
+    assert [index.setdefault(f"s{number}", 0).value for number in range(5000)] == [*range(5000)]
+    assert len(index) == 5000
+
+
+def test_lone_surrogates_are_keys_too():
+    index = KeyIndex()
+    assert index.setdefault("\ud800", 1).value == 1
+    assert index.setdefault("\ud801", 2).value == 2
