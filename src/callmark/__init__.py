@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from callmark.datasets.reader import dataset_sha256
     from callmark.grounding.ground import ground
     from callmark.grounding.spans import extract_spans
+    from callmark.plugins import call_format, importer, report, runner, scorer
     from callmark.probe.given import tool_use_fidelity
     from callmark.records.samples import sample_id_of, shard_of
     from callmark.run.verify import verify_dataset
@@ -34,19 +35,24 @@ if TYPE_CHECKING:
 
 _PUBLIC: dict[str, str] = {
     "ToolBroker": "callmark.broker.broker",
+    "call_format": "callmark.plugins",
     "check_privacy": "callmark.scorers.privacy",
     "compare": "callmark.api",
     "dataset_sha256": "callmark.datasets.reader",
     "extract_spans": "callmark.grounding.spans",
     "ground": "callmark.grounding.ground",
+    "importer": "callmark.plugins",
     "merge": "callmark.api",
     "parse_tool_calls": "callmark.api",
     "redact_pii": "callmark.scorers.redaction",
     "registry_sha256": "callmark.calls.registry",
     "render_prompt": "callmark.runners.wrappers",
+    "report": "callmark.plugins",
     "run": "callmark.api",
+    "runner": "callmark.plugins",
     "sample_id_of": "callmark.records.samples",
     "score_item": "callmark.api",
+    "scorer": "callmark.plugins",
     "shard_of": "callmark.records.samples",
     "summarize_results": "callmark.api",
     "tool_use_fidelity": "callmark.probe.given",
@@ -58,19 +64,24 @@ _PUBLIC: dict[str, str] = {
 __all__ = [
     "ToolBroker",
     "__version__",
+    "call_format",
     "check_privacy",
     "compare",
     "dataset_sha256",
     "extract_spans",
     "ground",
+    "importer",
     "merge",
     "parse_tool_calls",
     "redact_pii",
     "registry_sha256",
     "render_prompt",
+    "report",
     "run",
+    "runner",
     "sample_id_of",
     "score_item",
+    "scorer",
     "shard_of",
     "summarize_results",
     "tool_use_fidelity",

@@ -14,6 +14,7 @@ from callmark.calls.registry import Registry
 from callmark.compare.compare import CompareOptions
 from callmark.compare.records import MARGIN, PRIMARY
 from callmark.errors import UsageError
+from callmark.plugins import add_plugins, add_runner, plugin_scope
 from callmark.records.jsontext import Json, plain, well_formed
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
@@ -93,17 +94,38 @@ def summarize_results(
     )
 
 
-def run(config: Mapping[str, Json]) -> dict[str, Json]:
+def run(
+    config: Mapping[str, Json], *, runner: object = None, plugins: Sequence[object] = ()
+) -> dict[str, Json]:
     """What `callmark run` does, with the keys of a callmark.yaml: the report (or, with `dry_run`,
-    what would be run). Results and report are written where `out` and `report` say."""
+    what would be run). Results and report are written where `out` and `report` say. `runner`: what
+    answers, in the place of a name: an object or a class like `callmark.records.seams.Runner`, or a
+    function from a conversation to a text. `plugins`: files, or what a decorator of callmark
+    marked."""
     if config.get("baseline") is not None:
         raise UsageError("baseline: compare afterwards: callmark.compare(baseline, out)")
     from callmark.shards.run import run_plainly  # needs far more than the rest of this module
 
-    return run_plainly(config)
+    given = [one for one in plugins if not isinstance(one, str | Path)]
+    is_object = runner is not None and not isinstance(runner, str)
+    if config.get("engine") is not None and (given or is_object):
+        raise UsageError(
+            "engine: an object of this process cannot answer or score in another one: put it into"
+            " a file, and name that in `plugins`"
+        )
+    with plugin_scope():
+        add_plugins(given)
+        files = [str(one) for one in plugins if isinstance(one, str | Path)]
+        named: dict[str, Json] = dict(config)
+        if files:
+            before = config.get("plugins") or []
+            named["plugins"] = [*([before] if isinstance(before, str) else before), *files]
+        if runner is not None:
+            named["runner"] = runner if isinstance(runner, str) else add_runner(runner)
+        return run_plainly(named)
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the options of the command
     a: Path | str,
     b: Path | str,
     *,
@@ -113,8 +135,10 @@ def compare(
     as_stored: bool = False,
     max_f1_delta: float | None = None,
     registry: str | None = None,
+    plugins: Sequence[object] = (),
 ) -> dict[str, Json]:
-    """What `callmark compare` does: is B worse than A? Results files, or reports."""
+    """What `callmark compare` does: is B worse than A? Results files, or reports. `plugins`: files
+    with scorers, or the scorers themselves."""
     from callmark.compare.compare import Tools, compare_runs
 
     given = {
@@ -129,7 +153,9 @@ def compare(
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
     tools = Tools(registry, instead=registry is not None)
-    found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=tools))
+    with plugin_scope():
+        add_plugins(plugins)
+        found: dict[str, Json] = plain(compare_runs(Path(a), Path(b), options, tools=tools))
     return found
 
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 
 from callmark.errors import UsageError
+from callmark.plugins import add_plugins, added_measures
 from callmark.records.jsontext import Json
-from callmark.records.keys import KeySet
+from callmark.records.keys import KeySet, hint
 from callmark.records.samples import Header
 from callmark.resources import config_template, default_config
 from callmark.store.files import atomic_writer, check_writable
@@ -50,6 +51,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     runner: str
     model: str | None = None
     dataset: str | None = None
+    plugins: tuple[str, ...] = ()
     name: str | None = None
     out: str | None = None
     report: str | None = None
@@ -139,7 +141,7 @@ _HEADER_FIELDS = (
     "seed",
 )
 _SPELLINGS = {"in": "dataset"}
-_LISTS = frozenset({"only", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
+_LISTS = frozenset({"only", "plugins", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
 _SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
 _SETTABLE = tuple(name for name in _TYPES if name not in ("sources", "places", "config_file"))
@@ -163,6 +165,7 @@ _SYNONYMS = {
     **dict.fromkeys(("backend", "provider"), "runner"),
     **dict.fromkeys(("fixture", "fixturesdir", "fixturesfolder"), "fixtures"),
     **dict.fromkeys(("thresholds", "bounds"), "gates"),
+    **dict.fromkeys(("plugin", "extensions", "scorers", "scorer"), "plugins"),
 }
 _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
@@ -208,8 +211,11 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
     sources: dict[str, Source] = {}
     for layer in layers:
         for field, value in _fields(layer):
+            if field == "plugins":  # those of a flag come on top: the file's gates may need its own
+                value = tuple(dict.fromkeys((*values.get(field, ()), *value)))
             values[field] = value
             sources[field] = layer.source
+    _load_plugins(values.get("plugins", ()), layers)
     values["gates"] = tuple(_gate_layers(layers))
     file = None if config is None else str(config)
     places = {
@@ -224,6 +230,23 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
         return _check(made)
     except UsageError as error:
         raise place_error(made, error) from None
+
+
+def _load_plugins(files: Iterable[str], layers: Iterable[_Layer]) -> None:
+    """Their code runs here, because somebody named them: in a settings file or by a flag."""
+    for file in files:
+        try:
+            add_plugins([file])
+        except UsageError as error:
+            layer = next(one for one in layers if file in _listed(one.values.get("plugins")))
+            what = str(error).removeprefix("--plugin: ")
+            if layer.source == "config":
+                raise layer.error(("plugins",), what) from error
+            raise UsageError(f"--plugin: {what}") from error
+
+
+def _listed(value: Json) -> list[Json]:
+    return [*value] if isinstance(value, list | tuple) else [value]
 
 
 def place_error(config: RunConfig, error: UsageError) -> UsageError:
@@ -259,7 +282,7 @@ def with_header(config: RunConfig, header: Header, where: str = _HEADER) -> RunC
     return msgspec.structs.replace(
         config,
         **given,
-        gates=(shipped, *_gate_layers([layer], known=shipped.gates), *above),
+        gates=(shipped, *_gate_layers([layer], known=_known_gates(shipped.gates)), *above),
         sources={**config.sources, **dict.fromkeys(given, "header")},
         places={**config.places, "header": where} if header.gates else config.places,
     )
@@ -317,13 +340,17 @@ def _gate_layers(
             continue
         if not isinstance(gates, dict):
             raise layer.error(("gates",), "must be an object {gate: {field: value}}")
-        known = known or gates
+        known = known or _known_gates(gates)
         for name, fields in gates.items():
             if name not in known:
                 raise layer.error(("gates", str(name)), _unknown_gate(str(name), known))
             if not isinstance(fields, dict):
                 raise layer.error(("gates", name), f"must be an object, not {show_value(fields)}")
         yield GateLayer(layer.source, gates)
+
+
+def _known_gates(shipped: Mapping[str, Json]) -> dict[str, Json]:
+    return {**shipped, **added_measures()}
 
 
 def _check(config: RunConfig) -> RunConfig:
@@ -386,6 +413,10 @@ def _gate_keys(known: Iterable[str]) -> KeySet:
 
 def _unknown_gate(name: str, known: Iterable[str]) -> str:
     """Gates have long names, and people give a part of them: `call_f1` is `call_f1_macro`."""
+    scorer, dot, _ = name.partition(".")
+    if dot and not any(gate.startswith(f"{scorer}.") for gate in known):
+        near = hint(name, [gate for gate in known if "." in gate])
+        return f"unknown gate; no scorer {scorer!r} is loaded: --plugin names its file{near}"
     words = set(name.lower().replace("-", "_").split("_"))
     named = sorted(gate for gate in known if words <= set(gate.split("_")))
     if named:

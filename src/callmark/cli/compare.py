@@ -42,7 +42,7 @@ DECIDED: Group = {
         "help": "decide about this metric; may be repeated (default: four of them)",
     },
 }
-READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
+READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config", "--plugin")}
 CHOSEN: Group = {
     "--common": {**FLAG, "help": "only samples that are the same on both sides"},
     "--as-stored": {**FLAG, "help": "keep the scores that the lines have"},

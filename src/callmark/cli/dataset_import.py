@@ -6,8 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from callmark.cli.options import CommandParser
+from callmark.cli.options import INPUTS, CommandParser, add_groups
 from callmark.datasets.importing import CHOICES, ImportPaths, ImportReport, import_dataset
+from callmark.errors import UsageError
+from callmark.plugins import add_plugins, rows_of
+from callmark.records.keys import hint
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 SHOWN_PLACES = 3
@@ -33,7 +36,11 @@ def build_parser() -> CommandParser:
     add = parser.add_argument
     add("source", type=Path, metavar="SOURCE", help="the file to read; of tau2 also a folder")
     add("--out", type=Path, required=True, metavar="FILE", help="the dataset, with a sealed header")
-    add("--format", choices=CHOICES, default="auto", help="what the source is (auto)")
+    add(
+        "--format", metavar="NAME", default="auto",
+        help=f"what the source is (auto): {', '.join(CHOICES[1:])}, or an importer of --plugin",
+    )  # fmt: skip
+    add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
     add("--registry", type=Path, metavar="FILE", help="the tools (OUT's name with .tools.json)")
     add("--fixtures", type=Path, metavar="DIR", help="their results (OUT's name with .fixtures)")
     add("--answers", type=Path, metavar="FILE", help="the answers (OUT's name with .answers.jsonl)")
@@ -48,6 +55,12 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    add_plugins(getattr(options, "plugin", ()))
+    added = rows_of("importer")
+    choices = (*CHOICES, *(row.name for row in added))
+    if options.format not in choices:
+        near = hint(options.format, choices) or f"; there is: {', '.join(choices)}"
+        raise UsageError(f"--format: there is no {options.format!r}{near}")
     out: Path = options.out
     places = ImportPaths(
         dataset=out,
@@ -62,6 +75,7 @@ def main(arguments: list[str]) -> int:
         format=options.format,
         tools=options.tools,
         accepted=options.accepted,
+        added=added,
     )
     write(_blocks(places, report), sys.stdout)
     return 0

@@ -11,6 +11,7 @@ from io import TextIOWrapper
 
 from callmark.cli import MODULES, overview
 from callmark.errors import CallmarkError, Fault, Incomplete, UsageError
+from callmark.plugins import plugin_scope
 from callmark.reports.neutral import neutralise
 from callmark.store.streams import lead_nowhere
 
@@ -20,8 +21,14 @@ _SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|cred|cookie", re.IGNOREC
 
 
 def dispatch(words: list[str]) -> int:
-    """Run the command that `words` begins with. Expected failures never show a traceback."""
+    """Run the command that `words` begins with. Expected failures never show a traceback. The
+    plug-ins of a command end with it."""
     _accept_any_character()
+    with plugin_scope():
+        return _dispatch(words)
+
+
+def _dispatch(words: list[str]) -> int:
     try:
         code = _call(words)
         sys.stdout.flush()

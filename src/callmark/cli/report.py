@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callmark.cli.options import CommandParser
+from callmark.cli.options import INPUTS, CommandParser, add_groups
 from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
+from callmark.plugins import add_plugins
 from callmark.reports.forms import WantedForm, check_forms, write_forms
 from callmark.reports.html.page import write_html
 from callmark.reports.neutral import one_line
@@ -37,6 +38,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="the report of these results (beside them)"
     )
+    add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
     add_form_options(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the page")
     parser.add_argument(
@@ -47,6 +49,7 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    add_plugins(getattr(options, "plugin", ()))
     forms = forms_of(options)
     if options.html is not None:
         forms = (*forms, WantedForm(options.html, write_html))

@@ -17,6 +17,7 @@ from callmark.broker.broker import ToolBroker
 from callmark.broker.nearest import explain_miss
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
+from callmark.plugins import rows_of
 from callmark.records.jsontext import canonical_json
 from callmark.records.report import MissedCall, Report
 from callmark.records.results import Result
@@ -205,7 +206,7 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
     named = {options.junit: write_junit, options.markdown: write_markdown}
-    forms = [wanted_form(path) for path in options.forms]
+    forms = [wanted_form(path, rows_of("report")) for path in options.forms]
     forms += [WantedForm(path, writer) for path, writer in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table is made of the scored lines: say with --out where they go")

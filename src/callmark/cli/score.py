@@ -30,7 +30,7 @@ from callmark.run.evaluate import cross_scorer
 from callmark.run.rescore import score_file
 from callmark.store.runs import results_of
 
-READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
+READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--fixtures"}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
     "--out": {"metavar": "FILE", "help": "write the scored lines here"},

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from callmark.records.results import Better
 from callmark.stats.estimates import Method
 from callmark.stats.paired import Procedure
 
@@ -22,7 +23,6 @@ PRIMARY = (
 
 Decision = Literal["regression", "non_inferior", "inconclusive"]
 Check = Literal["equal", "different", "unchecked"]
-Better = Literal["higher", "lower"]
 
 
 class Listed(msgspec.Struct, frozen=True):

@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark.errors import UsageError
+from callmark.errors import PluginError, UsageError
+from callmark.records.seams import PluginRow
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.html.page import write_html
 from callmark.reports.junit import write_junit
@@ -48,13 +49,36 @@ class WantedForm(msgspec.Struct, frozen=True):
         return self.write in _OF_TRIALS
 
 
-def wanted_form(path: Path) -> WantedForm:
-    """By the ending of the name; refused before anything is run."""
+def wanted_form(path: Path, added: Sequence[PluginRow] = ()) -> WantedForm:
+    """By the ending of the name; refused before anything is run. `added`: the reports of plug-ins,
+    which `NAME:FILE` chooses too."""
+    for row in added:
+        ending = str(row.given["ending"]).lower()
+        if ending in FORMATS:
+            raise UsageError(f"{row.home}: report {row.name}: {ending} is a form of callmark's own")
+        name, colon, file = str(path).partition(":")
+        if colon and file and name == row.name:
+            return WantedForm(Path(file), _write_with(row))
+        if path.name.lower().endswith(ending):
+            return WantedForm(path, _write_with(row))
     writer = FORMATS.get(path.suffix.lower())
     if writer is None:
-        known = ", ".join(FORMATS)
+        known = ", ".join((*FORMATS, *(str(row.given["ending"]) for row in added)))
         raise UsageError(f"-o: {path}: cannot tell the form from the name; it may end in {known}")
     return WantedForm(path, writer)
+
+
+def _write_with(row: PluginRow) -> Writer:
+    def write(finished: FinishedRun, stream: BinaryIO) -> None:
+        written = row.target(finished)
+        if isinstance(written, str):
+            written = written.encode("utf-8", "surrogatepass")
+        if not isinstance(written, bytes):
+            what = f"must return text or bytes, not {type(written).__name__}"
+            raise PluginError(f"{row.home}: the report {row.name} {what}")
+        stream.write(written)
+
+    return write
 
 
 def check_forms(forms: Sequence[WantedForm]) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from callmark.config import RunConfig, load_config, with_header
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import UsageError
+from callmark.plugins import plugin_scope
 from callmark.records.jsontext import Json, plain
 from callmark.records.report import (
     GateOutcome,
@@ -121,7 +122,7 @@ RUNNER = "teacher_text"
 # What a caller of the library may set; everything else has no meaning without a model.
 OPTIONS = frozenset(
     "fixtures registry allowlist out report gates seed span_extractor integration_span_cap"
-    " strict_keys url_allowlist redact_pii min_eligible_for_gates"
+    " strict_keys url_allowlist redact_pii min_eligible_for_gates plugins"
     " fail_on_fingerprint_mismatch".split()
 )
 
@@ -134,8 +135,9 @@ def verify_dataset(path: str | Path, **options: Json) -> dict[str, Json]:
         raise UsageError(
             f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(OPTIONS))}"
         )
-    config = load_config(Path(os.devnull), {**options, "dataset": str(path)})
-    report: dict[str, Json] = plain(verify(config).report)
+    with plugin_scope():
+        config = load_config(Path(os.devnull), {**options, "dataset": str(path)})
+        report: dict[str, Json] = plain(verify(config).report)
     return report
 
 

@@ -178,6 +178,7 @@ class ShardedLoop(TrialLoop):
                 setup.dataset.checked,
                 setup.fingerprints,
                 str(journal_path(Path(str(config.out)))),
+                setup.scorers,
             )
         )
 

@@ -20,6 +20,7 @@ from callmark.records.results import (
     ByteRange,
     Decoding,
     Fingerprints,
+    Measures,
     PrivacyScore,
     Result,
     Scoring,
@@ -58,6 +59,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     decoding: Decoding | None = None
     scoring: Scoring | None = None
     privacy: PrivacyScore | None = None
+    more: Measures = {}
 
 
 class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ _OURS = frozenset(Result.__struct_fields__)
 
 class _Kept(msgspec.Struct):
     privacy: PrivacyScore | None = None
+    more: Measures = {}
 
 
 class _Origin(msgspec.Struct):
@@ -257,6 +260,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         decoding=origin.decoding,
         scoring=origin.scoring,
         privacy=None if origin.scores is None else origin.scores.privacy,
+        more={} if origin.scores is None else origin.scores.more,
         **{name: value[name] for name in _VERBATIM if name in value},
     )
 
