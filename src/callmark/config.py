@@ -414,8 +414,13 @@ def _gate_keys(known: Iterable[str]) -> KeySet:
 def _unknown_gate(name: str, known: Iterable[str]) -> str:
     """Gates have long names, and people give a part of them: `call_f1` is `call_f1_macro`."""
     scorer, dot, _ = name.partition(".")
-    if dot and not any(gate.startswith(f"{scorer}.") for gate in known):
-        near = hint(name, [gate for gate in known if "." in gate])
+    measures = [gate for gate in known if "." in gate]
+    own = [gate for gate in measures if gate.startswith(f"{scorer}.")]
+    if dot and own:
+        near = hint(name, own) or f"; this scorer has {', '.join(own)}"
+        return f"unknown gate{near}"
+    if dot:
+        near = hint(name, measures)
         return f"unknown gate; no scorer {scorer!r} is loaded: --plugin names its file{near}"
     words = set(name.lower().replace("-", "_").split("_"))
     named = sorted(gate for gate in known if words <= set(gate.split("_")))

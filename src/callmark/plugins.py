@@ -555,8 +555,9 @@ def plugin_behind(error: BaseException) -> str | None:
 
 def _home(point: EntryPoint) -> Path | None:
     """The folder of a loaded plug-in's package, or its only file."""
-    module = sys.modules.get(point.module.partition(".")[0])
-    file = getattr(module, "__file__", None)
+    names = (point.module.partition(".")[0], point.module)  # a namespace package has no file
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in names)
+    file = next(filter(None, files), None)
     if file is None:
         return None
     return Path(file).parent if Path(file).name == "__init__.py" else Path(file)
