@@ -246,7 +246,7 @@ def add_runner(given: object) -> str:
     marked = _mark_of(given)
     name = marked.name if marked else getattr(given, "name", None)
     if not isinstance(name, str):
-        name = getattr(given, "__name__", type(given).__name__)
+        name = str(getattr(given, "__name__", type(given).__name__)).strip("<>")
     row = marked or PluginRow(seam="runner", name=name, target=cast("Callable[..., object]", given))
     if not _NAME.fullmatch(row.name):
         raise UsageError(f"runner: {row.name!r} is no name: letters, digits, _ and -")
@@ -455,8 +455,11 @@ class GivenRunner(Runner):
         return replies
 
     async def _said(self, asked: object) -> object:
-        found = cast("Callable[[object], object]", self._answer)(asked)
-        return await found if inspect.isawaitable(found) else found
+        try:
+            found = cast("Callable[[object], object]", self._answer)(asked)
+            return await found if inspect.isawaitable(found) else found
+        except SystemExit as error:  # who ends the process would end a run as if it had passed
+            raise PluginError(f"the runner {self.name} ended the process: {error}") from error
 
     async def ready(self) -> None:
         await self._ask("ready", None)

@@ -10,8 +10,8 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from callmark.cli import MODULES, overview
-from callmark.errors import CallmarkError, Fault, Incomplete, UsageError
-from callmark.plugins import plugin_scope
+from callmark.errors import CallmarkError, Fault, Incomplete, PluginError, UsageError
+from callmark.plugins import plugin_behind, plugin_scope
 from callmark.reports.neutral import neutralise
 from callmark.store.streams import lead_nowhere
 
@@ -42,7 +42,7 @@ def _dispatch(words: list[str]) -> int:
         what = "the memory of this machine is used up. What is finished is on disk"
         return _fail(what, Incomplete.exit_code)
     except OSError as error:
-        return cannot_go_on(error)
+        return cannot_go_on(error) if plugin_behind(error) is None else unexpected(error)
     except Exception as error:
         return unexpected(error)
     return code
@@ -57,8 +57,6 @@ def cannot_go_on(error: OSError) -> int:
 def unexpected(error: Exception) -> int:
     """An exception that nobody planned for: the traceback for whoever mends it, then a sentence."""
     from traceback import format_exception
-
-    from callmark.plugins import plugin_behind
 
     what = _show_traceback("".join(format_exception(error)))
     plugin = plugin_behind(error)
@@ -107,6 +105,8 @@ def _call(words: list[str]) -> int:
     try:
         code: int = command(rest)
     except SystemExit as finished:  # how argparse ends after --help
+        if (plugin := plugin_behind(finished)) is not None:
+            raise PluginError(f"{plugin} ended the process: {finished}") from finished
         code = finished.code if isinstance(finished.code, int) else 0
     return code
 
