@@ -3,15 +3,23 @@ they leave behind, and what becomes of them when they are wrong, changed or miss
 
 import csv
 import json
+import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import callmark
 from callmark.cli import main
-from callmark.plugins import rows_of
+from callmark.config import load_config
+from callmark.datasets.reader import open_dataset
+from callmark.errors import PluginError, UsageError
+from callmark.plugins import add_plugins, plugin_scope, rows_of
+from callmark.records.results import Fingerprints
 from callmark.records.seams import Conversation, Failure, Reply, Runner
+from callmark.shards.engine import Plan
+from callmark.shards.shipping import ship, unpack
 
 DOC = (Path(__file__).parents[2] / "docs" / "extending.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"^```(?:python|json|yaml) (\S+)\n(.*?)^```$", DOC, re.M | re.S))
@@ -103,8 +111,6 @@ def test_a_format_of_a_file_is_one_of_auto_and_has_its_name():
     run("run", *FIRST, "--plugin", "ask.py", "--runner", "replay", "--model", "none.jsonl", code=2)
     text = 'ASK web.search {"q": "boats"}'
     assert callmark.parse_tool_calls(text) == []
-    from callmark.plugins import add_plugins, plugin_scope
-
     with plugin_scope():
         add_plugins(["ask.py"])
         for name in ("auto", "ask"):
@@ -262,22 +268,23 @@ def test_without_a_plug_in_nothing_speaks_of_one():
 # Resuming, shards, engines
 
 
-def test_resuming_needs_the_same_scorer(capsys):
+def test_a_finished_run_is_judged_again_only_with_its_scorer():
     run_asker("--plugin", "brevity.py")
     whole = Path("run/results.jsonl").read_bytes()
-    run_asker("--plugin", "brevity.py", "--limit", "1", out="part")
-    Path("stop.py").write_text(
-        "import callmark\n\n\n@callmark.runner\ndef asker(conversation):\n"
-        "    raise SystemExit('no more')\n"
-    )
-    capsys.readouterr()
-    broken = ["--plugin", "ask.py", "--plugin", "stop.py", "--runner", "asker"]
-    run("run", *FIRST, *broken, "--out", "cut/results.jsonl", "--quiet", code=2)
-    run_asker("--plugin", "brevity.py", "--resume")
+    run_asker("--plugin", "brevity.py", "--resume", "--gate", "brevity.words=2", *FEW, code=1)
     assert Path("run/results.jsonl").read_bytes() == whole
-    change("brevity.py")
-    run_asker("--plugin", "brevity.py", "--restart", out="other")
-    assert lines("other/results.jsonl")[0]["scores"] == json.loads(whole.splitlines()[0])["scores"]
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(0)", "OSError('gone')", "ValueError('no')"])
+def test_a_runner_that_raises_is_its_author_s_affair(raised, capfd):
+    Path("stop.py").write_text(
+        f"import callmark\n\n\n@callmark.runner\ndef stop(conversation):\n    raise {raised}\n"
+    )
+    words = ["--plugin", "stop.py", "--runner", "stop", "--out", "cut/results.jsonl", "--quiet"]
+    run("run", *FIRST, *words, code=2)
+    error = capfd.readouterr().err
+    assert ("stop.py" in error and "plug-in" in error) or "the runner stop ended" in error
+    assert "a fault of callmark" not in error
 
 
 def test_a_journal_of_another_scorer_is_refused_by_name(capsys):
@@ -592,15 +599,31 @@ def test_scorers_can_be_passed_to_run_and_end_with_it():
     assert told["metrics"]["volume.loud"]["value"] == 1.0
     assert told["metrics"]["brevity.words"]["value"] == 3.0
     assert "volume.loud" not in callmark.run(config, runner=shout)["metrics"]
-    with pytest.raises(callmark.errors.UsageError, match="another one: put it into a file"):
+    with pytest.raises(UsageError, match="another one: put it into a file"):
         callmark.run({**config, "engine": "local"}, runner=shout)
-    with pytest.raises(callmark.errors.UsageError, match="neither a file nor decorated"):
+    with pytest.raises(UsageError, match="neither a file nor decorated"):
         callmark.run(config, runner=shout, plugins=[shout])
 
 
 def test_a_runner_that_gives_no_reply_is_told_so():
-    with pytest.raises(callmark.errors.PluginError, match="a text, a Reply or a Failure, not int"):
+    with pytest.raises(PluginError, match="a text, a Reply or a Failure, not int"):
         callmark.run({"in": "dataset.jsonl"}, runner=lambda conversation: 3)
+
+
+def test_a_plug_in_travels_to_other_machines(tmp_path, monkeypatch):
+    """What the engine ray does with the files of a run."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with plugin_scope(), open_dataset(Path("dataset.jsonl")) as dataset:
+        config = load_config(Path(os.devnull), {"plugins": ["brevity.py", "ask.py"]})
+        plan = Plan("1", config, dataset.checked, Fingerprints(), "journal")
+        sent = []
+        shipment = ship(plan, lambda data: sent.append(data) or len(sent) - 1)
+    Path("brevity.py").unlink()
+    there = unpack(plan, shipment, lambda at: sent[at])
+    with plugin_scope():
+        add_plugins(there.config.plugins)
+        assert [row.name for row in rows_of("scorer")] == ["brevity"]
+        assert [row.name for row in rows_of("call_format")] == ["ask"]
 
 
 # Packages
