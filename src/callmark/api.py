@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -16,7 +16,8 @@ from callmark.calls.registry import Registry, ToolSpecs
 from callmark.compare.records import MARGIN, PRIMARY
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, plain_object, want_object, well_formed
+from callmark.plugins import add_plugins, add_runner, plugin_scope
+from callmark.records.jsontext import Json, plain_object, want_list, want_object, well_formed
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
@@ -175,6 +176,8 @@ def run(
     config: Mapping[str, Json] | None = None,
     *,
     dry_run: Literal[False] = False,
+    runner: object = None,
+    plugins: Sequence[object] = (),
     **settings: Unpack[RunSettings],
 ) -> Report: ...
 
@@ -184,6 +187,8 @@ def run(
     config: Mapping[str, Json] | None = None,
     *,
     dry_run: Literal[True],
+    runner: object = None,
+    plugins: Sequence[object] = (),
     **settings: Unpack[RunSettings],
 ) -> DryRun: ...
 
@@ -192,6 +197,8 @@ def run(
     config: Mapping[str, Json] | None = None,
     *,
     dry_run: bool = False,
+    runner: object = None,
+    plugins: Sequence[object] = (),
     **settings: Unpack[RunSettings],
 ) -> Report | DryRun:
     """Ask a model about every sample of a dataset, score its answers and judge them: what
@@ -201,8 +208,12 @@ def run(
         config: the keys of a `callmark.yaml`, such as a parsed one. No file of the current folder
             is read. With neither `out` nor `report` nothing is written.
         dry_run: check everything that can be checked before a model is asked, and stop there.
+        runner: what answers: the name of a runner, or an object or a class like
+            `callmark.records.seams.Runner`, or a function from a conversation to a text.
+        plugins: files with scorers, runners, call formats or reports of your own, or what a
+            decorator of callmark marked.
         settings: the same keys as keyword arguments, which win: `dataset` (`in` in a file),
-            `runner`, `model`, `fixtures`, `gates`, `out`, `report`, … (`RunSettings` has all).
+            `model`, `fixtures`, `gates`, `out`, `report`, … (`RunSettings` has all).
 
     Returns:
         The report, as `report.json` has it; with `dry_run`, what would be run. `.to_dict()` gives
@@ -230,16 +241,32 @@ def run(
     from callmark.run.prepare import complete_config
     from callmark.run.preview import dry_run as preview
 
-    given = plain_paths({**(config or {}), **settings})
-    if given.get("baseline") is not None:
+    chosen = plain_paths({**(config or {}), **settings})
+    if chosen.get("baseline") is not None:
         raise UsageError("baseline: compare afterwards: callmark.compare(baseline, out)")
-    if given.pop("dry_run", None):
+    if chosen.pop("dry_run", None):
         raise UsageError("dry_run: give it by name: callmark.run(config, dry_run=True)")
-    chosen = complete_config(given)
-    return preview(chosen) if dry_run else conclude.run(chosen).report
+    objects = [one for one in plugins if not isinstance(one, str | PathLike)]
+    is_object = runner is not None and not isinstance(runner, str)
+    if chosen.get("engine") is not None and (objects or is_object):
+        raise UsageError(
+            "engine: an object of this process cannot answer or score in another one: put it into"
+            " a file, and name that in `plugins`"
+        )
+    with plugin_scope():
+        add_plugins(objects)
+        files = [fspath(one) for one in plugins if isinstance(one, str | PathLike)]
+        if files:
+            before = chosen.get("plugins") or []
+            named = [before] if isinstance(before, str) else want_list(before)
+            chosen["plugins"] = [*named, *files]
+        if runner is not None:
+            chosen["runner"] = runner if isinstance(runner, str) else add_runner(runner)
+        whole = complete_config(chosen)
+        return preview(whole) if dry_run else conclude.run(whole).report
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the options of the command
     a: str | PathLike[str],
     b: str | PathLike[str],
     *,
@@ -249,6 +276,7 @@ def compare(
     as_stored: bool = False,
     max_f1_delta: float | None = None,
     registry: str | None = None,
+    plugins: Sequence[object] = (),
 ) -> Comparison:
     """Is run B worse than run A? What `callmark compare` does: both are scored again, paired by
     sample, and decided on.
@@ -261,6 +289,7 @@ def compare(
         common: compare the samples that both have, where they do not have the same.
         as_stored: take the scores that the files hold instead of scoring again.
         max_f1_delta: also check that macro F1 differs by no more than this.
+        plugins: files with scorers, or the scorers themselves.
         registry: the tools' specs, where the runs do not say where theirs are.
 
     Returns:
@@ -297,7 +326,9 @@ def compare(
     except msgspec.ValidationError as error:
         raise UsageError(f"compare: {typed_problem(error)}") from None
     tools = Tools(registry, instead=registry is not None)
-    return compare_runs(Path(a), Path(b), options, tools=tools)
+    with plugin_scope():
+        add_plugins(plugins)
+        return compare_runs(Path(a), Path(b), options, tools=tools)
 
 
 def merge(

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 import msgspec
 
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json
-from callmark.records.keys import KeySet
+from callmark.plugins import add_plugins, added_measures
+from callmark.records.jsontext import Json, want_list
+from callmark.records.keys import KeySet, hint
 from callmark.records.samples import Header
 from callmark.resources import config_template, default_config, default_gates
 from callmark.store.files import atomic_writer, check_writable
@@ -47,9 +48,9 @@ class GateLayer(msgspec.Struct, frozen=True):
 
 class RunSettings(TypedDict, total=False):
     """The keys of a `callmark.yaml` as keyword arguments of `callmark.run`: what is left out is as
-    shipped. The meaning of each stands in docs/running.md; `in` is `dataset` here."""
+    shipped. The meaning of each stands in docs/running.md; `in` is `dataset` here. `runner` and
+    `plugins` are arguments of their own."""
 
-    runner: str
     model: str | PathLike[str] | None
     dataset: str | PathLike[str] | None
     name: str | None
@@ -119,6 +120,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     runner: str
     model: str | None = None
     dataset: str | None = None
+    plugins: tuple[str, ...] = ()
     name: str | None = None
     out: str | None = None
     report: str | None = None
@@ -208,7 +210,7 @@ _HEADER_FIELDS = (
     "seed",
 )
 _SPELLINGS = {"in": "dataset"}
-_LISTS = frozenset({"only", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
+_LISTS = frozenset({"only", "plugins", "primary_metrics", "slice", "strict_keys", "url_allowlist"})
 _SECRET = frozenset({"api_key", "headers", "extra_body"})  # never shown, not even a wrong one
 _TYPES: dict[str, Any] = get_type_hints(RunConfig, include_extras=True)
 _SETTABLE = tuple(name for name in _TYPES if name not in ("sources", "places", "config_file"))
@@ -232,6 +234,7 @@ _SYNONYMS = {
     **dict.fromkeys(("backend", "provider"), "runner"),
     **dict.fromkeys(("fixture", "fixturesdir", "fixturesfolder"), "fixtures"),
     **dict.fromkeys(("thresholds", "bounds"), "gates"),
+    **dict.fromkeys(("plugin", "extensions", "scorers", "scorer"), "plugins"),
 }
 _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
@@ -279,8 +282,11 @@ def load_config(config: Path | None, flags: Mapping[str, Json]) -> RunConfig:
     sources: dict[str, Source] = {}
     for layer in layers:
         for field, value in _fields(layer):
+            if field == "plugins":  # those of a flag come on top: the file's gates may need its own
+                value = tuple(dict.fromkeys((*values.get(field, ()), *want_list(value))))
             values[field] = value
             sources[field] = layer.source
+    _load_plugins(values.get("plugins", ()), layers)
     values["gates"] = tuple(_gate_layers(layers))
     file = None if config is None else str(config)
     places = {
@@ -303,6 +309,23 @@ def plain_paths(settings: Mapping[str, Json]) -> dict[str, Json]:
         name: fspath(value) if isinstance(value, PathLike) else value
         for name, value in settings.items()
     }
+
+
+def _load_plugins(files: Iterable[str], layers: Iterable[_Layer]) -> None:
+    """Their code runs here, because somebody named them: in a settings file or by a flag."""
+    for file in files:
+        try:
+            add_plugins([file])
+        except UsageError as error:
+            layer = next(one for one in layers if file in _listed(one.values.get("plugins")))
+            what = str(error).removeprefix("--plugin: ")
+            if layer.source == "config":
+                raise layer.error(("plugins",), what) from error
+            raise UsageError(f"--plugin: {what}") from error
+
+
+def _listed(value: Json) -> list[Json]:
+    return [*value] if isinstance(value, list | tuple) else [value]
 
 
 def place_error(config: RunConfig, error: UsageError) -> UsageError:
@@ -338,7 +361,7 @@ def with_header(config: RunConfig, header: Header, where: str = _HEADER) -> RunC
     return msgspec.structs.replace(
         config,
         **given,
-        gates=(shipped, *_gate_layers([layer], known=shipped.gates), *above),
+        gates=(shipped, *_gate_layers([layer], known=_known_gates(shipped.gates)), *above),
         sources={**config.sources, **dict.fromkeys(given, "header")},
         places={**config.places, "header": where} if header.gates else config.places,
     )
@@ -396,13 +419,17 @@ def _gate_layers(
             continue
         if not isinstance(gates, dict):
             raise layer.error(("gates",), "must be an object {gate: {field: value}}")
-        known = known or gates
+        known = known or _known_gates(gates)
         for name, fields in gates.items():
             if name not in known:
                 raise layer.error(("gates", str(name)), _unknown_gate(str(name), known))
             if not isinstance(fields, dict):
                 raise layer.error(("gates", name), f"must be an object, not {show_value(fields)}")
         yield GateLayer(layer.source, gates)
+
+
+def _known_gates(shipped: Mapping[str, Json]) -> dict[str, Json]:
+    return {**shipped, **added_measures()}
 
 
 def _check(config: RunConfig) -> RunConfig:
@@ -465,6 +492,15 @@ def _gate_keys(known: Iterable[str]) -> KeySet:
 
 def _unknown_gate(name: str, known: Iterable[str]) -> str:
     """Gates have long names, and people give a part of them: `call_f1` is `call_f1_macro`."""
+    scorer, dot, _ = name.partition(".")
+    measures = [gate for gate in known if "." in gate]
+    own = [gate for gate in measures if gate.startswith(f"{scorer}.")]
+    if dot and own:
+        near = hint(name, own) or f"; this scorer has {', '.join(own)}"
+        return f"unknown gate{near}"
+    if dot:
+        near = hint(name, measures)
+        return f"unknown gate; no scorer {scorer!r} is loaded: --plugin names its file{near}"
     words = set(name.lower().replace("-", "_").split("_"))
     named = sorted(gate for gate in known if words <= set(gate.split("_")))
     if named:

@@ -15,6 +15,10 @@ class UsageError(CallmarkError):
     """An option, a config field or a combination of them makes no sense."""
 
 
+class PluginError(UsageError):
+    """A plug-in, which is its user's code, raised something or gave what its seam does not take."""
+
+
 class BadInput(CallmarkError):
     """One or more files hold something that cannot be read as what they should be."""
 
@@ -61,6 +65,19 @@ class OutputFailed(Incomplete):
 
 class CannotWrite(UsageError):
     """The place for the output is not writable; found out before anything is run."""
+
+
+def place_in(error: BaseException, file: str) -> str:
+    """`file:line` of the innermost step in that file; without one, where the error was raised."""
+    found = last = None
+    step = error.__traceback__
+    while step is not None:
+        last = step
+        found = step if step.tb_frame.f_code.co_filename == file else found
+        step = step.tb_next
+    if (at := found or last) is None:
+        return file
+    return f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
 
 
 def fault_of_ours(what: str, error: Exception) -> str:

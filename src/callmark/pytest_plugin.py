@@ -21,7 +21,7 @@ from callmark.errors import CallmarkError, UsageError
 from callmark.records.jsontext import Json, digest, want_text
 from callmark.records.report import GateOutcome, Report
 from callmark.resources import default_gates
-from callmark.summary.gates import GATES
+from callmark.summary.gates import GATES, is_measure
 
 VERDICT = "verdict"
 RESULTS, REPORT = "results.jsonl", "report.json"
@@ -44,10 +44,10 @@ def items_of(mark: pytest.Mark) -> list[str]:
     if not isinstance(given, list | tuple | dict):
         raise UsageError("gates: must be a list of names, or an object {gate: bound}")
     for name in given:
-        if name not in known:
+        if name not in known and not is_measure(str(name)):
             raise UsageError(f"gates: there is no gate {name!r}; there is: {', '.join(known)}")
     if isinstance(given, dict):
-        return [*(f"{_GATE}{name}" for name in known), VERDICT]
+        return [*(f"{_GATE}{name}" for name in dict.fromkeys((*known, *given))), VERDICT]
     return [*(f"{_GATE}{name}" for name in dict.fromkeys(given)), VERDICT]
 
 
@@ -57,6 +57,9 @@ def ruling_of(report: Report, item: str, mark: pytest.Mark) -> GateRuling:
         return GateRuling("fail", f"the run is {report.verdict}: {report.verdict_reason}")
     budget = report.timing.perf_budget
     outcomes = {gate.name: gate for gate in (*report.gates, *([budget] if budget else []))}
+    for name in mark.kwargs.get("gates", {}):
+        if name not in outcomes:
+            raise UsageError(f"gates: nothing is asked of {name!r}: give it a bound")
     if item != VERDICT:
         return _of_gate(outcomes[item.removeprefix(_GATE)], report)
     chosen = mark.kwargs.get("gates", {})
@@ -144,12 +147,14 @@ def _lock(path: Path) -> Iterator[None]:
 
 def _run(settings: dict[str, Json], folder: Path, failed: Path) -> None:
     from callmark.config import load_config
+    from callmark.plugins import plugin_scope
     from callmark.run.conclude import INTERRUPTED, run
 
     file = Path(want_text(settings.pop("config", os.devnull)))
     written = {"out": str(folder / RESULTS), "report": str(folder / REPORT), "restart": True}
     try:
-        outcome = run(load_config(file, {**settings, **written}))
+        with plugin_scope():
+            outcome = run(load_config(file, {**settings, **written}))
     except CallmarkError as error:
         failed.write_text(str(error), "utf-8")
         return
@@ -173,6 +178,9 @@ def _settings_of(mark: pytest.Mark, root: Path) -> dict[str, Json]:
         if isinstance(given.get(name), str):
             path = root / given[name]
             given[name] = str(path) if name in _PATHS or path.exists() else given[name]
+    if isinstance(plugins := given.get("plugins"), str | list | tuple):
+        files = [plugins] if isinstance(plugins, str) else plugins
+        given["plugins"] = [str(root / file) for file in files]
     gates = given.pop("gates", None)
     if isinstance(gates, dict):
         given["gates"] = {

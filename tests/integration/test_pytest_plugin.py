@@ -104,6 +104,22 @@ def test_gates_pass_are_skipped_or_fail_each_for_itself(folder: Path, pytester: 
     assert "  issues-00" in bad["text"]
 
 
+def test_a_measure_of_a_plug_in_is_an_item(folder: Path, pytester: pytest.Pytester):
+    (folder / "brief.py").write_text(
+        "import callmark\n\n@callmark.scorer(measures={'words': 'lower'})\n"
+        "def brief(sample, trace):\n    return len(trace.model_output.split())\n"
+    )
+    pytester.makepyfile(SUITE.format(more=", plugins='brief.py', gates={'brief.words': 5}"))
+    found = outcomes(pytester)
+    assert found["test_model[gate:brief.words]"] == "PASSED"
+    pytester.makepyfile(SUITE.format(more=", plugins=['brief.py'], gates={'brief.words': 4}"))
+    found = outcomes(pytester)
+    assert found["test_model[gate:brief.words]"] == "FAILED"
+    assert "brief.words is 5.000; wanted <= 4" in found["text"]
+    pytester.makepyfile(SUITE.format(more=", plugins='brief.py', gates=['brief.words']"))
+    assert "nothing is asked of 'brief.words': give it a bound" in outcomes(pytester)["text"]
+
+
 def test_open_gates_are_skipped_with_their_reason(folder: Path, pytester: pytest.Pytester):
     pytester.makepyfile(SUITE.format(more=", limit=4"))
     found = outcomes(pytester)

@@ -2,11 +2,13 @@
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
 from callmark.config import RunConfig, load_config, with_header, write_template
 from callmark.errors import CannotWrite, UsageError
+from callmark.plugins import plugin_scope
 from callmark.records.samples import Header
 from callmark.resources import config_template, default_config
 
@@ -243,9 +245,12 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     """Without its comment signs it loads too, and says what the defaults are."""
     text = re.sub(r"(?m)^# (?=\w+:\s|gates:|  \w+: \{)", "", config_template())
     text = text.replace("callmark.yaml: the settings", "# callmark.yaml: the settings")
-    config = load_config(yaml(text), {})
+    row = "import callmark\n@callmark.scorer(measures=['ok'])\ndef brevity(sample, trace): ...\n"
+    Path("brevity.py").write_text(row)
+    with plugin_scope():
+        config = load_config(yaml(text), {})
     defaults = load_config(None, {})
-    changed = {"gates", "sources", "places", "config_file"}
+    changed = {"gates", "sources", "places", "config_file", "plugins"}
     changed |= {"max_turns", "strict_keys", "url_allowlist", "baseline", "primary_metrics"}
     changed |= {"dataset", "name", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}

@@ -10,7 +10,6 @@ from callmark.errors import UsageError
 from callmark.plugins import find_runner, runner_names, with_formats
 from callmark.probe.fidelity import read_answer
 from callmark.probe.spec import ToolUseCase
-from callmark.run.offers import installed_formats
 from callmark.runners.replay import open_replay
 
 
@@ -41,14 +40,14 @@ def test_runners_of_other_packages_are_found_by_their_entry_points(tmp_path, mon
 
 SHOUT = """
 from callmark.calls.attempts import ToolCall
-from callmark.calls.formats import Block, Format
+from callmark.calls.formats import Format, TextBlock
 
 def read(reading, start, mark_end):
     end = reading.text.find("!", mark_end)
     if end < 0:
         return None
     raw = reading.text[start : end + 1]
-    return Block(end + 1, (ToolCall(reading.text[mark_end:end], {}, raw, "shout"),))
+    return TextBlock(end + 1, (ToolCall(reading.text[mark_end:end], {}, raw, "shout"),))
 
 SHOUT = Format("shout", "CALL ", r"\\bCALL ", read)
 BOTH = (SHOUT, Format("shout", "DO ", r"\\bDO ", read))
@@ -71,10 +70,8 @@ def offered_formats(tmp_path, monkeypatch):
         (tmp_path / "loud_formats.py").write_text(SHOUT)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "loud_formats", raising=False)
-        installed_formats.cache_clear()
 
-    yield install
-    installed_formats.cache_clear()
+    return install
 
 
 @pytest.mark.parametrize(("attribute", "rows"), [("SHOUT", 1), ("BOTH", 2)])

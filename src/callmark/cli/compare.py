@@ -35,7 +35,7 @@ DECIDED: Group = {
         "help": "base the decision on this metric; may be repeated (default: four metrics)",
     },
 }
-READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config")}
+READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config", "--plugin")}
 CHOSEN: Group = {
     "--common": {**FLAG, "help": "compare only samples that are identical on both sides"},
     "--as-stored": {**FLAG, "help": "use the stored scores instead of scoring again"},

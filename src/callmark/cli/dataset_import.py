@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import CommandParser
+from callmark.cli.options import INPUTS, CommandParser, add_groups
+from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="the dataset to write, with a sealed header",
     )
-    add("--format", choices=FORMATS, default="auto", help="format of the source (default: auto)")
+    add(
+        "--format",
+        metavar="NAME",
+        default="auto",
+        help=f"format of the source: {', '.join(FORMATS[1:])}, or an importer of --plugin"
+        " (default: auto)",
+    )
+    add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
     add(
         "--registry",
         type=Path,
@@ -75,7 +83,15 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.datasets.importing import ImportPaths, import_dataset
+    from callmark.plugins import add_plugins, rows_of
+    from callmark.records.keys import hint
 
+    add_plugins(getattr(options, "plugin", ()))
+    added = rows_of("importer")
+    choices = (*FORMATS, *(row.name for row in added))
+    if options.format not in choices:
+        near = hint(options.format, choices) or f"; there is: {', '.join(choices)}"
+        raise UsageError(f"--format: there is no {options.format!r}{near}")
     out: Path = options.out
     places = ImportPaths(
         dataset=out,
@@ -90,6 +106,7 @@ def main(arguments: list[str]) -> int:
         format=options.format,
         tools=options.tools,
         accepted=options.accepted,
+        added=added,
     )
     write(_blocks(places, report), sys.stdout)
     return 0

@@ -10,7 +10,8 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from callmark.cli import MODULES, overview
-from callmark.errors import CallmarkError, Fault, Incomplete, UsageError
+from callmark.errors import CallmarkError, Fault, Incomplete, PluginError, UsageError
+from callmark.plugins import plugin_behind, plugin_scope
 from callmark.reports.neutral import neutralise
 from callmark.store.streams import lead_nowhere
 
@@ -20,8 +21,14 @@ _SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|cred|cookie", re.IGNOREC
 
 
 def dispatch(words: list[str]) -> int:
-    """Run the command that `words` begins with. Expected failures never show a traceback."""
+    """Run the command that `words` begins with. Expected failures never show a traceback. The
+    plug-ins of a command end with it."""
     _accept_any_character()
+    with plugin_scope():
+        return _dispatch(words)
+
+
+def _dispatch(words: list[str]) -> int:
     try:
         code = _call(words)
         sys.stdout.flush()
@@ -35,7 +42,7 @@ def dispatch(words: list[str]) -> int:
         what = "the memory of this machine is used up. What is finished is on disk"
         return _fail(what, Incomplete.exit_code)
     except OSError as error:
-        return cannot_go_on(error)
+        return cannot_go_on(error) if plugin_behind(error) is None else unexpected(error)
     except Exception as error:
         return unexpected(error)
     return code
@@ -50,8 +57,6 @@ def cannot_go_on(error: OSError) -> int:
 def unexpected(error: Exception) -> int:
     """An exception that nobody planned for: the traceback for whoever mends it, then a sentence."""
     from traceback import format_exception
-
-    from callmark.plugins import plugin_behind
 
     what = _show_traceback("".join(format_exception(error)))
     plugin = plugin_behind(error)
@@ -93,6 +98,8 @@ def _call(words: list[str]) -> int:
     try:
         code: int = import_module(MODULES[name]).main(rest)
     except SystemExit as finished:  # how argparse ends after --help
+        if (plugin := plugin_behind(finished)) is not None:
+            raise PluginError(f"{plugin} ended the process: {finished}") from finished
         code = finished.code if isinstance(finished.code, int) else 0
     except ModuleNotFoundError as missing:
         # A command imports its work after it has read its options, so this may be any import of

@@ -56,6 +56,12 @@ INPUTS: Group = {
         "type": Path,
         "help": "settings file (default: callmark.yaml in this folder, if there is one); flags win",
     },
+    "--plugin": {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "Python file with a scorer, runner, call format or report of your own; its code is"
+        " run; may be repeated",
+    },
 }
 RUNNER: Group = {
     "--runner": {
@@ -164,7 +170,8 @@ GATES: Group = {
     "--gate": {
         "action": "append",
         "metavar": "NAME=BOUND",
-        "help": "set the bound of a gate; a looser one is marked LOOSENED; may be repeated",
+        "help": "set the bound of a gate, or of a plug-in's measure (NAME>=BOUND and NAME<=BOUND"
+        " work too); a looser one is marked LOOSENED; may be repeated",
     },
     "--min-eligible-for-gates": {
         "type": int,
@@ -223,13 +230,16 @@ def flags_given(options: argparse.Namespace, groups: Sequence[Group]) -> dict[st
     bounds = found.pop("gate", None)
     if bounds:
         found["gates"] = dict(map(_read_bound, bounds))
+    if "plugin" in found:
+        found["plugins"] = found.pop("plugin")
     return found
 
 
 def _read_bound(text: str) -> tuple[str, dict[str, Json]]:
     name, equals, bound = text.partition("=")
+    field = f"{name[-1:]}=" if name.endswith(("<", ">")) else "bound"
     try:
-        return name.strip(), {"bound": float(bound)}
+        return name.rstrip("<> "), {field: float(bound)}
     except ValueError:
         what = "the bound is not a number" if equals else "there is no ="
         raise UsageError(

@@ -114,7 +114,8 @@ NULLS: Group = {
     },
 }
 READ: Group = {
-    flag: INPUTS[flag] for flag in ("--fixtures", "--registry", "--allowlist", "--config")
+    flag: INPUTS[flag]
+    for flag in ("--fixtures", "--registry", "--allowlist", "--config", "--plugin")
 }
 HOW: Group = {
     **{flag: LOCAL[flag] for flag in ("--dtype", "--device", "--batch-size")},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callmark.cli.options import CommandParser
+from callmark.cli.options import INPUTS, CommandParser, add_groups
 from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
 from callmark.reports.neutral import one_line
@@ -37,6 +37,7 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="the report of these results (default: the one beside them)",
     )
+    add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
     add_form_options(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page to browse")
     parser.add_argument(
@@ -50,9 +51,11 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
+    from callmark.plugins import add_plugins
     from callmark.reports.formats import check_forms, wanted_form, write_forms
     from callmark.store.runs import file_of
 
+    add_plugins(getattr(options, "plugin", ()))
     forms = forms_of(options)
     if options.html is not None:
         forms = (*forms, wanted_form(options.html, ".html"))

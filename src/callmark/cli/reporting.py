@@ -216,10 +216,11 @@ def _add_o(section: argparse._ArgumentGroup, what: str, endings: Iterable[str]) 
 def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[WantedForm, ...]:
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
+    from callmark.plugins import rows_of
     from callmark.reports.formats import check_forms, wanted_form
 
     named = {options.junit: ".xml", options.markdown: ".md"}
-    forms = [wanted_form(path) for path in options.forms]
+    forms = [wanted_form(path, added=rows_of("report")) for path in options.forms]
     forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table needs the scored lines: add --out FILE")

@@ -23,7 +23,7 @@ from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
 if TYPE_CHECKING:
     from callmark.config import RunConfig
 
-READ: Group = {flag: INPUTS[flag] for flag in ("--in", "--registry", "--allowlist", "--config")}
+READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--fixtures"}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
     "--out": {"metavar": "FILE", "help": "write the scored lines here"},

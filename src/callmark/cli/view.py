@@ -120,8 +120,7 @@ def doing_of(config: RunConfig, settings: Path | None) -> Doing:
         return [*CALLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
 
     binding = (rule for rule in rules_of(config) if rule.policy != "warning_only")
-    bounds = {rule.name: rule.bound for rule in binding}
-    return Doing(read_report, judge_run, compare, bounds)
+    return Doing(read_report, judge_run, compare, {rule.name: rule for rule in binding})
 
 
 def _type(path: Path) -> str:

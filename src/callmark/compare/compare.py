@@ -30,10 +30,20 @@ from callmark.compare.records import (
     PointCheck,
     SideFacts,
 )
-from callmark.compare.sides import COMPARED_INPUTS, Matched, Side, check_inputs, check_values, match
+from callmark.compare.sides import (
+    COMPARED_INPUTS,
+    Matched,
+    Side,
+    check_inputs,
+    check_values,
+    match,
+    other_scorers,
+)
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.plugins import added_measures
 from callmark.records.jsontext import Json
+from callmark.records.keys import hint
 from callmark.records.results import Result
 from callmark.records.seams import Progress, Standing
 from callmark.run.fingerprints import locate_conflict
@@ -43,6 +53,7 @@ from callmark.stats.paired import SAME, Pairs
 from callmark.store.files import atomic_writer, read_json_record
 from callmark.store.lines import read_results
 from callmark.store.runs import file_of, is_report
+from callmark.summary.gates import is_measure
 from callmark.summary.metrics import Subset
 from callmark.summary.trials import ConflictingResults, Trials
 
@@ -77,6 +88,7 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
     _refuse_pairs(matched)
     sides = PairedSides(a, b, matched, options.seed)
     parts = sides.parts()
+    _refuse_unknown(options.primary, parts)
     found = _rule(sides, parts, options, _why_open(matched.counts, options))
     decision, reason = decide(found)
     groups = _groups(sides)
@@ -101,7 +113,7 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
         ),
         flips={name: sides.flips(parts[name]) for name in options.primary},
         point_check=point_check(compared[F1].difference, options.max_f1_delta),
-        warnings=tuple(_warnings(checks, matched, options)),
+        warnings=(*_warnings(checks, matched, options), *_scorer_warnings(a, b)),
         by_tool=groups["by_tool"],
         by_slice=groups["by_slice"],
         by_locale=groups["by_locale"],
@@ -153,6 +165,25 @@ def _refuse_pairs(matched: Matched) -> None:
             )
 
 
+def _scorer_warnings(a: Side, b: Side) -> list[str]:
+    return [
+        f"the measures of {name} are not compared: A and B were not scored by the same source and"
+        " version of it; --plugin FILE scores both with one"
+        for name in other_scorers(a, b)
+    ]
+
+
+def _refuse_unknown(primary: Sequence[str], parts: Mapping[str, MetricPart]) -> None:
+    """A plug-in's measure is known once the lines were read."""
+    for name in primary:
+        if name not in parts:
+            known = hint(name, [one for one in parts if is_measure(one)])
+            raise UsageError(
+                f"primary_metrics: {name} is no measure that one scorer gave to both runs{known};"
+                " --plugin FILE loads a scorer"
+            )
+
+
 def check_primary(names: Sequence[str]) -> None:
     """Refuses what cannot be tested, before anything is read."""
     # No list of names to keep in step: the metrics of no samples say which ones there are.
@@ -161,7 +192,7 @@ def check_primary(names: Sequence[str]) -> None:
     if not names:
         raise UsageError("primary_metrics: name at least one metric to decide about")
     for name in names:
-        if name in testable:
+        if name in testable or is_measure(name):
             continue
         what = "is no metric of a sample"
         if name in nothing:
@@ -294,7 +325,11 @@ def compare_reports(
         for name in (*COMPARED_INPUTS, "span_extractor", "integration_span_cap")
     }
     refuse_others(checks, mine, theirs, common=False)
-    compared = _differences(a.metrics, b.metrics)
+    ways = added_measures()
+    unknown = [name for name in a.metrics if is_measure(name) and name not in ways]
+    compared = _differences(
+        {name: value for name, value in a.metrics.items() if name not in unknown}, b.metrics
+    )
     found = {one.metric: one for one in compared}
     f1 = found.get("integration_f1_macro_lax")
     return Comparison(
@@ -321,6 +356,10 @@ def compare_reports(
             f"{name}: not known on both sides, so unchecked"
             for name, check in checks.items()
             if check == "unchecked"
+        )
+        + tuple(
+            f"{name}: not compared: which way it is better, its scorer says (--plugin FILE)"
+            for name in unknown
         ),
     )
 
@@ -348,7 +387,7 @@ def _difference(name: str, a: ReportValue, b: ReportValue) -> Compared:
     return Compared(
         metric=name,
         role="exploratory",
-        better_is=better_is(name),
+        better_is=added_measures().get(name) or better_is(name),
         a=before,
         b=now,
         difference=now - before if before is not None and now is not None else None,

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.compare.records import LISTED, Better, Compared, Decision, Flips, Listed
-from callmark.compare.sides import Matched, Side
+from callmark.compare.records import LISTED, Compared, Decision, Flips, Listed
+from callmark.compare.sides import Matched, Side, common_measures
+from callmark.records.results import Better
 from callmark.stats.estimates import (
     Z_TWO_SIDED,
     Interval,
@@ -32,9 +33,15 @@ from callmark.stats.paired import (
     tango,
 )
 from callmark.summary.chance import Pair
-from callmark.summary.metrics import Definition, Subset, cluster_labels, defined_parts
+from callmark.summary.metrics import (
+    Definition,
+    Subset,
+    cluster_labels,
+    defined_parts,
+    measure_definition,
+)
 from callmark.summary.repeats import PASSING_F1
-from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
+from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace, is_there
 
 _LOWER = frozenset(
     {
@@ -52,11 +59,13 @@ _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold onl
 
 
 class MetricPart(NamedTuple):
-    """A metric by its name: which samples it is about, and what it is made of."""
+    """A metric by its name: which samples it is about, what it is made of, and which way it is
+    better."""
 
     name: str
     subset: Subset
     definition: Definition
+    better: Better
 
     @property
     def is_testable(self) -> bool:
@@ -64,12 +73,17 @@ class MetricPart(NamedTuple):
         return self.definition.made not in ("pooled", "f1")
 
     @property
+    def tells_right(self) -> bool:
+        """Whether a value by itself is right or wrong; of a plug-in's number nobody knows."""
+        return self.is_yes_no or not self.definition.added
+
+    @property
     def is_yes_no(self) -> bool:
         made, columns = self.definition.made, self.definition.columns
         return made == "rate" or (made == "count" and columns[0] in _COUNTED_FLAGS)
 
     def is_right(self, value: float) -> bool:
-        if better_is(self.name) == "lower":
+        if self.better == "lower":
             return value <= SAME
         return value >= (1.0 if self.is_yes_no else PASSING_F1) - SAME
 
@@ -95,10 +109,17 @@ class PairedSides:
         self._seed = seed
         self._repeated = a.samples.repeated or b.samples.repeated
         self._chance_a, self._chance_b = a.chance_pairs, b.chance_pairs
+        self._ways = common_measures(a, b)
         self.whole = Subset(self._a, matched.positions, seed)
 
     def parts(self) -> dict[str, MetricPart]:
-        return parts_of(self.whole)
+        """Of a plug-in's measures only those that one and the same scorer gave on both sides."""
+        found = {name: part for name, part in parts_of(self.whole).items() if "." not in name}
+        for name, better in self._ways.items():
+            kinds = [side.measures.get(name, True) for side in (self._a, self._b)]
+            definition = measure_definition(name, yes_no=all(kinds))
+            found[name] = MetricPart(name, self.whole, definition, better)
+        return found
 
     def compared(self, part: MetricPart) -> Compared:
         both = self._both(part)
@@ -111,7 +132,7 @@ class PairedSides:
         return Compared(
             metric=part.name,
             role="exploratory",
-            better_is=better_is(part.name),
+            better_is=part.better,
             a=a,
             b=b,
             difference=difference,
@@ -128,8 +149,10 @@ class PairedSides:
         return self._pairs(part, self._both(part))
 
     def flips(self, part: MetricPart) -> Flips:
-        both = self._both(part)
         lost, gained = array("I"), array("I")
+        if not part.tells_right:
+            return Flips(Listed(), Listed())
+        both = self._both(part)
         values = zip(both.positions, both.a.columns[0], both.b.columns[0], strict=True)
         for at, before, now in values:
             was_right, is_right = part.is_right(before), part.is_right(now)
@@ -200,13 +223,17 @@ class PairedSides:
         pooled = definition.made == "pooled"
         name = definition.columns[1 if pooled else 0]
         nothing = 0 if pooled else NOT_APPLICABLE
-        a, b, partners = self._a.column(name), self._b.column(name), self._partners
+        partners = self._partners
+        if definition.added:
+            one, other = self._a.measure(name), self._b.measure(name)
+            return lambda at: is_there(one[at]) and is_there(other[partners[at]])
+        a, b = self._a.column(name), self._b.column(name)
         if pooled:
             return lambda at: a[at] != nothing or b[partners[at]] != nothing
         return lambda at: a[at] != nothing and b[partners[at]] != nothing
 
     def _pairs(self, part: MetricPart, both: _Both) -> Pairs:
-        sign = -1.0 if better_is(part.name) == "lower" else 1.0
+        sign = -1.0 if part.better == "lower" else 1.0
         gains = array("d", (sign * (now - before) for before, now in _values(both)))
         alike = all(self._alike[at] for at in both.positions)
         return Pairs(gains, part.is_yes_no, both.a.clusters, both.a.repeated, alike)
@@ -230,7 +257,10 @@ class PairedSides:
 
 
 def parts_of(subset: Subset) -> dict[str, MetricPart]:
-    return {name: MetricPart(name, *found) for name, found in defined_parts(subset).items()}
+    return {
+        name: MetricPart(name, *found, better_is(name))
+        for name, found in defined_parts(subset).items()
+    }
 
 
 def _chance_of(pair: Pair) -> float:
@@ -248,7 +278,8 @@ def _values(both: _Both) -> zip[tuple[float, float]]:
 def _columns(
     side: Samples, definition: Definition, positions: Sequence[int]
 ) -> tuple[Sequence[float], ...]:
-    columns = [array("d", side.column(name).at(positions)) for name in definition.columns]
+    column = side.measure if definition.added else side.column
+    columns = [array("d", column(name).at(positions)) for name in definition.columns]
     if definition.made != "difference":
         return tuple(columns)
     return (array("d", map(float.__sub__, *columns)),)

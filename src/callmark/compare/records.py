@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from callmark.records.jsontext import JsonRecord
+from callmark.records.results import Better
 from callmark.stats.estimates import Method
 from callmark.stats.paired import Procedure
 
@@ -23,7 +24,6 @@ PRIMARY = (
 
 Decision = Literal["regression", "non_inferior", "inconclusive"]
 Check = Literal["equal", "different", "unchecked"]
-Better = Literal["higher", "lower"]
 
 
 class Listed(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from callmark.compare.records import LISTED, Check, Listed, PairCounts, SideFact
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
-from callmark.records.results import Result
+from callmark.records.results import Better, Result, ScorerMark
 from callmark.stats.key_index import KeyIndex
 from callmark.summary.chance import ChanceSample, CrossScore, Pair
 from callmark.summary.summary import Inputs
@@ -72,12 +72,14 @@ class Side:
         self._hashes: dict[str, array[int]] = {name: array("Q") for name in names}
         self._lost = TrialKeys()
         self._caps: set[int] = set()
+        self.scorers: dict[ScorerMark, None] = {}  # of plug-ins, as the lines name them
         self._made: Samples | None = None
 
     def add(self, result: Result) -> None:
         self._trials.add(result)
         self._inputs.add(result)
         self._caps.add(result.scoring.integration_span_cap)
+        self.scorers.update(dict.fromkeys(result.scoring.added))
         if result.scores is None or result.status == "error":
             self._lost.add(result, None)
             return
@@ -165,6 +167,25 @@ def check_inputs(a: Side, b: Side) -> dict[str, Check]:
         name: "different" if name in disagree else check_values(mine[name], theirs[name])
         for name in mine
     }
+
+
+def common_measures(a: Side, b: Side) -> dict[str, Better]:
+    """The measures of plug-ins that the same scorer gave on both sides, by the whole name."""
+    both = (mark for mark in a.scorers if mark in b.scorers)
+    others = other_scorers(a, b)
+    return {
+        name: way
+        for mark in sorted(both, key=lambda mark: mark.name)
+        if mark.name not in others
+        for name, way in mark.named().items()
+    }
+
+
+def other_scorers(a: Side, b: Side) -> list[str]:
+    """The scorers of plug-ins that are not the same on both sides, or not in all lines of one."""
+    marks = {**a.scorers, **b.scorers}
+    known = [(mark in a.scorers) and (mark in b.scorers) for mark in marks]
+    return sorted({mark.name for mark, in_both in zip(marks, known, strict=True) if not in_both})
 
 
 def check_values(one: Json, other: Json) -> Check:

@@ -17,6 +17,8 @@ Severity = Literal["high", "medium", "low", "contextual"]
 # Held by whoever reads a line: no file may bring in a number that no scorer gives.
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Better = Literal["higher", "lower"]
+Measures = dict[str, bool | float | None]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -107,7 +109,8 @@ class PrivacyScore(msgspec.Struct, frozen=True):
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial's numbers. None means: does not apply to this sample, or no data."""
+    """One trial's numbers. None means: does not apply to this sample, or no data. `more`: what the
+    scorers of plug-ins say, by `scorer.measure`; absent where there are none."""
 
     kind: Kind
     span_extractor: Extractor
@@ -137,6 +140,11 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacyScore
     checks_ok: bool | None = None  # all of them
     checks: tuple[CheckScore, ...] = ()
+    more: Measures | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def added(self) -> Measures:
+        return {} if self.more is msgspec.UNSET else self.more
 
 
 def implausible(scores: Scores) -> str | None:
@@ -188,15 +196,38 @@ class Decoding(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: str | None = "auto"
 
 
+class ScorerMark(msgspec.Struct, frozen=True, kw_only=True):
+    """Which scorer of a plug-in gave the measures of its name; those in `lower` are better the
+    lower they are. `sha256`: of its source."""
+
+    name: str
+    version: str | None = None
+    sha256: str | None = None
+    measures: tuple[str, ...] = ()
+    lower: tuple[str, ...] = ()
+
+    def named(self) -> dict[str, Better]:
+        """The measures by their whole names, and which way each is better."""
+        return {
+            f"{self.name}.{measure}": "lower" if measure in self.lower else "higher"
+            for measure in self.measures
+        }
+
+
 class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     """What the scores depend on beside the sample and its trace, so that a line can be scored
-    again by itself."""
+    again by itself. `scorers`: those of plug-ins, by name; absent where there are none."""
 
     integration_span_cap: int = DEFAULT_SPAN_CAP
     strict_keys: tuple[str, ...] | None = None
     url_allowlist: tuple[str, ...] = ()
     privacy_echo: Literal["allow", "deny"] = "allow"
     redacted: bool = False  # personal data were replaced after scoring
+    scorers: tuple[ScorerMark, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def added(self) -> tuple[ScorerMark, ...]:
+        return () if self.scorers is msgspec.UNSET else self.scorers
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,5 @@
-"""The seams: what answers a turn (Runner) and what answers a call (ToolSource)."""
+"""The seams: what answers a turn (Runner), what answers a call (ToolSource), and what a plug-in
+adds to the tables of the house (PluginRow)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Literal, Protocol
 import msgspec
 
 from callmark.records.jsontext import Json
-from callmark.records.trace import TraceEntry
+from callmark.records.results import Measures, ScorerMark
+from callmark.records.samples import Sample
+from callmark.records.trace import Trace, TraceEntry
 
 Finish = Literal["stop", "length", "content_filter", "context_exceeded"]
 
@@ -96,6 +99,48 @@ class Runner(Protocol):
         """The text without what the runner was given in confidence. Replies come without it; this
         is for text that was joined out of one."""
         return text
+
+
+Seam = Literal["runner", "call_format", "scorer", "report", "importer"]
+Judged = Measures | bool | float | None
+
+
+class PluginRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row that a plug-in adds to one table. `target` is the user's function or class, `given`
+    what its decorator was told; `home` is where it comes from, for messages, and `sha256` that of
+    its source: None where nobody can read it."""
+
+    seam: Seam
+    name: str
+    target: Callable[..., object]
+    version: str | None = None
+    given: dict[str, object] = {}
+    home: str = ""
+    sha256: str | None = None
+
+    def mark(self) -> dict[str, Json]:
+        """What a fingerprint and a report know of it."""
+        return {
+            "seam": self.seam,
+            "name": self.name,
+            "version": self.version,
+            "sha256": self.sha256,
+        }
+
+
+class AddedScorer(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in's scorer: judges one trial and gives its measures by name (one that has only one
+    measure may give just its value). None: it cannot tell. `home`: its file."""
+
+    mark: ScorerMark
+    judge: Callable[[Sample, Trace], Judged]
+    home: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is written, as `file:line`."""
+        code = getattr(self.judge, "__code__", None)
+        return self.home if code is None else f"{self.home}:{code.co_firstlineno}"
 
 
 class Standing(msgspec.Struct, frozen=True):

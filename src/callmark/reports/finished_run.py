@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from callmark.errors import UsageError
 from callmark.records.report import GateOutcome, Report
+from callmark.records.results import Result
 from callmark.store.lines import read_results
 from callmark.summary.chance import CrossScore
 from callmark.summary.failing import why_failed
@@ -29,6 +31,10 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
         """All of them, the budget that a clock measured last."""
         budget = self.report.timing.perf_budget
         return self.report.gates if budget is None else (*self.report.gates, budget)
+
+    def trials(self) -> Iterator[Result]:
+        """Every trial, one at a time; none where there is only a report."""
+        return iter(()) if self.results is None else read_results(self.results)
 
     def file_of_trials(self, form: str) -> Path:
         if self.results is None:
@@ -58,7 +64,7 @@ def failed_trials(finished: FinishedRun) -> FailedTrials:
     count, warnings = 0, finished.report.warning_gates
     first: list[FailedTrial] = []
     for result in read_results(finished.results):
-        reasons = why_failed(result, warnings)
+        reasons = why_failed(result, warnings, finished.report.header.gates)
         if not reasons:
             continue
         count += 1

@@ -9,7 +9,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark.errors import UsageError
+from callmark.errors import PluginError, UsageError
+from callmark.records.seams import PluginRow
 from callmark.reports.finished_run import FinishedRun
 from callmark.store.files import atomic_writer, check_writable
 
@@ -41,15 +42,37 @@ class WantedForm(msgspec.Struct, frozen=True):
     of_trials: bool = False
 
 
-def wanted_form(path: Path, form: str | None = None) -> WantedForm:
+def wanted_form(path: Path, form: str | None = None, added: Sequence[PluginRow] = ()) -> WantedForm:
     """`form`: one of FORMATS, by default the ending of the name; an unknown one is refused before
-    anything is run."""
+    anything is run. `added`: the reports of plug-ins, which `NAME:FILE` chooses too."""
+    for row in added:
+        own = str(row.given["ending"]).lower()
+        if own in FORMATS:
+            raise UsageError(f"{row.home}: report {row.name}: {own} is a form of callmark's own")
+        name, colon, file = str(path).partition(":")
+        if colon and file and name == row.name:
+            return WantedForm(Path(file), _write_with(row))
+        if path.name.lower().endswith(own):
+            return WantedForm(path, _write_with(row))
     ending = form or path.suffix.lower()
     if ending not in FORMATS:
-        known = ", ".join(FORMATS)
+        known = ", ".join((*FORMATS, *(str(row.given["ending"]) for row in added)))
         raise UsageError(f"-o: {path}: cannot tell the format from the name; it can end in {known}")
     module, _, name = FORMATS[ending].partition(":")
     return WantedForm(path, getattr(import_module(module), name), ending in _OF_TRIALS)
+
+
+def _write_with(row: PluginRow) -> Writer:
+    def write(finished: FinishedRun, stream: BinaryIO) -> None:
+        written = row.target(finished)
+        if isinstance(written, str):
+            written = written.encode("utf-8", "surrogatepass")
+        if not isinstance(written, bytes):
+            what = f"must return text or bytes, not {type(written).__name__}"
+            raise PluginError(f"{row.home}: the report {row.name} {what}")
+        stream.write(written)
+
+    return write
 
 
 def check_forms(forms: Sequence[WantedForm]) -> None:

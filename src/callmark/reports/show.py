@@ -13,6 +13,7 @@ from callmark.records.samples import ExtractorBy
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
 from callmark.reports.neutral import one_line
+from callmark.summary.failing import show_measure
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
@@ -269,6 +270,8 @@ def _scores(scores: Scores) -> Iterator[Block]:
         yield TextLine((Cell(f"{describe_check(check)}: "), said), indent=2)
     if scores.call_f1 is not None:
         yield line(f"call F1: {round_text(scores.call_f1)}")
+    for name, value in scores.added.items():
+        yield line(f"{name}: {show_measure(value)}")
     if scores.kind != "unclassified":
         yield from _differences(scores.calls.differences)
     for finding in scores.privacy.findings:

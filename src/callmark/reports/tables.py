@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import reduce
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from callmark.errors import MissingExtra
 from callmark.records.checks import explain_check
 from callmark.records.jsontext import well_formed
+from callmark.records.report import GateRule
 from callmark.records.results import Result, Scores, ValueLabel
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.neutral import neutralise
 from callmark.store.lines import read_results
 from callmark.summary.failing import why_failed
+from callmark.summary.gates import is_measure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,9 +85,28 @@ COLUMNS: dict[str, Type] = {
 }
 
 
-def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
+def columns_of(finished: FinishedRun, form: str) -> dict[str, Type]:
+    """All of the table: the measures of plug-ins come last. What they are, only the trials say."""
+    path = finished.file_of_trials(form)
+    measures: dict[str, Type] = {
+        name: "yes/no" for name in finished.report.metrics if is_measure(name)
+    }
+    for result in read_results(path) if measures else ():
+        for name, value in ({} if result.scores is None else result.scores.added).items():
+            if value is not None and not isinstance(value, bool):
+                measures[name] = "number"
+    return {**COLUMNS, **measures}
+
+
+def row_of(
+    result: Result,
+    warnings: Collection[str] = (),
+    rules: Mapping[str, GateRule] | None = None,
+    columns: Mapping[str, Type] = COLUMNS,
+) -> list[Value]:
     """One trial, in the order of the columns. `warnings`: the gates that only warn."""
-    reasons = why_failed(result, warnings)
+    reasons = why_failed(result, warnings, rules)
+    more = {} if result.scores is None else result.scores.added
     scores = result.scores
     values = None if scores is None else scores.values
     row: list[Value] = [
@@ -104,8 +124,14 @@ def row_of(result: Result, warnings: Collection[str] = ()) -> list[Value]:
         *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
         result.model_output,
+        *(_typed(more.get(name), type_) for name, type_ in columns.items() if name not in COLUMNS),
     ]
     return [well_formed(value) if isinstance(value, str) else value for value in row]
+
+
+def _typed(value: bool | float | None, type_: Type) -> Value:
+    """A column that holds one number holds numbers only."""
+    return float(value) if type_ == "number" and value is not None else value
 
 
 def _at(scores: Scores, place: str) -> Value:
@@ -132,14 +158,13 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
     """UTF-8, RFC 4180 with line feeds. A text that a spreadsheet would take for a formula begins
     with an apostrophe, control characters are written out, and what no cell could hold is cut."""
-    path = finished.file_of_trials("CSV")
+    columns = columns_of(finished, "CSV")
     text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        warnings = finished.report.warning_gates
-        for result in read_results(path):
-            writer.writerow(map(_cell, row_of(result, warnings)))
+        writer.writerow(columns)
+        for row in _rows(finished, "CSV", columns):
+            writer.writerow(map(_cell, row))
     finally:
         # The stream is the caller's: a wrapper that is thrown away would close it.
         text.detach()
@@ -147,7 +172,7 @@ def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
 
 def write_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
     """Typed columns, texts as they are."""
-    path = finished.file_of_trials("Parquet")
+    named = columns_of(finished, "Parquet")
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -159,15 +184,20 @@ def write_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
         "number": pa.float64(),
         "yes/no": pa.bool_(),
     }
-    schema = pa.schema([(name, types[type_]) for name, type_ in COLUMNS.items()])
+    schema = pa.schema([(name, types[type_]) for name, type_ in named.items()])
     with parquet.ParquetWriter(stream, schema) as writer:
-        for rows in _batches(path, finished.report.warning_gates):
+        for rows in _batches(_rows(finished, "Parquet", named)):
             columns = [list(column) for column in zip(*rows, strict=True)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _batches(path: Path, warnings: frozenset[str]) -> Iterator[list[list[Value]]]:
-    rows = (row_of(result, warnings) for result in read_results(path))
+def _rows(finished: FinishedRun, form: str, columns: Mapping[str, Type]) -> Iterator[list[Value]]:
+    report = finished.report
+    for result in read_results(finished.file_of_trials(form)):
+        yield row_of(result, report.warning_gates, report.header.gates, columns)
+
+
+def _batches(rows: Iterator[list[Value]]) -> Iterator[list[list[Value]]]:
     while batch := list(islice(rows, ROWS_AT_ONCE)):
         yield batch
 

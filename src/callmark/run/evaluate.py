@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig
+from callmark.plugins import added_scorers
 from callmark.records.jsontext import Json
 from callmark.records.results import ByteRange, Decoding, Fingerprints, Result, Scoring
 from callmark.records.samples import MARKER, Extractor, ExtractorBy, Sample
+from callmark.records.seams import AddedScorer
 from callmark.records.trace import Trace
 from callmark.run.offers import REMEMBERED, Offer
 from callmark.run.play import Played
@@ -78,14 +80,16 @@ class Evaluator:
         """`asks_for_marker`: what is put around every prompt does."""
         self.seconds = 0.0
         self._asks_for_marker = asks_for_marker
+        scorers = added_scorers()
         self.scoring = Scoring(
             integration_span_cap=config.integration_span_cap,
             strict_keys=config.strict_keys,
             url_allowlist=config.url_allowlist,
             privacy_echo=config.privacy_echo,
+            scorers=tuple(one.mark for one in scorers) or msgspec.UNSET,
         )
         self._config = config
-        self._settings = lru_cache(REMEMBERED)(_settings)
+        self._settings = lru_cache(REMEMBERED)(partial(_settings, scorers=scorers))
 
     def result(
         self,
@@ -143,7 +147,11 @@ class Evaluator:
 
 
 def _settings(
-    registry: Registry, extractor: Extractor, offered: frozenset[str] | None, scoring: Scoring
+    registry: Registry,
+    extractor: Extractor,
+    offered: frozenset[str] | None,
+    scoring: Scoring,
+    scorers: tuple[AddedScorer, ...] = (),
 ) -> ScoreSettings:
     return ScoreSettings(
         registry=registry,
@@ -153,6 +161,7 @@ def _settings(
         strict_keys=scoring.strict_keys,
         url_allowlist=scoring.url_allowlist,
         echo_denied=scoring.privacy_echo == "deny",
+        scorers=scorers,
     )
 
 

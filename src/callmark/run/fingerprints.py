@@ -15,9 +15,10 @@ from callmark.calls.formats import Format
 from callmark.config import RunConfig
 from callmark.datasets.reader import Dataset
 from callmark.errors import BadInput, FingerprintMismatch
+from callmark.plugins import plugin_marks
 from callmark.records.jsontext import Json, canonical_json, digest, plain_object
 from callmark.records.report import ReportHeader
-from callmark.records.results import Decoding, Fingerprints
+from callmark.records.results import Decoding, Fingerprints, ScorerMark
 from callmark.records.samples import Header
 from callmark.records.seams import Runner
 from callmark.scorers.score import SCORER_VERSION
@@ -67,9 +68,12 @@ def runner_fingerprint(
     wrapper_sha256: str | None,
     system: str | None,
     formats: Sequence[Format],
+    plugins: Sequence[Json] = (),
 ) -> str:
+    """`plugins`: the marks of the runner and of the formats that do not ship with callmark."""
     return digest(
         {
+            **({"plugins": [*plugins]} if plugins else {}),
             "runner": runner.name,
             "prompt_wrapper_sha256": wrapper_sha256,
             "system": system,
@@ -131,6 +135,7 @@ def resume_key(
     decoding: Decoding,
     allowed: frozenset[str],
     only: frozenset[str] | None,
+    scorers: Sequence[ScorerMark] = (),
 ) -> dict[str, Json]:
     """Everything that must be equal for one journal to hold the lines of two runs."""
     settings = {name: getattr(config, name) for name in RESUME_SETTINGS}
@@ -142,6 +147,7 @@ def resume_key(
         "decoding": msgspec.structs.asdict(decoding),
         "allowed_tools": sorted(allowed),
         "scorer_version": SCORER_VERSION,
+        **({"scorers": scorers} if scorers else {}),
     }
     return plain_object(everything)
 
@@ -162,6 +168,7 @@ def provenance(checks: dict[str, Check]) -> dict[str, Json]:
         "host": f"{platform.system()} {platform.machine()}",
         "libraries": {name: _version_of(name) for name in LIBRARIES},
         "pinned": dict(checks),
+        **({"plugins": marks} if (marks := plugin_marks()) else {}),
     }
 
 

@@ -243,7 +243,6 @@ def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixt
     return ToolBroker(fixtures, registry)
 
 
-@lru_cache(maxsize=1)
 def installed_formats() -> tuple[Format, ...]:
-    """The built-in ones and those of installed plug-ins; looked up once."""
+    """The built-in ones and those of plug-ins."""
     return with_formats(FORMATS)

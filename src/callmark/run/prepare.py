@@ -14,10 +14,18 @@ from callmark.calls.formats import FORMATS, Format
 from callmark.config import RunConfig, load_config, place_error, with_header
 from callmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_dataset
 from callmark.errors import UsageError
-from callmark.plugins import find_runner, with_formats
+from callmark.plugins import (
+    added_gates,
+    added_measures,
+    added_scorers,
+    find_runner,
+    format_marks,
+    runner_mark,
+    with_formats,
+)
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
-from callmark.records.results import Decoding, Fingerprints
+from callmark.records.results import Decoding, Fingerprints, ScorerMark
 from callmark.records.seams import Runner, ToolSource
 from callmark.run.fingerprints import (
     Check,
@@ -39,7 +47,7 @@ from callmark.run.selection import Selection, everything, select
 from callmark.run.wiring import refuse_unused, runner_options
 from callmark.runners.options import RunnerFactory
 from callmark.store.files import check_writable
-from callmark.summary.gates import resolve_rules
+from callmark.summary.gates import AddedGates, resolve_rules
 
 DEFAULT_MAX_TURNS = 8
 # Runners whose trials end by themselves: without --max-turns nothing cuts them short.
@@ -74,6 +82,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     fingerprints: Fingerprints
     pinned: dict[str, Check]
     rules: tuple[GateRule, ...]
+    scorers: tuple[ScorerMark, ...] = ()
     warnings: tuple[str, ...]
 
     @property
@@ -83,7 +92,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resume_key(self) -> dict[str, Json]:
         return resume_key(
-            self.config, self.fingerprints, self.decoding, self.offers.allowed, self.selection.only
+            self.config,
+            self.fingerprints,
+            self.decoding,
+            self.offers.allowed,
+            self.selection.only,
+            self.scorers,
         )
 
 
@@ -162,6 +176,7 @@ def _open(
             wrapper_sha256=prompts.sha256,
             system=prompts.system,
             formats=formats,
+            plugins=[*_marks_of(config.runner), *format_marks()],
         ),
         model_fingerprint=runner.model_fingerprint(),
     )
@@ -191,6 +206,7 @@ def _open(
         ),
         pinned=pinned,
         rules=rules_of(config),
+        scorers=tuple(one.mark for one in added_scorers()),
         warnings=tuple(warnings),
     )
 
@@ -222,6 +238,11 @@ def add_cache(setup: Setup) -> Iterator[Setup]:
         yield cached
 
 
+def _marks_of(name: str) -> list[Json]:
+    mark = runner_mark(name)
+    return [] if mark is None else [mark]
+
+
 def complete_config(config: RunConfig | Mapping[str, Json]) -> RunConfig:
     # What a caller gives is all there is: no file of the current folder is read.
     return config if isinstance(config, RunConfig) else load_config(Path(os.devnull), config)
@@ -237,7 +258,11 @@ def rules_of(config: RunConfig) -> tuple[GateRule, ...]:
     layers = {layer.source: layer.gates for layer in config.gates}
     try:
         return resolve_rules(
-            layers["default"], layers.get("header"), layers.get("config"), layers.get("flag")
+            layers["default"],
+            layers.get("header"),
+            layers.get("config"),
+            layers.get("flag"),
+            AddedGates(added_measures(), added_gates()),
         )
     except UsageError as error:
         raise place_error(config, error) from None

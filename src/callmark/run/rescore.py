@@ -21,7 +21,7 @@ from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
 from callmark.records.report import GateRule, Report, ReportHeader, Timing
-from callmark.records.results import Decoding, Fingerprints, Result, Scoring
+from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark, Scoring
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Progress, Standing
 from callmark.records.trace import Trace, TraceEntry
@@ -126,7 +126,11 @@ class Rescored(msgspec.Struct, frozen=True):
 
 def rescore(path: Path, config: RunConfig) -> Rescored:
     scoring = _Scoring(path, config, None)
-    return Rescored(scoring.cross_score, scoring.results(), scoring.tools.warnings)
+    return Rescored(
+        scoring.cross_score,
+        scoring.results(),
+        lambda: [*scoring.tools.warnings(), *scoring.kept_warnings()],
+    )
 
 
 class _Scoring:
@@ -152,6 +156,7 @@ class _Scoring:
         self._warnings: list[str] = []
         self._partial = False
         self._trials = 0
+        self._unloaded: dict[str, None] = {}
 
     def compare_pins(self) -> None:
         """What the dataset pins and scoring uses: the data and the tools."""
@@ -206,6 +211,7 @@ class _Scoring:
             extractor=self._extractor(line),
             scoring=self._scoring(line),
         )
+        result = self._with_kept_measures(result, line)
         if line.scoring is None or not line.scoring.redacted:
             return result
         return _with_stored_privacy(result, line)
@@ -259,7 +265,41 @@ class _Scoring:
             for name in Scoring.__struct_fields__
             if self._config.source_of(name) != "default"
         }
+        decided["scorers"] = asked.scorers
         return msgspec.structs.replace(line.scoring, **decided)
+
+    def _with_kept_measures(self, result: Result, line: RecordedAnswer) -> Result:
+        """What a scorer said that is not at hand now is kept, not computed again; so is what this
+        very scorer said of an answer before personal data were taken out of it."""
+        marks = () if line.scoring is None else line.scoring.added
+        ours = {mark.name: mark for mark in self.evaluator.scoring.added}
+        is_redacted = line.scoring is not None and line.scoring.redacted
+        kept = [
+            mark
+            for mark in marks
+            if mark.name not in ours or (is_redacted and mark == ours[mark.name])
+        ]
+        if result.scores is None or not kept:
+            return result
+        self._unloaded.update({mark.name: None for mark in kept if mark.name not in ours})
+        if self._dataset is not None:  # what it was judged by may be another now
+            kept = [mark for mark in kept if mark.name in ours]
+        names = [name for mark in kept for name in mark.named()]
+        more = {**result.scores.added, **{name: line.more.get(name) for name in names}}
+        scorers = sorted(({one.name: one for one in kept} | ours).values(), key=_name_of)
+        return msgspec.structs.replace(
+            result,
+            scores=msgspec.structs.replace(result.scores, more=dict(sorted(more.items()))),
+            scoring=msgspec.structs.replace(result.scoring, scorers=tuple(scorers)),
+        )
+
+    def kept_warnings(self) -> list[str]:
+        """That the measures of a scorer are as they were, or are not there any more."""
+        did = "are those of the lines" if self._dataset is None else "are left out, because of --in"
+        return [
+            f"the measures of {name} {did}: its scorer is not loaded (--plugin FILE)"
+            for name in self._unloaded
+        ]
 
     def _origin(self, line: Recorded, offers: Offers) -> Origin:
         """What a line depends on, with what was put in the place of the dataset or the tools."""
@@ -350,9 +390,14 @@ class _Scoring:
                 *(dataset.warnings if dataset else ()),
                 *check_allowed(self._offers),
                 *self.tools.warnings(),
+                *self.kept_warnings(),
                 *self._warnings,
             ),
         )
+
+
+def _name_of(mark: ScorerMark) -> str:
+    return mark.name
 
 
 def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:

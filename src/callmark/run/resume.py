@@ -202,8 +202,9 @@ def _told_by(report: Report) -> Observed:
 def _difference(theirs: msgspec.Struct, ours: msgspec.Struct) -> str:
     """Both values of the first field that differs."""
     left, right = plain_object(theirs), plain_object(ours)
-    name = next(name for name in left if left[name] != right.get(name))
-    return f".{name}: is {show_value(left[name])}, but this run has {show_value(right.get(name))}"
+    name = next(name for name in {**left, **right} if left.get(name) != right.get(name))
+    has, wanted = show_value(left.get(name)), show_value(right.get(name))
+    return f".{name}: is {has}, but this run has {wanted}"
 
 
 SEGMENTS = "segments"  # of a report's provenance: all of them, where they are not alike

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -93,10 +93,12 @@ def select(config: RunConfig, dataset: Dataset, rules: Sequence[GateRule] = ()) 
     )
 
 
-def has_failed(result: Result, warnings: Collection[str] = ()) -> bool:
+def has_failed(
+    result: Result, warnings: Collection[str] = (), rules: Mapping[str, GateRule] | None = None
+) -> bool:
     """Whether a person who asks for the failed samples wants to see this one again. `warnings`:
-    the gates that only warn."""
-    return bool(why_failed(result, warnings))
+    the gates that only warn; `rules`: all that are in force."""
+    return bool(why_failed(result, warnings, rules))
 
 
 def _wanted_ids(config: RunConfig, rules: Sequence[GateRule]) -> frozenset[str] | None:
@@ -106,8 +108,9 @@ def _wanted_ids(config: RunConfig, rules: Sequence[GateRule]) -> frozenset[str] 
     path = Path(config.failed_from)
     path = path / RESULTS if path.is_dir() else path
     warnings = {rule.name for rule in rules if rule.policy == "warning_only"}
+    in_force = {rule.name: rule for rule in rules}
     failed = frozenset(
-        result.sample_id for result in read_results(path) if has_failed(result, warnings)
+        result.sample_id for result in read_results(path) if has_failed(result, warnings, in_force)
     )
     if not failed:
         raise UsageError(f"--failed-from: no sample failed in {path}: there is nothing to run")

@@ -15,6 +15,7 @@ import msgspec
 from callmark.config import RunConfig, load_config, plain_paths, with_header
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import UsageError
+from callmark.plugins import plugin_scope
 from callmark.records.jsontext import Json
 from callmark.records.report import (
     GateOutcome,
@@ -137,6 +138,7 @@ class VerifySettings(TypedDict, total=False):
     redact_pii: bool
     min_eligible_for_gates: int
     fail_on_fingerprint_mismatch: bool
+    plugins: Sequence[str | PathLike[str]]
 
 
 def verify_dataset(path: str | PathLike[str], **options: Unpack[VerifySettings]) -> Report:
@@ -168,8 +170,9 @@ def verify_dataset(path: str | PathLike[str], **options: Unpack[VerifySettings])
         raise UsageError(
             f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(known))}"
         )
-    config = load_config(Path(os.devnull), {**plain_paths(options), "dataset": str(path)})
-    return verify(config).report
+    with plugin_scope():
+        config = load_config(Path(os.devnull), {**plain_paths(options), "dataset": str(path)})
+        return verify(config).report
 
 
 def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome:

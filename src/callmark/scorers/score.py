@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from callmark.calls.registry import Registry
+from callmark.errors import PluginError, place_in
 from callmark.grounding.words import admits_failure
 from callmark.records.jsontext import Json
-from callmark.records.results import Result, Scores
+from callmark.records.keys import hint
+from callmark.records.results import Measures, Result, ScorerMark, Scores
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
+from callmark.records.seams import AddedScorer, Judged
 from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
@@ -39,6 +43,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     strict_keys: tuple[str, ...] | None = None
     url_allowlist: tuple[str, ...] = ()
     echo_denied: bool = False
+    scorers: tuple[AddedScorer, ...] = ()
 
 
 def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores:
@@ -94,7 +99,53 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         privacy=privacy,
         checks_ok=all(check.ok for check in checks) if checks else None,
         checks=checks,
+        more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
+
+
+def measure_more(sample: Sample, trace: Trace, scorers: Iterable[AddedScorer]) -> Measures:
+    """What the scorers of plug-ins say about a trial, by `scorer.measure`. All measures are there:
+    what a scorer leaves out, it could not judge. Whatever it raises stops the command: a scorer
+    that fails is its user's to mend, and no number may hide that."""
+    found: Measures = {}
+    for scorer in scorers:
+        try:
+            judged = scorer.judge(sample, trace)
+        except (Exception, SystemExit) as error:
+            where = place_in(error, scorer.home)
+            what = f"failed on sample {sample.sample_id!r}: {type(error).__name__}: {error}"
+            raise PluginError(f"{where}: the scorer {scorer.mark.name} {what}") from error
+        try:
+            found |= _read_measures(scorer.mark, judged)
+        except (TypeError, ValueError, OverflowError) as error:
+            what = f"gave no measures for sample {sample.sample_id!r}: {error}"
+            raise PluginError(f"{scorer.place}: the scorer {scorer.mark.name} {what}") from None
+    return found
+
+
+def _read_measures(mark: ScorerMark, judged: Judged) -> Measures:
+    names = mark.measures
+    if not isinstance(judged, Mapping):
+        if len(names) > 1:
+            raise TypeError(f"must return a dict of its measures ({', '.join(names)})")
+        judged = {names[0]: judged}
+    for name in judged:
+        if name not in mark.measures:
+            known = hint(str(name), names) or f"; it has: {', '.join(names)}"
+            raise ValueError(f"{name!r} is no measure of this scorer{known}")
+    return {f"{mark.name}.{name}": _read_value(name, judged.get(name)) for name in names}
+
+
+def _read_value(name: str, value: object) -> bool | float | None:
+    if not isinstance(value, bool | int | float) and hasattr(value, "item"):
+        value = value.item()  # a number of numpy or torch
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name}: must be a number, True, False or None, not {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: must be a finite number, or None, not {value}")
+    return float(value)
 
 
 def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:

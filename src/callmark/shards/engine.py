@@ -12,7 +12,7 @@ import msgspec
 from callmark.config import RunConfig
 from callmark.datasets.reader import Checked
 from callmark.errors import CallmarkError, Fault, FingerprintMismatch, Incomplete, UsageError
-from callmark.records.results import Fingerprints
+from callmark.records.results import Fingerprints, ScorerMark
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed
 from callmark.store.lines import decode_record, encode_record
@@ -78,6 +78,7 @@ class Plan(msgspec.Struct, frozen=True):
     dataset: Checked
     fingerprints: Fingerprints
     journal: str  # for messages
+    scorers: tuple[ScorerMark, ...] = ()
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

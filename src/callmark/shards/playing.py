@@ -16,7 +16,7 @@ from callmark.errors import (
     Incomplete,
     UsageError,
 )
-from callmark.plugins import plugin_behind
+from callmark.plugins import add_plugins, plugin_behind, plugin_scope
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed, Standing
 from callmark.run.loop import Here, Interrupts, driver, set_stage
@@ -127,7 +127,8 @@ def play_shard(task: Task, send: Send) -> None:
     _refuse_other_version(plan)
     outbox = Outbox(task, plan.journal, send)
     try:
-        with Interrupts() as interrupts:
+        with plugin_scope(), Interrupts() as interrupts:
+            add_plugins(plan.config.plugins)
             outbox.end(_play(task, plan, outbox, interrupts))
     finally:
         outbox.close()
@@ -187,4 +188,9 @@ def _refuse_other_inputs(plan: Plan, setup: Setup) -> None:
         raise FingerprintMismatch(
             f"{', '.join(names)}: changed while the run was starting:"
             " run it again when nothing writes to its inputs"
+        )
+    if setup.scorers != plan.scorers:
+        raise FingerprintMismatch(
+            "plugins: the scorers here are not those of the run: a file changed while it was"
+            " starting, or a package is not installed everywhere"
         )

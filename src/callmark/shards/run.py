@@ -93,7 +93,14 @@ class ByEngine:
             chosen = setup.selection.chosen(setup.dataset)
             places.keep_only({sample.index for sample in chosen})
         journal = str(journal_path(Path(str(config.out))))
-        plan = Plan(__version__, config, setup.dataset.checked, setup.fingerprints, journal)
+        plan = Plan(
+            __version__,
+            config,
+            setup.dataset.checked,
+            setup.fingerprints,
+            journal,
+            setup.scorers,
+        )
         yield ShardPlayer(stage, encode_plan(plan), places, self._engine)
 
 

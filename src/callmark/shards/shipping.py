@@ -45,12 +45,14 @@ class Bundle(msgspec.Struct, frozen=True):
 class Shipment(msgspec.Struct, frozen=True):
     dataset: Bundle
     inputs: dict[str, Bundle]
+    plugins: tuple[Bundle, ...] = ()
 
 
 def ship(plan: Plan, put: Put) -> Shipment:
     return Shipment(
         _bundle(Path(plan.dataset.path), put),
         {name: _bundle(path, put) for name, path in _inputs_of(plan.config)},
+        tuple(_bundle(Path(path), put) for path in plan.config.plugins),
     )
 
 
@@ -59,9 +61,10 @@ def unpack(plan: Plan, shipment: Shipment, get: Get) -> Plan:
     store = _store()
     paths = {name: str(_unpack(store, bundle, get)) for name, bundle in shipment.inputs.items()}
     dataset = str(_unpack(store, shipment.dataset, get))
+    plugins = tuple(str(_unpack(store, bundle, get)) for bundle in shipment.plugins)
     return msgspec.structs.replace(
         plan,
-        config=msgspec.structs.replace(plan.config, **paths),
+        config=msgspec.structs.replace(plan.config, **paths, plugins=plugins),
         dataset=msgspec.structs.replace(plan.dataset, path=dataset),
     )
 

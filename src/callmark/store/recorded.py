@@ -28,6 +28,7 @@ from callmark.records.results import (
     ByteRange,
     Decoding,
     Fingerprints,
+    Measures,
     PrivacyScore,
     Result,
     Scoring,
@@ -66,6 +67,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     decoding: Decoding | None = None
     scoring: Scoring | None = None
     privacy: PrivacyScore | None = None
+    more: Measures = {}
 
 
 class RecordedMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +88,7 @@ _OURS = frozenset(Result.__struct_fields__)
 
 class _Kept(msgspec.Struct):
     privacy: PrivacyScore | None = None
+    more: Measures = {}
 
 
 class _Origin(msgspec.Struct):
@@ -273,6 +276,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         item_sha256=origin.item_sha256,
         used_fixtures_sha256=origin.used_fixtures_sha256,
         offered_tools_sha256=origin.offered_tools_sha256,
+        more={} if origin.scores is None else origin.scores.more,
     )
 
 

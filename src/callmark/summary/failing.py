@@ -9,9 +9,9 @@ from itertools import compress
 from typing import NamedTuple
 
 from callmark.records.checks import explain_check
-from callmark.records.report import FAILING_CAP, Failing, Number
+from callmark.records.report import FAILING_CAP, Failing, GateRule, Number
 from callmark.records.results import Result, Scores
-from callmark.summary.gates import is_below
+from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
     CHECKS,
     DEFINITIONS,
@@ -21,6 +21,7 @@ from callmark.summary.metrics import (
     Subset,
 )
 from callmark.summary.repeats import PASSING_F1
+from callmark.summary.trials import is_there
 
 # gate -> (samples, column): short where the number is below the gate's bound
 _BELOW_BOUND: dict[str, tuple[Over, str]] = {
@@ -35,14 +36,18 @@ _ANY: dict[str, tuple[Over, str]] = {
 }
 
 
-def failing_of(whole: Subset, bounds: Mapping[str, Number]) -> dict[str, Failing]:
+def failing_of(whole: Subset, rules: Mapping[str, GateRule]) -> dict[str, Failing]:
     """By gate or metric name, in the order of the dataset; only names with a shortfall."""
-    found = {name: _name_failing(whole, rows) for name, rows in failing_rows(whole, bounds) if rows}
+    found = {name: _name_failing(whole, rows) for name, rows in failing_rows(whole, rules) if rows}
     return dict(sorted(found.items()))
 
 
-def failing_rows(whole: Subset, bounds: Mapping[str, Number]) -> Iterator[tuple[str, array[int]]]:
+def failing_rows(whole: Subset, rules: Mapping[str, GateRule]) -> Iterator[tuple[str, array[int]]]:
     """Each gate or metric with the rows of all samples that fall short of it."""
+    bounds = {name: rule.bound for name, rule in rules.items()}
+    for name in whole.samples.measures:
+        if name in rules:
+            yield name, _short(whole, "all", name, _violates(rules[name]))
     definitions = {definition.name: definition for definition in DEFINITIONS}
     for name, (over, key) in _BELOW_BOUND.items():
         if name in bounds and not whole.lacks_keys(definitions[name]):
@@ -71,6 +76,10 @@ def _below(bound: Number) -> Callable[[float], bool]:
     return lambda value: value >= 0 and is_below(value, bound)
 
 
+def _violates(rule: GateRule) -> Callable[[float], bool]:
+    return lambda value: is_there(value) and not is_satisfied(rule, value)
+
+
 def _is_any(value: float) -> bool:
     return value > 0
 
@@ -95,16 +104,23 @@ def _name_failing(subset: Subset, positions: array[int]) -> Failing:
 _SHOWN = 3  # of the details of one verdict
 
 
-def why_failed(result: Result, warnings: Collection[str] = ()) -> tuple[str, ...]:
+def why_failed(
+    result: Result, warnings: Collection[str] = (), rules: Mapping[str, GateRule] | None = None
+) -> tuple[str, ...]:
     """One sentence for each verdict that went against the trial; none: it did not fail.
-    `warnings`: the gates that only warn; what falls short of one of them has not failed."""
+    `warnings`: the gates that only warn; what falls short of one of them has not failed. `rules`:
+    the gates in force; a plug-in's measure is right or wrong only where one of them is about it."""
     scores = result.scores
     if scores is None or result.status == "error":
         return (f"not scored: {result.error or 'no reason is given'}",)
     echo_denied = result.scoring.privacy_echo == "deny"
     return tuple(
         _sentence(verdict)
-        for verdict in (*_verdicts(scores, echo_denied=echo_denied), *_number_verdicts(scores))
+        for verdict in (
+            *_verdicts(scores, echo_denied=echo_denied),
+            *_number_verdicts(scores),
+            *_measure_verdicts(scores, rules or {}),
+        )
         if verdict.ok is False and verdict.gate not in warnings
     )
 
@@ -140,6 +156,24 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
             f"F1 {lax.f1:.3f}: {lax.grounded} of {scores.spans_counted} spans grounded,"
             f" {lax.found} of {scores.facts_required} facts found{said}",
         )
+
+
+def _measure_verdicts(scores: Scores, rules: Mapping[str, GateRule]) -> Iterator[_Verdict]:
+    for name, value in scores.added.items():
+        rule = rules.get(name)
+        if rule is not None and value is not None:
+            said = f"{name} is {show_measure(value)}"
+            yield _Verdict(name, is_satisfied(rule, value), said)
+
+
+def show_measure(value: bool | float | None) -> str:
+    """As a person reads it."""
+    match value:
+        case None:
+            return "not judged"
+        case bool():
+            return "yes" if value else "no"
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.3f}"
 
 
 def _verdicts(scores: Scores, *, echo_denied: bool) -> Iterator[_Verdict]:

@@ -22,6 +22,7 @@ from callmark.records.report import (
     Status,
     Verdict,
 )
+from callmark.records.results import Better
 from callmark.stats.estimates import bounds_one_sided, deciding_n
 from callmark.summary.metrics import CHECKS, Measure
 
@@ -50,6 +51,7 @@ class GateKind(msgspec.Struct, frozen=True):
     quality: bool = True
     proof: bool = False
     compared: Literal["value", "ci_95_low"] = "value"
+    smallest_bound: float = 0.0
     largest_bound: float = 1.0
     of_dataset: bool = False
 
@@ -86,6 +88,11 @@ GATES: dict[str, GateKind] = {
     "dataset_long_contexts": GateKind("higher", _POINT, quality=False, of_dataset=True),
     "dataset_spans": GateKind("higher", _POINT, quality=False, of_dataset=True),
 }
+# What a plug-in's measure may be asked: it has whatever numbers its scorer gives.
+_MEASURES: dict[Better, GateKind] = {
+    "higher": GateKind("higher", _PER_SAMPLE, smallest_bound=-math.inf, largest_bound=math.inf),
+    "lower": GateKind("lower", _POOLED, smallest_bound=-math.inf, largest_bound=math.inf),
+}
 # From the one that forgives nothing to the one that forgives all.
 _STRICTNESS: dict[Policy, int] = {
     "hard_fail": 4,
@@ -114,6 +121,25 @@ class _Override(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 _Fields = TypeVar("_Fields", _Shipped, _Override)
+_OPS: dict[str, Better] = {">=": "higher", "<=": "lower"}
+
+
+class AddedGates(msgspec.Struct, frozen=True):
+    """What plug-ins add: their measures by name, each with the way in which it is better, and the
+    rules that they bring along themselves."""
+
+    measures: Mapping[str, Better] = {}
+    gates: Mapping[str, Json] = {}
+
+
+def is_measure(name: str) -> bool:
+    """Whether this is a plug-in's measure: `scorer.measure`."""
+    return "." in name
+
+
+def kind_of(rule: GateRule) -> GateKind:
+    found = GATES.get(rule.name)
+    return found or _MEASURES["lower" if rule.op == "<=" else "higher"]
 
 
 def resolve_rules(
@@ -121,10 +147,17 @@ def resolve_rules(
     header: Mapping[str, Json] | None = None,
     config: Mapping[str, Json] | None = None,
     flags: Mapping[str, Json] | None = None,
+    added: AddedGates | None = None,
 ) -> tuple[GateRule, ...]:
-    """The rules in force: the shipped ones, overridden by the dataset's header, by the config and
-    by the flags that were given. An override is a bound, or `{bound, policy, pct}`."""
+    """The rules in force: the shipped ones and those of plug-ins, overridden by the dataset's
+    header, by the config and by the flags that were given. An override is a bound, or
+    `{bound, policy, pct}`, where `{">=": bound}` says the same. A measure of a plug-in is gated
+    where anybody says so."""
+    added = added or AddedGates()
     shipped = {name: _shipped_rule(name, raw) for name, raw in default.items()}
+    for name, raw in added.gates.items():
+        open_rule = _unruled(name, added.measures[name])
+        shipped[name] = _override(open_rule, raw, "default", f"the plug-in's gates.{name}")
     rules = dict(shipped)
     places: tuple[tuple[Source, str, Mapping[str, Json] | None], ...] = (
         ("header", "dataset header: gates", header),
@@ -133,27 +166,37 @@ def resolve_rules(
     )
     for source, where, overrides in places:
         for name, raw in (overrides or {}).items():
-            if name not in rules:
-                raise UsageError(f"{where}.{name}: no such gate{_did_you_mean(name, rules)}")
-            rules[name] = _override(rules[name], raw, source, f"{where}.{name}")
+            if name not in rules and name not in added.measures:
+                known = _did_you_mean(name, (*rules, *added.measures))
+                raise UsageError(f"{where}.{name}: no such gate{known}")
+            rule = rules.get(name) or _unruled(name, added.measures[name])
+            rules[name] = _override(rule, raw, source, f"{where}.{name}")
     return tuple(
-        msgspec.structs.replace(rule, loosened=_is_looser(rule, shipped[rule.name]))
+        msgspec.structs.replace(
+            rule, loosened=rule.name in shipped and _is_looser(rule, shipped[rule.name])
+        )
         for rule in rules.values()
     )
 
 
+def _unruled(name: str, better: Better) -> GateRule:
+    """The gate on a measure of which nothing is asked yet."""
+    op: Op = ">=" if better == "higher" else "<="
+    return GateRule(name=name, op=op, bound=math.nan, policy="hard_fail")
+
+
 def rules_on_answers(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
-    return tuple(rule for rule in rules if not GATES[rule.name].of_dataset)
+    return tuple(rule for rule in rules if not kind_of(rule).of_dataset)
 
 
 def rules_on_dataset(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
-    return tuple(rule for rule in rules if GATES[rule.name].of_dataset)
+    return tuple(rule for rule in rules if kind_of(rule).of_dataset)
 
 
 def is_satisfied(rule: GateRule, value: Number) -> bool:
     """Whether the value keeps the bound. Zero tolerance means none, not even for rounding."""
     tolerance = 0.0 if rule.zero_tolerance else _TOLERANCE
-    if GATES[rule.name].better == "lower":
+    if kind_of(rule).better == "lower":
         return value <= rule.bound + tolerance
     if rule.op == ">":
         return value > rule.bound + tolerance
@@ -175,6 +218,7 @@ def _shipped_rule(name: str, raw: Json) -> GateRule:
 def _override(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule:
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         raw = {"bound": raw}
+    raw = _with_bound(rule, raw, where)
     override = _convert(raw, _Override, where)
     given: dict[str, Json] = {
         field: value
@@ -193,8 +237,25 @@ def _override(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule
     if policy != "count_based_misses":
         given["pct"] = None
     if override.bound is not None and rule.op == "=" and override.bound != rule.bound:
-        given["op"] = "<=" if GATES[rule.name].better == "lower" else ">="
-    return _check(msgspec.structs.replace(rule, source=source, **given), where)
+        given["op"] = "<=" if kind_of(rule).better == "lower" else ">="
+    rule = msgspec.structs.replace(rule, source=source, **given)
+    if math.isnan(rule.bound) and override.bound is None:
+        raise UsageError(f'{where}: says no bound: write {{"{rule.op}": BOUND}}')
+    return _check(rule, where)
+
+
+def _with_bound(rule: GateRule, raw: Json, where: str) -> Json:
+    """`{">=": 0.95}` is `{bound: 0.95}`, where that is the way in which the metric is better."""
+    given = [op for op in _OPS if isinstance(raw, dict) and op in raw]
+    if not isinstance(raw, dict) or not given:
+        return raw
+    op, better = given[0], kind_of(rule).better
+    if len(given) > 1 or "bound" in raw:
+        raise UsageError(f"{where}: gives two bounds: give one of them")
+    if _OPS[op] != better:
+        right = next(one for one, way in _OPS.items() if way == better)
+        raise UsageError(f"{where}.{op}: {better} is better here: write {right}")
+    return {"bound" if name == op else name: value for name, value in raw.items()}
 
 
 def _convert(raw: Json, kind: type[_Fields], where: str) -> _Fields:
@@ -214,9 +275,10 @@ def _convert(raw: Json, kind: type[_Fields], where: str) -> _Fields:
 
 
 def _check(rule: GateRule, where: str) -> GateRule:
-    kind = GATES[rule.name]
-    if not 0 <= rule.bound <= kind.largest_bound or math.isinf(rule.bound):
+    kind = kind_of(rule)
+    if not kind.smallest_bound <= rule.bound <= kind.largest_bound or math.isinf(rule.bound):
         limit = "at least 0" if math.isinf(kind.largest_bound) else "between 0 and 1"
+        limit = "a finite number" if math.isinf(kind.smallest_bound) else limit
         raise UsageError(f"{where}.bound: must be {limit}, not {rule.bound}")
     for field, policy in (("policy", rule.policy), ("marker_policy", rule.marker_policy)):
         if policy is not None and policy not in kind.policies:
@@ -230,7 +292,7 @@ def _check(rule: GateRule, where: str) -> GateRule:
 
 
 def _is_looser(rule: GateRule, shipped: GateRule) -> bool:
-    if GATES[rule.name].better == "higher":
+    if kind_of(rule).better == "higher":
         looser_bound = rule.bound < shipped.bound
     else:
         looser_bound = rule.bound > shipped.bound
@@ -306,7 +368,7 @@ class _Ruling(msgspec.Struct, frozen=True, kw_only=True):
 def _outcome(
     rule: GateRule, measure: Measure, context: JudgeContext, *, fixtures_fail: bool
 ) -> GateOutcome:
-    kind, metric = GATES[rule.name], measure.metric
+    kind, metric = kind_of(rule), measure.metric
     value = metric.value
     if kind.compared == "ci_95_low":
         value = None if metric.ci_95 is None else metric.ci_95[0]
@@ -358,7 +420,7 @@ def _open_ruling(
     if measure.population == 0:
         return _Ruling(status="n/a", reason=measure.absent or NO_SUCH_SAMPLE)
     # Where tools gave no answer, the model had nothing to build on: that is no judgement of it.
-    if fixtures_fail and GATES[rule.name].quality:
+    if fixtures_fail and kind_of(rule).quality:
         return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
     if metric.value is None:
         return _Ruling(status="inconclusive", reason=metric.reason or "no value")
@@ -437,7 +499,7 @@ _NO_BOUND = _Ruling(status="inconclusive", reason="no one-sided bound could be c
 def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float, float] | None:
     """The one-sided 95 % bounds, the one that is worse for the model first."""
     sides = bounds_one_sided(measure.observe(), seed)
-    if sides is None or GATES[rule.name].better == "higher":
+    if sides is None or kind_of(rule).better == "higher":
         return sides
     return sides[1], sides[0]
 
@@ -461,7 +523,7 @@ def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tupl
     binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
     failed = [outcome.name for outcome in binding if outcome.status == "fail"]
     passed = [outcome.name for outcome in binding if outcome.status == "pass"]
-    proofs = [outcome for outcome in outcomes if GATES[outcome.name].proof]
+    proofs = [one for one in outcomes if one.name in GATES and GATES[one.name].proof]
     mute = context.passed_by_silence
     if not context.complete:
         return "incomplete", "trials are missing or ended in an error"

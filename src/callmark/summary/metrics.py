@@ -20,6 +20,7 @@ from callmark.summary.trials import (
     NOT_APPLICABLE,
     Samples,
     TrialPlace,
+    is_there,
 )
 
 Over = Literal["eligible", "control", "negative_control", "clarify", "not_control", "all"]
@@ -41,11 +42,18 @@ class Definition(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     nothing: str  # why there is no value, where there is none
     na_if_empty: bool = False
+    added: bool = False  # a plug-in's measure
 
     @property
     def strict(self) -> bool:
         """Whether it asks for keyed leaves: without a strict key there are none to be found."""
         return any(column.endswith("_strict") for column in self.columns)
+
+
+def measure_definition(name: str, *, yes_no: bool) -> Definition:
+    """A plug-in's measure as a metric: over every sample that it could judge."""
+    made: Made = "rate" if yes_no else "mean"
+    return Definition(name, "all", made, (name,), "no sample could be judged", added=True)
 
 
 _NO_ELIGIBLE = "no eligible sample has a score"
@@ -272,7 +280,7 @@ class Subset:
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
         over = () if self.lacks_keys(definition) else self.over(definition.over)
-        kept = key.where(lambda number: number != nothing, over)
+        kept = key.where(is_there if definition.added else lambda one: one != nothing, over)
         columns = self.samples.columns(definition.columns, kept)
         if made == "difference":
             columns = (columns[0].minus(columns[1]),)
@@ -324,6 +332,8 @@ def defined_parts(subset: Subset) -> dict[str, tuple[Subset, Definition]]:
     heavy = subset.in_slice(TEACHER_HEAVY)
     for entry in _TEACHER_HEAVY:
         found[entry.name] = heavy, entry
+    for name, yes_no in subset.samples.measures.items():
+        found[name] = subset, measure_definition(name, yes_no=yes_no)
     return found
 
 
@@ -340,6 +350,7 @@ def populations_of(
     belongs = {entry.name: _of_kinds(entry.over) for entry in DEFINITIONS} | _POPULATIONS
     for language in GATED_LANGUAGES:
         belongs[f"locale_delta_{language}"] = _probes_of(language)
+    belongs |= dict.fromkeys(samples.measures, _of_kinds("all"))
     return {
         name: sum(n for kind, place, n in everyone if is_member(kind, place))
         for name, is_member in belongs.items()

@@ -37,6 +37,7 @@ from callmark.summary.gates import (
     JudgeContext,
     VerdictContext,
     gates_ok_of,
+    is_measure,
     is_satisfied,
     judge,
     rules_on_answers,
@@ -287,11 +288,12 @@ class Summariser:
         header = self._inputs.filled(header, most, rules)
         seed = DEFAULT_SEED if header.seed is None else header.seed
         whole = Subset(samples, range(len(samples)), seed)
-        measures = self._measures(whole, unscored)
+        measures = self._measures(whole, unscored, rules)
         counts = self._counts(whole, unscored, header.repeat, scope)
         judged = self._judged(whole, measures, counts, rules, _Setting(header, scope, timing))
-        bounds = {rule.name: rule.bound for rule in rules}
-        f1_bound = bounds.get("integration_f1_macro_lax", PASSING_F1)
+        in_force = {rule.name: rule for rule in rules}
+        f1 = in_force.get("integration_f1_macro_lax")
+        f1_bound = PASSING_F1 if f1 is None else f1.bound
         locales, slices = metrics.blocks(whole)
         found = {name: measure.metric for name, measure in measures.items()}
         return Report(
@@ -306,7 +308,7 @@ class Summariser:
             metrics_miss_free=_miss_free(whole, found),
             counts=counts,
             gates=judged.outcomes,
-            failing=failing_of(whole, bounds),
+            failing=failing_of(whole, in_force),
             integration_span_count_histogram=_histogram(samples),
             per_tool_deltas=metrics.tool_deltas(whole),
             locales=locales,
@@ -350,13 +352,24 @@ class Summariser:
         return _Judged(outcomes, timing, complete, verdict, reason)
 
     def _measures(
-        self, whole: Subset, unscored: Mapping[tuple[Kind, TrialPlace], int]
+        self,
+        whole: Subset,
+        unscored: Mapping[tuple[Kind, TrialPlace], int],
+        rules: Sequence[GateRule],
     ) -> dict[str, Measure]:
         populations = metrics.populations_of(whole.samples, unscored)
         found = metrics.measures(whole, populations)
         pairs = None if self._cross_score is None else self._chance.pairs(self._cross_score)
         chance, lift = chance_measures(pairs, populations["chance_f1"], whole.seed)
-        return found | {"chance_f1": chance, "grounding_lift": lift}
+        everyone = len(whole.samples) + sum(unscored.values())
+        # A gate on a measure that no line has stays open: it must not vanish.
+        gated = [rule.name for rule in rules if is_measure(rule.name) and rule.name not in found]
+        missing = {
+            name: Measure(Metric(value=None, n=0, reason="no sample has this measure"), everyone,
+                          lambda: SampledValue("mean", ((),)))
+            for name in gated
+        }  # fmt: skip
+        return found | missing | {"chance_f1": chance, "grounding_lift": lift}
 
     def _counts(
         self,

@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from typing import Literal, assert_never, get_args
 
@@ -19,7 +19,7 @@ import msgspec
 from callmark.errors import BadInput
 from callmark.records.checks import Demand, demand_of
 from callmark.records.report import MissedCall
-from callmark.records.results import Result, Scores
+from callmark.records.results import Measures, Result, Scores
 from callmark.records.samples import Expectation, Kind, expectation_of
 from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
 
@@ -38,7 +38,8 @@ class PlaceState(msgspec.Struct, frozen=True, array_like=True):
 
 class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
     """Scored trials in the order of the dataset. `codes` says which of the different `rows` each
-    trial has; the place in a row is one of `places`."""
+    trial has; the place in a row is one of `places`. `more`: the measures of plug-ins, and whether
+    all of a kind are yes or no."""
 
     index: Packed
     trial: Packed
@@ -48,6 +49,7 @@ class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
     codes: Packed
     rows: dict[str, Packed]
     places: tuple[PlaceState, ...]
+    more: dict[str, tuple[Packed, bool]] = {}
 
 
 class ListedMiss(msgspec.Struct, frozen=True, array_like=True):
@@ -288,11 +290,82 @@ class TrialPlace(msgspec.Struct, frozen=True):
         return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
 
 
+class MeasureColumns:
+    """The measures of plug-ins: a number per trial, NaN where there is none. Nobody knows their
+    names before they come, nor what they may be: a number below 0 is one like any other."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, array[float]] = {}
+        self.yes_no: dict[str, bool] = {}  # whether every value so far was True or False
+
+    def add(self, found: Measures, rows: int) -> None:
+        """The measures of one more trial; with it there are `rows`."""
+        for name, value in found.items():
+            self._column(name, rows - 1).append(math.nan if value is None else value)
+            if value is not None and not isinstance(value, bool):
+                self.yes_no[name] = False
+        self._fill(rows)
+
+    def extend(self, more: Mapping[str, tuple[Packed, bool]], before: int, rows: int) -> None:
+        """Those of other trials: there were `before`, and are `rows` now."""
+        for name, (numbers, yes_no) in more.items():
+            self._column(name, before).extend(numbers.numbers())
+            self.yes_no[name] = self.yes_no[name] and yes_no
+        self._fill(rows)
+
+    def packed(self) -> dict[str, tuple[Packed, bool]]:
+        return {
+            name: (Packed.of(numbers), self.yes_no[name]) for name, numbers in self._numbers.items()
+        }
+
+    def reorder(self, order: array[int]) -> None:
+        for name, numbers in self._numbers.items():
+            self._numbers[name] = take_at(numbers, order)
+
+    def averaged(self, spans: Sequence[range] | None) -> dict[str, array[float]]:
+        """By sample, in the order of the names; a trial that could not be judged is left out."""
+        names = sorted(self._numbers)
+        if spans is None:
+            return {name: self._numbers[name] for name in names}
+        return {
+            name: array("d", (_mean(self._numbers[name][span.start : span.stop]) for span in spans))
+            for name in names
+        }
+
+    def _column(self, name: str, rows: int) -> array[float]:
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = array("d", [math.nan]) * rows
+            self.yes_no[name] = True
+        return found
+
+    def _fill(self, rows: int) -> None:
+        for numbers in self._numbers.values():
+            if len(numbers) < rows:
+                numbers.extend(array("d", [math.nan]) * (rows - len(numbers)))
+
+
+def is_there(number: float) -> bool:
+    """Whether a trial or a sample has this measure."""
+    return not math.isnan(number)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    kept = [number for number in numbers if is_there(number)]
+    return math.fsum(kept) / len(kept) if kept else math.nan
+
+
 class Samples:
-    """One row per scored sample, in the order of the dataset, trials averaged."""
+    """One row per scored sample, in the order of the dataset, trials averaged. `measures`: those of
+    plug-ins by name, and whether each is a matter of yes or no."""
 
     def __init__(
-        self, keys: TrialKeys, starts: Sequence[int], rows: Rows, places: list[TrialPlace]
+        self,
+        keys: TrialKeys,
+        starts: Sequence[int],
+        rows: Rows,
+        places: list[TrialPlace],
+        more: MeasureColumns,
     ) -> None:
         self._keys = keys
         self._starts = starts
@@ -303,14 +376,26 @@ class Samples:
         self.place = rows.column("place")
         self.cluster = take_at(keys.cluster, starts) if self.repeated else keys.cluster
         self.has_clusters = any(self.cluster)
+        self._more = more.averaged(list(self.trial_rows()) if self.repeated else None)
+        self.measures = {name: more.yes_no[name] for name in self._more}
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def column(self, name: str) -> Column:
+        if name in self._more:
+            return Column(range(len(self)), self._more[name])
         return self._rows.column(name)
 
-    def columns(self, names: Iterable[str], positions: Iterable[int]) -> tuple[Column, ...]:
+    def measure(self, name: str) -> Column:
+        """A plug-in's measure, also where no trial has it."""
+        if name in self._more:
+            return self.column(name)
+        return Column(bytes(len(self)), array("d", [math.nan]))
+
+    def columns(self, names: Sequence[str], positions: Sequence[int]) -> tuple[Column, ...]:
+        if names[0] in self._more:
+            return tuple(Column(positions, self._more[name]) for name in names)
         return self._rows.columns(names, positions)
 
     def id_at(self, position: int) -> str:
@@ -334,6 +419,7 @@ class Trials:
         self._lost = TrialKeys()
         self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
         self._places: dict[TrialPlace, int] = {}
+        self._more = MeasureColumns()
 
     def add(self, result: Result, expectation: Expectation | None = None) -> None:
         try:
@@ -355,6 +441,7 @@ class Trials:
         place = self._place_of(expectation, result, scores.kind)
         self._keys.add(result, expectation.cluster)
         self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
+        self._more.add(scores.added, len(self._keys))
 
     def state(self) -> TrialsState:
         """The scored trials, in the order of the dataset."""
@@ -369,6 +456,7 @@ class Trials:
             codes=Packed.of(self._rows.codes),
             rows=self._rows.packed(),
             places=tuple(PlaceState(*msgspec.structs.astuple(place)) for place in self._places),
+            more=self._more.packed(),
         )
 
     def extend(self, state: TrialsState) -> None:
@@ -377,7 +465,9 @@ class Trials:
             self._places.setdefault(TrialPlace(*msgspec.structs.astuple(place)), len(self._places))
             for place in state.places
         ]
+        before = len(self._keys)
         self._keys.extend(state)
+        self._more.extend(state.more, before, len(self._keys))
         columns = (state.rows[name].numbers() for name in _COLUMNS)
         rows = zip(*columns, strict=True)
         self._rows.extend(
@@ -405,7 +495,7 @@ class Trials:
         rows = self._rows
         if len(starts) != len(self._keys):
             rows = _average_rows(rows, starts)
-        return Samples(self._keys, starts, rows, list(self._places))
+        return Samples(self._keys, starts, rows, list(self._places), self._more)
 
     def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
         """The samples of which no trial has a score. The rows must be in order."""
@@ -433,6 +523,8 @@ class Trials:
             if order is not None:
                 keys.reorder(order)
                 rows.reorder(order)
+                if keys is self._keys:
+                    self._more.reorder(order)
         self._lost.starts()
         self._check_not_both()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from callmark.records.jsontext import Json, NotJson, canonical_json
-from callmark.records.report import Number, Report
+from callmark.records.report import GateRule, Report
 from callmark.records.results import Result
 from callmark.reports.html.file import page_json
 from callmark.reports.html.index import Index, IndexBuilder, Row, row_of
@@ -144,8 +144,8 @@ class JournalPiece(msgspec.Struct, frozen=True, kw_only=True):
     index: Index
 
 
-def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> JournalPiece:
-    """`bounds`: of the gates by which samples are marked as falling short."""
+def read_piece(journal: Path, asked: int, rules: Mapping[str, GateRule]) -> JournalPiece:
+    """`rules`: the gates by which samples are marked as falling short."""
     with journal.open("rb") as stream:
         size = stream.seek(0, 2)
         written = time.time() - journal.stat().st_mtime
@@ -170,7 +170,7 @@ def read_piece(journal: Path, asked: int, bounds: Mapping[str, Number]) -> Journ
         more=bool(whole) and end < size,
         age=max(0.0, written),
         pins=tuple(pins.items()),
-        index=_index(list(placed.values()), bounds),
+        index=_index(list(placed.values()), rules),
     )
 
 
@@ -205,11 +205,11 @@ def _pins(line: bytes) -> dict[str, str]:
     }
 
 
-def _index(placed: list[tuple[int, Result]], bounds: Mapping[str, Number]) -> Index:
+def _index(placed: list[tuple[int, Result]], rules: Mapping[str, GateRule]) -> Index:
     trials = Trials()
     for _, result in placed:
         trials.add(result)
-    fails = falling_short(trials, bounds, DEFAULT_SEED)
+    fails = falling_short(trials, rules, DEFAULT_SEED)
     index = IndexBuilder()
     for offset, result in placed:
         index.add(_row(result, fails.get(result.index, ())), offset)

@@ -9,8 +9,16 @@ from pathlib import Path
 import msgspec
 
 from callmark.errors import CallmarkError
-from callmark.records.report import Number
-from callmark.reports.html.file import page_json, page_script, page_style, policy_of, shell
+from callmark.records.report import GateRule
+from callmark.reports.html.file import (
+    AS_FILE,
+    MEASURES,
+    page_json,
+    page_script,
+    page_style,
+    policy_of,
+    shell,
+)
 from callmark.reports.html.page import page_sample
 from callmark.store.lines import find_result, result_at
 from callmark.view.catalogue import FoundRun, Lister, NoSuchRun, ReadReport, RunCatalogue
@@ -46,7 +54,7 @@ def live_page(name: str) -> Page:
 
 
 def _serve_page(title: str, start: str, template: str = "page.html") -> Page:
-    style, script = page_style("view.css"), page_script("served.js", start)
+    style, script = page_style("view.css"), page_script(MEASURES, "served.js", start)
     parts = shell(title=title, style=style, script=script, connects=True, template=template)
     policy = policy_of(style, script, connects=True)
     return Page(policy, "".join(parts).encode().replace(_BRAND, _HOME, 1))
@@ -56,7 +64,7 @@ def written_page(path: Path) -> Page:
     """A page that is a file, with a way back."""
     with path.open("rb") as stream:
         top = stream.read(_TOP_BYTES)
-    policy = policy_of(page_style(), page_script())
+    policy = policy_of(page_style(), *(page_script(*start) for start in AS_FILE))
     return Page(policy, top.replace(_BRAND, _HOME, 1), path, len(top))
 
 
@@ -64,13 +72,13 @@ MAX_OFFSET_DIGITS = 15
 
 
 class Doing(msgspec.Struct, frozen=True):
-    """What the viewer needs done by parts that it does not know. `bounds`: of the gates by which
-    the samples of an unfinished run are marked."""
+    """What the viewer needs done by parts that it does not know. `rules`: the gates by which the
+    samples of an unfinished run are marked."""
 
     read_report: ReadReport
     judge: Judge
     compare: Command
-    bounds: Mapping[str, Number]
+    rules: Mapping[str, GateRule]
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -179,7 +187,7 @@ class Viewer:
             run = self._catalogue.find(number)
             if run.finished:
                 return NOT_HERE
-            return ServedJson(page_json(read_piece(run.path, int(start), self._doing.bounds)))
+            return ServedJson(page_json(read_piece(run.path, int(start), self._doing.rules)))
         except (NoSuchRun, FileNotFoundError):
             return ServedJson(page_json({"became": self._catalogue.successor(number).id}))
 

@@ -71,6 +71,7 @@ def test_every_verdict_of_a_score_has_its_column():
         "strict",
         "values",
         "calls",
+        "more",  # one column for each measure of a plug-in
         "privacy",
         "unresolved",
         "strict_keys",

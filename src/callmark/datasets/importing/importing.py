@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -29,12 +29,13 @@ from callmark.datasets.schema import (
     is_header,
     item_problems,
 )
-from callmark.errors import BadInput, UsageError
+from callmark.errors import BadInput, PluginError, UsageError
 from callmark.records.jsontext import Json, want_object
 from callmark.records.samples import sample_id_of
+from callmark.records.seams import PluginRow
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
-from callmark.store.problems import Problems
+from callmark.store.problems import Problems, show_value
 from callmark.store.recorded import BadLine, messages_of
 
 _READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
@@ -115,6 +116,34 @@ def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:
     return True
 
 
+def reader_of(row: PluginRow) -> Reader:
+    """A plug-in's importer as a reader: what it makes of an entry is read as a conversation or as
+    an item of a dataset."""
+
+    def read(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+        for record in records:
+            for value in _made_by(row, record, desk):
+                reader = read_openai if "messages" in value else read_items
+                yield from reader(iter((Record(record.line, value),)), desk)
+
+    return read
+
+
+def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
+    made = row.target(record.value)
+    for value in made if isinstance(made, list | tuple) else (made,):
+        if value is None:
+            desk.notes.add("left_out", record.line, row.name)
+        elif not isinstance(value, dict) or not {"messages", "prompt"} & value.keys():
+            what = "must return an object with `prompt` or `messages`, a list of these, or None"
+            raise PluginError(
+                f"{row.home}: the importer {row.name} {what}; of {desk.place(record.line)} it made"
+                f" {show_value(value)}"
+            )
+        else:
+            yield value
+
+
 Format = Literal["openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl"]
 READERS: dict[Format, Reader] = {
     "openai": read_openai,
@@ -135,16 +164,18 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
 )
 CHOICES = ("auto", *READERS, "parquet")
 # Formats whose source is one document (or archive): the first record is its frame.
-_FRAMED: frozenset[Format] = frozenset({"inspect", "tau2"})
+_FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out, and everything that could not be mapped."""
+    """What came out, and everything that could not be mapped. `provenance`: which plug-in read it,
+    if one did."""
 
     source: str
-    format: Format
+    format: str
     counts: ImportCounts
     unmapped: tuple[Unmapped, ...]
+    provenance: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
 def import_dataset(
@@ -154,9 +185,11 @@ def import_dataset(
     format: str = "auto",  # noqa: A002 - the option's own name
     tools: Path | None = None,
     accepted: Path | None = None,
+    added: Sequence[PluginRow] = (),
 ) -> ImportReport:
-    """`format`: one of CHOICES. `tools`: a registry for sources that hold no specs. `accepted`:
-    BFCL's file of accepted answers, if it is not beside the questions."""
+    """`format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
+    a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
+    not beside the questions."""
     check_places(places, source)
     notes = Notes()
     catalogue = ToolCatalogue(notes, _specs(tools))
@@ -168,15 +201,21 @@ def import_dataset(
     first = next(records, None)
     if first is None:
         raise BadInput(f"{source}: is empty")
-    chosen = _format(format, first, source)
+    plugin = _plugin(format, first, added)
+    chosen: str = plugin.name if plugin else _format(format, first, source, added)
     _check_container(chosen, container, source)
+    reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
     with ExitStack() as stack:
         writer = Writer(stack, places, desk)
-        for entry in READERS[chosen](chain((first,), records), desk):
+        for entry in reader(chain((first,), records), desk):
             writer.add(entry)
         counts = writer.finish(catalogue)
         report = ImportReport(
-            source=str(source), format=chosen, counts=counts, unmapped=notes.unmapped()
+            source=str(source),
+            format=chosen,
+            counts=counts,
+            unmapped=notes.unmapped(),
+            provenance={"plugins": [plugin.mark()]} if plugin else msgspec.UNSET,
         )
         if places.report is not None:
             text = msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
@@ -184,7 +223,21 @@ def import_dataset(
     return report
 
 
-def _format(asked: str, first: Record, source: Path) -> Format:
+def _plugin(asked: str, first: Record, added: Sequence[PluginRow]) -> PluginRow | None:
+    """The importer that was named, or the first that knows the source by its first entry."""
+    for row in added:
+        if row.name in CHOICES:
+            raise UsageError(f"{row.home}: importer {row.name!r}: is a format of callmark's own")
+        recognises = cast("Callable[[Json], bool] | None", row.given["recognise"])
+        if row.name == asked:
+            return row
+        may_be = asked == "auto" and isinstance(first.value, dict)
+        if may_be and recognises is not None and recognises(first.value):
+            return row
+    return None
+
+
+def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow]) -> Format:
     if asked not in ("auto", "parquet"):
         return next(name for name in READERS if name == asked)
     if isinstance(first.value, list):
@@ -193,13 +246,13 @@ def _format(asked: str, first: Record, source: Path) -> Format:
         for name, fits in SHAPES:
             if fits(first.value):
                 return name
-    known = ", ".join(READERS)
+    known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(
         f"{source}: looks like none of {known}: if it is one of them, say so with --format"
     )
 
 
-def _check_container(chosen: Format, container: Container, source: Path) -> None:
+def _check_container(chosen: str, container: Container, source: Path) -> None:
     is_framed = container in ("document", "archive", "folder")
     if (chosen in _FRAMED) != is_framed and (chosen in _FRAMED or container != "document"):
         wanted = "one JSON document" if chosen in _FRAMED else "JSON lines"

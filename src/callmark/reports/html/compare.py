@@ -44,6 +44,7 @@ from callmark.reports.html.overview import (
 from callmark.reports.html.page import page_result
 from callmark.reports.layout import round_text
 from callmark.reports.neutral import one_line
+from callmark.summary.gates import is_measure
 
 LABELS: dict[str, str] = {
     "fails": "lost",
@@ -194,7 +195,12 @@ def write_compare_page(
     labels = (f"A  {comparison.a.path}", f"B  {comparison.b.path}")
     name = one_line(f"{comparison.a.path} → {comparison.b.path}", 200)
     head = comparison_head(comparison, name)
-    with pairs_of(comparison, a, b) as pairs, PageFile(stream, name) as page:
+    with (
+        pairs_of(comparison, a, b) as pairs,
+        PageFile(
+            stream, name, has_measures=any(is_measure(one.metric) for one in comparison.exploratory)
+        ) as page,
+    ):
         page.head(msgspec.structs.replace(head, left_out=left_out(*pairs.counts())))
         pairs.write(page, labels)
 

@@ -21,7 +21,9 @@ STYLES = ("page.css", "sample.css")
 # In this order they are one script. Who shows the page otherwise than as a file replaces the last.
 SCRIPTS = ("text.js", "dom.js", "source.js", "plots.js", "overview.js", "filters.js", "list.js",
            "json.js", "answer.js", "sample.js", "app.js")  # fmt: skip
+MEASURES = "measures.js"  # where plug-ins have measures
 START = "start.js"
+AS_FILE = ((), (MEASURES, START))  # how the script of a page that is a file may start
 
 _encode = msgspec.json.Encoder().encode
 # JSON inside of HTML: nothing in it can end its element or open another one.
@@ -56,11 +58,12 @@ def page_script(*start: str) -> str:
     return f'(() => {{\n"use strict";\n{_join((*SCRIPTS, *(start or (START,))))}}})();\n'
 
 
-def policy_of(style: str, script: str, *, connects: bool = False) -> str:
-    """What the browser may do: run this script and show this style, and nothing else. `connects`:
+def policy_of(style: str, *scripts: str, connects: bool = False) -> str:
+    """What the browser may do: run these scripts and show this style, and nothing else. `connects`:
     the script may ask the server that it came from."""
+    allowed = " ".join(map(_hash_of, scripts))
     return (
-        f"default-src 'none'; style-src {_hash_of(style)}; script-src {_hash_of(script)}; "
+        f"default-src 'none'; style-src {_hash_of(style)}; script-src {allowed}; "
         + ("connect-src 'self'; " if connects else "")
         + "base-uri 'none'; form-action 'none'"
     )
@@ -82,9 +85,11 @@ def shell(
 class PageFile:
     """Written from top to bottom: the head, then samples, and the index at the end."""
 
-    def __init__(self, stream: BinaryIO, title: str) -> None:
+    def __init__(self, stream: BinaryIO, title: str, *, has_measures: bool = False) -> None:
+        """`has_measures`: scorers of plug-ins have something to say about the samples."""
         self._stream = stream
-        self._parts = shell(title=title, style=page_style(), script=page_script())
+        script = page_script(*AS_FILE[has_measures])
+        self._parts = shell(title=title, style=page_style(), script=script)
         self._chunk: list[bytes] = []
         self._chunk_size = 0
         self._samples = 0

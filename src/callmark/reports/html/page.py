@@ -10,7 +10,7 @@ from typing import BinaryIO
 import msgspec
 
 from callmark.records.jsontext import Json
-from callmark.records.report import Number, Report
+from callmark.records.report import GateRule, Report
 from callmark.records.results import ByteRange, Result, Scores
 from callmark.records.samples import Extractor, ExtractorBy
 from callmark.records.trace import TraceEntry, UserTurn
@@ -27,6 +27,7 @@ from callmark.reports.html.overview import Distribution, run_head
 from callmark.store.lines import read_results
 from callmark.summary.chance import ChanceSample, CrossScore
 from callmark.summary.failing import failing_rows
+from callmark.summary.gates import is_measure
 from callmark.summary.metrics import Subset
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
@@ -99,7 +100,8 @@ def write_run_page(
     for result in read():
         survey.add(result)
     short, choice = survey.falls_short(), survey.choice()
-    with PageFile(stream, name) as page:
+    has_measures = any(map(is_measure, report.metrics))
+    with PageFile(stream, name, has_measures=has_measures) as page:
         page.head(run_head(report, name, survey.distribution(), choice.counts()))
         index = IndexBuilder()
         # The second reading: what goes into the file in full could be chosen only after all were
@@ -146,8 +148,7 @@ class Survey:
     def falls_short(self) -> dict[int, tuple[str, ...]]:
         """By the place of a sample in its dataset: the gates that it falls short of."""
         if self._short is None:
-            bounds = {name: rule.bound for name, rule in self._report.header.gates.items()}
-            self._short = falling_short(self._trials, bounds, self._seed)
+            self._short = falling_short(self._trials, self._report.header.gates, self._seed)
         return self._short
 
     def choice(self) -> TrialChoice:
@@ -171,14 +172,14 @@ class Survey:
 
 
 def falling_short(
-    trials: Trials, bounds: Mapping[str, Number], seed: int
+    trials: Trials, rules: Mapping[str, GateRule], seed: int
 ) -> dict[int, tuple[str, ...]]:
     """By the place of a sample in its dataset: the gates, out of these, that it falls short of."""
     found: dict[int, list[str]] = {}
     samples = trials.samples()
     whole = Subset(samples, range(len(samples)), seed)
-    for name, rows in failing_rows(whole, bounds):
-        if name in bounds:
+    for name, rows in failing_rows(whole, rules):
+        if name in rules:
             for row in rows:
                 found.setdefault(samples.index_at(row), []).append(name)
     return {place: tuple(names) for place, names in found.items()}
