@@ -104,7 +104,8 @@ def flattened(node, definitions):
 def test_a49_the_result_schema_describes_the_record_exactly():
     """A field, a type or an enum that changes in the code has to change in the schema."""
     shipped = schema("eval_result")
-    derived = msgspec.json.schema(Result)
+    # Json is object, of which msgspec makes no schema of its own: any value.
+    derived = msgspec.json.schema(Result, schema_hook=lambda _: {"$comment": "any value"})
     ours = flattened(shipped, shipped["$defs"])
     theirs = flattened(derived, derived["$defs"])
     assert ours == theirs

@@ -15,7 +15,7 @@ from typing import IO, Literal
 from callmark.datasets.importing.desk import Record
 from callmark.errors import BadInput, MissingExtra
 from callmark.records.jsonplaces import lines_of_entries
-from callmark.records.jsontext import Json, NotJson, parse_json, want_object
+from callmark.records.jsontext import Json, NotJson, parse_json
 from callmark.store.lines import LINE_DEPTH, is_blank, lines_of, open_input, read_input
 
 # What is written of an entry wraps it once more, and has to be read again.
@@ -205,7 +205,10 @@ def _item(row: dict[str, Json], place: str) -> Json:
         if value is None:
             continue
         if name == "rest":
-            item |= want_object(_json(value, f"{place}: {name}"))
+            rest = _json(value, f"{place}: {name}")
+            if not isinstance(rest, dict):
+                raise BadInput(f"{place}: {name}: must hold a JSON object")
+            item |= rest
         elif name != "sample_id":
             item[name] = _json(value, f"{place}: {name}") if name in JSON_COLUMNS else value
     return item
