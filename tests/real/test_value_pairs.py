@@ -12,7 +12,7 @@ pytestmark = pytest.mark.real
 FOUND_AT_LEAST = REFUSED_AT_LEAST = 0.995
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_quoted_values_are_found_and_altered_ones_refused(real_data: Path, seed: int):
     lost: list[str] = []
     accepted: list[str] = []
