@@ -394,7 +394,7 @@ def test_verify_applies_a_scorer_to_a_dataset():
     run("verify", "taught.jsonl", "--fixtures", "fixtures", *words, code=1)
     assert lines("v.jsonl")[0]["scores"]["more"]["brevity.words"] == 4.0
     told = callmark.verify_dataset("taught.jsonl", fixtures="fixtures", plugins=["brevity.py"])
-    assert told["metrics"]["brevity.words"]["value"] == 4.0
+    assert told.metrics["brevity.words"].value == 4.0
 
 
 # What could not be judged, and what is wrong
@@ -584,7 +584,7 @@ def test_anything_that_answers_can_be_passed_to_run(runner, said):
     config = {"in": "dataset.jsonl", "fixtures": "fixtures", "model": "tiny", "max_errors": 1}
     told = callmark.run({**config, "out": "run/results.jsonl"}, runner=runner)
     assert [line["model_output"] for line in lines()] == said
-    [mark] = told["provenance"]["plugins"]
+    [mark] = told.provenance["plugins"]
     assert mark["seam"] == "runner"
     assert mark["sha256"]
 
@@ -596,9 +596,9 @@ def test_scorers_can_be_passed_to_run_and_end_with_it():
 
     config = {"in": "dataset.jsonl", "fixtures": "fixtures"}
     told = callmark.run(config, runner=shout, plugins=[volume, "brevity.py"])
-    assert told["metrics"]["volume.loud"]["value"] == 1.0
-    assert told["metrics"]["brevity.words"]["value"] == 3.0
-    assert "volume.loud" not in callmark.run(config, runner=shout)["metrics"]
+    assert told.metrics["volume.loud"].value == 1.0
+    assert told.metrics["brevity.words"].value == 3.0
+    assert "volume.loud" not in callmark.run(config, runner=shout).metrics
     with pytest.raises(UsageError, match="another one: put it into a file"):
         callmark.run({**config, "engine": "local"}, runner=shout)
     with pytest.raises(UsageError, match="neither a file nor decorated"):
