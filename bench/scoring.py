@@ -14,7 +14,7 @@ from callmark.api import builtin_registry
 from callmark.records.results import Result
 from callmark.records.trace import Trace
 from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 ROUNDS = 9
 BOUND = 6.0

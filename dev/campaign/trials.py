@@ -16,7 +16,7 @@ from callmark.records.trace import Trace
 from callmark.run.conclude import run
 from callmark.run.rescore import score_file
 from callmark.scorers.score import ScoreSettings, sample_of_result, score_trial
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 GENERATED, REAL = "generated", "real"
 NO_TOOLS = Registry(())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from callmark.compare.metrics import decide, rulings
 from callmark.probe.stats import validity_change
-from callmark.stats.paired import Pairs
+from callmark.stats.estimates import Pairs
 from callmark.store.files import atomic_writer
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"

@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal
 
 from callmark.api import builtin_registry
-from callmark.calls.names import endpoint_name
+from callmark.calls.attempts import endpoint_name
 from callmark.records.jsontext import Json, want_object
 from dev.training import phrases
 from dev.training.world import TOOLS, Call, Dialogue

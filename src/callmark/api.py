@@ -18,12 +18,12 @@ from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
 from callmark.plugins import add_plugins, add_runner, plugin_scope
 from callmark.records.jsontext import Json, plain_object, want_list, want_object, well_formed
+from callmark.records.problems import typed_problem
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
 from callmark.run.offers import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
-from callmark.store.problems import typed_problem
 from callmark.summary import summary
 from callmark.summary.gates import resolve_rules
 

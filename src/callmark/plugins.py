@@ -24,7 +24,7 @@ import msgspec
 
 from callmark.errors import PluginError, UsageError, place_in
 from callmark.records.jsontext import Json
-from callmark.records.keys import hint
+from callmark.records.problems import hint
 from callmark.records.results import Better, ScorerMark
 from callmark.records.seams import (
     AddedScorer,

@@ -10,9 +10,17 @@ from typing import Literal
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.jsonplaces import Locate, PathInJson, line_of, repeated_name
-from callmark.records.jsontext import Json, NotJson, parse_json, want_object
-from callmark.store.lines import read_input
+from callmark.records.jsontext import (
+    Json,
+    Locate,
+    NotJson,
+    PathInJson,
+    line_of,
+    parse_json,
+    repeated_name,
+    want_object,
+)
+from callmark.store.files import read_input
 
 MAX_PROBLEMS = 20
 

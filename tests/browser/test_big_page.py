@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from callmark.store.lines import encode_result, read_results
+from callmark.store.files import encode_result, read_results
 
 MANY = 100_000
 # Not getrusage: its peak is also that of the process which started this one.

@@ -13,8 +13,8 @@ from callmark.records.report import ReportHeader
 from callmark.records.results import Match, SpanScore, ValueMark
 from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.reports.html.page import write_run_page
-from callmark.reports.neutral import neutralise
-from callmark.store.lines import decode_result, encode_result
+from callmark.reports.layout import neutralise
+from callmark.store.files import decode_result, encode_result
 from callmark.summary.summary import Summariser
 
 NAMES = [name for name in HOSTILE if name != "long"]

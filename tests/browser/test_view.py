@@ -12,7 +12,7 @@ from tests.endpoints import Answer, Server
 from tests.hostile import HOSTILE
 
 from callmark.records.trace import TraceEntry
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 
 SPACE = "\ue00d"
 TUNED = "deep/tuned.jsonl"
@@ -150,7 +150,7 @@ def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
 
 
 def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("callmark.reports.html.index.INDEX_BYTES", 4000)
+    monkeypatch.setattr("callmark.reports.html.page.INDEX_BYTES", 4000)
     with viewing(folder, tmp_path) as server:
         visit(browser, server.guard.address)
         run = id_of(browser, "base")

@@ -11,7 +11,7 @@ from tests.browser.view_world import Client, begin_journal, make_run, viewing
 from tests.builders import make_result
 
 from callmark.errors import BadInput
-from callmark.store.lines import encode_result, placed_results, result_at
+from callmark.store.files import encode_result, placed_results, result_at
 from callmark.view.catalogue import MAX_DEPTH, NoSuchRun, RunCatalogue
 from callmark.view.opened import read_piece
 

@@ -17,7 +17,7 @@ from callmark.datasets.diff import diff_datasets
 from callmark.datasets.reader import open_dataset
 from callmark.datasets.seal import examine_seal, write_seal
 from callmark.datasets.stats import dataset_stats
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 from callmark.store.recorded import RecordedIndex
 
 PASSED, FAILED, INCOMPLETE, INCONCLUSIVE = 0, 1, 4, 5

@@ -27,7 +27,7 @@ from callmark.run.conclude import run
 from callmark.run.offers import check_allowed, open_offers, open_registry
 from callmark.run.prepare import rules_of
 from callmark.run.rescore import score_file
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 from callmark.store.recorded import RecordedIndex, read_recorded
 
 CALLS = [

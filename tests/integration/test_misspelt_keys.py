@@ -7,7 +7,7 @@ import re
 import pytest
 
 from callmark.cli import main
-from callmark.records.keys import edits_between, meant_key
+from callmark.records.problems import edits_between, meant_key
 
 DATASET = """\
 {"__header__": true, "dataset_version": "1", "span_extractor": "claims", "strict_keys": ["count"], \

@@ -9,8 +9,8 @@ from tests.integration.conftest import Project, journalled
 from tests.integration.served import KEY, Script, one_sample, served, short_waits  # noqa: F401
 
 from callmark.errors import Incomplete, UsageError
-from callmark.run import evaluate
 from callmark.run import loop as running_loop
+from callmark.run import play as evaluate
 from callmark.runners.http import runner as openai_http
 
 # Trouble that passes

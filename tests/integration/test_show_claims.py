@@ -9,7 +9,7 @@ from callmark.errors import UsageError
 from callmark.records.claims import add_up_claims
 from callmark.run.rescore import score_file
 from callmark.scorers.claims import claims_of
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 ORDER = {"order": "W5166363", "items": [{"price": 47.84}, {"price": 52.03}], "status": "sent"}
 LATER = {"price": 99.5}

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import callmark
-from callmark.calls.names import NameCodec
-from callmark.calls.normalise import normalise
-from callmark.calls.registry import Registry
+from callmark.calls.attempts import NameCodec
+from callmark.calls.registry import Registry, normalise
 from callmark.errors import UsageError
 from callmark.records.jsontext import canonical_json
 

@@ -8,8 +8,18 @@ from hypothesis import strategies as st
 from callmark.compare.metrics import decide, rulings
 from callmark.probe.fidelity import ViewCall, disagreement
 from callmark.probe.stats import validity_change
-from callmark.stats.estimates import Z_ONE_SIDED, Z_TWO_SIDED
-from callmark.stats.paired import SAME, Pairs, holm, lower_bound, mcnemar, p_worse, sign_flip, tango
+from callmark.stats.estimates import (
+    SAME,
+    Z_ONE_SIDED,
+    Z_TWO_SIDED,
+    Pairs,
+    holm,
+    lower_bound,
+    mcnemar,
+    p_worse,
+    sign_flip,
+    tango,
+)
 
 counts = st.integers(0, 300)
 flags = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callmark.datasets.reader import dataset_sha256, open_dataset
 from callmark.errors import BadInput
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 from callmark.store.recorded import RecordedIndex, read_recorded
 
 GOOD = (

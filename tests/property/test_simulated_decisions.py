@@ -28,7 +28,7 @@ from dev.prove.decisions import (
 from scipy.stats import binom
 
 from callmark.probe.stats import validity_change
-from callmark.stats.paired import Pairs
+from callmark.stats.estimates import Pairs
 
 FEW = 200
 SAME, LOWER, AT_MARGIN, AT_FLOOR = TABLES

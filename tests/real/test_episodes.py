@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from callmark.run.rescore import score_file
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 pytestmark = pytest.mark.real
 OLDER = ("tau2_main_retail", "tau_bench_airline_gpt4o")

@@ -14,7 +14,7 @@ from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.run.conclude import run
 from callmark.run.offers import open_registry
 from callmark.run.rescore import score_file
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 pytestmark = pytest.mark.real
 

@@ -17,7 +17,7 @@ from callmark.errors import UsageError
 from callmark.records.seams import Failure, Reply
 from callmark.run.conclude import run
 from callmark.run.preview import dry_run
-from callmark.runners.http.secrets import Secrets
+from callmark.runners.http.client import Secrets
 
 SECRETS = {
     "MY_KEY": "sk-0123-marker-a",

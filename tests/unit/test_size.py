@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 from tests.builders import make_result
 
-from callmark.stats.key_index import KeyIndex
+from callmark.stats.columns import KeyIndex
 from callmark.summary.summary import Summariser
 
 MANY = 20_000

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from callmark.broker.fixtures import MAX_PROBLEMS, NO_NAME, Fixture, Pattern, load_folder
-from callmark.calls.normalise import NormalisedCall, canonical_name, normalise
-from callmark.calls.registry import Registry, ToolSpecs
+from callmark.calls.registry import NormalisedCall, Registry, ToolSpecs, canonical_name, normalise
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json, parse_json
 from callmark.records.seams import Hit, Miss
-from callmark.store.lines import LINE_DEPTH
+from callmark.store.files import LINE_DEPTH
 
 if TYPE_CHECKING:
     from callmark.broker.nearest import Neighbours

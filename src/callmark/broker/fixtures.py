@@ -15,15 +15,28 @@ from typing import Literal, NamedTuple, TypeGuard, assert_never
 
 import msgspec
 
-from callmark.calls.normalise import NormalisedCall, normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import NormalisedCall, Registry, normalise
 from callmark.errors import BadInput
-from callmark.records.jsonplaces import line_of, lines_of_entries
-from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, well_formed
-from callmark.records.keys import KeySet, did_you_mean, hint, is_own, meant_key
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    line_of,
+    lines_of_entries,
+    parse_json,
+    well_formed,
+)
 from callmark.records.patterns import compile_linear
-from callmark.store.lines import open_input
-from callmark.store.problems import field_path, quote_name
+from callmark.records.problems import (
+    KeySet,
+    did_you_mean,
+    field_path,
+    hint,
+    is_own,
+    meant_key,
+    quote_name,
+)
+from callmark.store.files import open_input
 
 MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression
 NO_NAME = "(no name)"  # the tool of a call that names none

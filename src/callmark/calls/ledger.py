@@ -9,9 +9,8 @@ from typing import assert_never
 
 import msgspec
 
-from callmark.calls.attempts import Attempt, MalformedCall, ToolCall
+from callmark.calls.attempts import Attempt, MalformedCall, ToolCall, fold_name
 from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, named_formats
-from callmark.calls.names import fold_name
 from callmark.calls.registry import tool_names, tool_parameters
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.trace import RepairedCall

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from callmark.calls.names import fold_name, fold_query, plain_value
+from callmark.calls.attempts import NotPlainError, compose_key, fold_name, fold_query, plain_value
 from callmark.calls.schema import (
     CompiledSchema,
     SchemaError,
@@ -17,9 +18,16 @@ from callmark.calls.schema import (
     keyword_slips,
 )
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsonplaces import Locate, PathInJson
-from callmark.records.jsontext import Json, canonical_json, digest, want_object, want_text
-from callmark.records.keys import KeySet, did_you_mean, meant_key
+from callmark.records.jsontext import (
+    Json,
+    Locate,
+    PathInJson,
+    canonical_json,
+    digest,
+    want_object,
+    want_text,
+)
+from callmark.records.problems import KeySet, did_you_mean, meant_key
 
 X_CALLMARK = "x-callmark"
 PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"
@@ -496,3 +504,71 @@ def _alias_clashes(specs: Mapping[str, ToolSpec]) -> Iterator[tuple[str, str]]:
             owner = alias if alias in specs else owners.setdefault(alias, name)
             if owner != name:
                 yield name, f"the alias {alias!r} already belongs to {owner}"
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_LIKE_A_FRACTION = re.compile(rb"[:,[]-?\d+[.e]")
+
+
+class NormalisedCall(msgspec.Struct, frozen=True):
+    """`key` may share values with the spec's defaults: read it, do not change it."""
+
+    name: str
+    key: dict[str, Json]
+    key_json: str
+
+
+def normalise(
+    name: Json, arguments: Json, *, registry: Registry | None, known_names: Collection[str] = ()
+) -> NormalisedCall | None:
+    """The canonical name and key of a call. None: the name is no text or the arguments are no
+    JSON object, so that nothing can ever match it."""
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        return None
+    canonical = canonical_name(name, registry=registry, known_names=known_names)
+    rules = rules_without_spec(canonical) if registry is None else registry.key_rules(canonical)
+    folded, ignored = rules.folded, rules.ignored
+    key: dict[str, Json] = {}
+    try:
+        for raw_argument, value in arguments.items():
+            if value is None:
+                continue
+            argument = compose_key(raw_argument)
+            if argument in ignored:
+                continue
+            if argument in folded and isinstance(value, str):
+                key[argument] = fold_query(value)
+            else:
+                key[argument] = plain_value(value)
+        for argument, value in rules.defaults.items():
+            if argument not in key:
+                key[argument] = value
+        return NormalisedCall(canonical, key, _canonical_text(key))
+    except (NotPlainError, RecursionError):
+        return None
+
+
+def canonical_name(
+    name: str, *, registry: Registry | None, known_names: Collection[str] = ()
+) -> str:
+    """The registry comes first: a fixture that spells a tool's name otherwise still means it."""
+    if registry is not None:
+        resolved = registry.resolve(name)
+        if resolved is not None:
+            return resolved
+    if not known_names or name in known_names:
+        return name
+    folded = fold_name(name)
+    fitting = {known for known in known_names if fold_name(known) == folded}
+    return fitting.pop() if len(fitting) == 1 else name
+
+
+def _canonical_text(key: dict[str, Json]) -> str:
+    try:
+        encoded = _encode_sorted(key)
+        # The fast encoder writes a fraction such as 1e-7 in its own way, and NaN as null.
+        if b"null" in encoded or _LIKE_A_FRACTION.search(encoded):
+            return canonical_json(key)
+        return encoded.decode()
+    except (ValueError, TypeError) as error:
+        raise NotPlainError(str(error)) from None

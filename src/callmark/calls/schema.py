@@ -11,7 +11,7 @@ import jsonschema_rs
 import msgspec
 
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
-from callmark.records.keys import KeySet, did_you_mean, is_own, meant_key
+from callmark.records.problems import KeySet, did_you_mean, is_own, meant_key
 
 _LONGEST_REASON = 240
 _ONE_SCHEMA = frozenset(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callmark.cli.options import CommandParser
 from callmark.errors import BadInput, UsageError
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import one_line
 
 BASELINE = Path("baseline.jsonl")
 BLOCK = 1 << 20
@@ -44,8 +44,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.run.offers import ToolsOfResults, specs_beside, store_specs
-    from callmark.store.files import atomic_writer, check_writable
-    from callmark.store.lines import open_input
+    from callmark.store.files import atomic_writer, check_writable, open_input
     from callmark.store.runs import results_of
 
     results, kept = results_of(options.run), options.out

@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
     from callmark.datasets.add import add_from_trace
     from callmark.run.offers import ToolsOfResults
-    from callmark.store.lines import find_result
+    from callmark.store.files import find_result
     from callmark.store.runs import results_of
 
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]

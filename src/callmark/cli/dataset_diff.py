@@ -105,6 +105,6 @@ def _more(count: int) -> Iterator[Block]:
 
 
 def _value(value: object) -> str:
-    from callmark.store.problems import show_value
+    from callmark.records.problems import show_value
 
     return "-" if value is None else show_value(value)

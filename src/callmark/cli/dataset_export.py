@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
 def _registry_of(results: Path, named: str | None) -> Registry:
     """What was named, else what the run stored; a log may also do without the specs."""
     from callmark.run.offers import open_registry, specs_beside
-    from callmark.store.lines import read_results
+    from callmark.store.files import read_results
 
     if named is None:
         first = next(read_results(results), None)

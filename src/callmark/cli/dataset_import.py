@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
 
     from callmark.datasets.importing import ImportPaths, import_dataset
     from callmark.plugins import add_plugins, rows_of
-    from callmark.records.keys import hint
+    from callmark.records.problems import hint
 
     add_plugins(getattr(options, "plugin", ()))
     added = rows_of("importer")

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from callmark.cli import MODULES, overview
 from callmark.errors import CallmarkError, Fault, Incomplete, PluginError, UsageError
 from callmark.plugins import plugin_behind, plugin_scope
-from callmark.reports.neutral import neutralise
+from callmark.reports.layout import neutralise
 from callmark.store.streams import lead_nowhere
 
 INTERRUPTED = 130

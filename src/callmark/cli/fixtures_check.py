@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
-from callmark.reports.layout import Block, Cell, Table, TextLine, line, write
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import Block, Cell, Table, TextLine, line, one_line, write
 
 if TYPE_CHECKING:
     from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate

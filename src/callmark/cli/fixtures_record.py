@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callmark.cli.options import CommandParser, add_groups
 from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.errors import Incomplete, UsageError
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import one_line
 
 if TYPE_CHECKING:
     from callmark.live.python import PlannedCall

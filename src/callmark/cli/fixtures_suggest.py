@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 def _registry_of(results: Path, named: str | None) -> Registry:
     """The tools of the run, which decide what a key is."""
     from callmark.run.offers import ToolsOfResults
-    from callmark.store.lines import read_results
+    from callmark.store.files import read_results
 
     first = next(read_results(results), None)
     sha256 = None if first is None else first.fingerprints.tool_registry_sha256
@@ -69,7 +69,7 @@ def _registry_of(results: Path, named: str | None) -> Registry:
 
 
 def _entries(results: Path) -> Iterator[tuple[str, TraceEntry]]:
-    from callmark.store.lines import read_results
+    from callmark.store.files import read_results
 
     for result in read_results(results):
         for entry in result.tool_trace:

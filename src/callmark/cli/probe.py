@@ -379,7 +379,7 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
 def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
     import msgspec
 
-    from callmark.store.problems import typed_problem
+    from callmark.records.problems import typed_problem
 
     try:
         return msgspec.convert(fields, kind)

@@ -7,7 +7,7 @@ from pathlib import Path
 from callmark.cli.options import INPUTS, CommandParser, add_groups
 from callmark.cli.reporting import add_form_options, forms_of, open_finished
 from callmark.errors import UsageError
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import one_line
 
 
 def build_parser() -> CommandParser:

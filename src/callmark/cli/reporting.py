@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from callmark.errors import BadInput, UsageError
-from callmark.reports.layout import write
-from callmark.reports.neutral import neutralise
+from callmark.reports.layout import neutralise, write
 
 if TYPE_CHECKING:
     from callmark.records.report import MissedCall, Report
@@ -104,7 +103,7 @@ def open_finished(
 ) -> FinishedRun:
     """`run`: a results file, a report, or a folder. `report`: the report of those results."""
     from callmark.reports.finished_run import FinishedRun
-    from callmark.run.evaluate import cross_scorer
+    from callmark.run.play import cross_scorer
     from callmark.shards.files import report_beside
     from callmark.store.files import read_report
     from callmark.store.runs import REPORT, file_of, is_report
@@ -138,8 +137,8 @@ def summarise_lines(path: Path) -> Report:
     from callmark.api import summarize_results
     from callmark.datasets.schema import metadata_problems
     from callmark.records.report import Report
-    from callmark.run.fingerprints import locate_conflict
-    from callmark.store.lines import numbered_results
+    from callmark.run.resume import locate_conflict
+    from callmark.store.files import numbered_results
     from callmark.summary.trials import ConflictingResults
 
     line = 0
@@ -164,7 +163,7 @@ def summarise_lines(path: Path) -> Report:
 
 def _check_same_run(results: Path, path: Path, report: Report) -> None:
     """Two files in one folder need not belong together."""
-    from callmark.store.lines import read_results
+    from callmark.store.files import read_results
     from callmark.summary.summary import differing_fingerprint
 
     trials, of_report = 0, report.header

@@ -38,7 +38,7 @@ from callmark.cli.reporting import (
     present,
 )
 from callmark.errors import Incomplete, UsageError
-from callmark.reports.neutral import neutralise, one_line
+from callmark.reports.layout import neutralise, one_line
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
@@ -339,7 +339,7 @@ def publish_report(
     stands at `out` otherwise is an older one's."""
     from callmark.reports.finished_run import FinishedRun
     from callmark.reports.formats import write_forms
-    from callmark.run.evaluate import cross_scorer
+    from callmark.run.play import cross_scorer
 
     def markdown() -> str:
         from callmark.reports.markdown import report_markdown

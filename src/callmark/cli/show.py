@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.reports.show import show_blocks
-    from callmark.store.lines import find_result
+    from callmark.store.files import find_result
     from callmark.store.runs import results_of
 
     path = results_of(options.run)
@@ -66,7 +66,7 @@ def _show_claims(path: Path, sample_id: str | None, trial: int, *, as_json: bool
     from callmark.records.jsontext import canonical_json, plain
     from callmark.reports.show import claims_blocks
     from callmark.scorers.claims import claims_of
-    from callmark.store.lines import find_result, read_results
+    from callmark.store.files import find_result, read_results
 
     if sample_id is None:
         claims = add_up_claims(map(claims_of, read_results(path)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from callmark.cli.options import INPUTS, RUNNER, CommandParser, Group, add_groups
-from callmark.reports.neutral import neutralise
+from callmark.reports.layout import neutralise
 
 # For the help text; `shards.validate` has them for whoever gives none.
 NUM_SHARDS = 4

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from callmark.cli.options import CommandParser
 from callmark.cli.reporting import open_finished, summarise_lines
 from callmark.errors import BadInput, UsageError
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import one_line
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
@@ -130,7 +130,7 @@ def _type(path: Path) -> str:
 
 def judge_run(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
-    from callmark.run.evaluate import cross_scorer
+    from callmark.run.play import cross_scorer
     from callmark.shards.files import report_beside
     from callmark.store.files import read_report
     from callmark.store.runs import REPORT

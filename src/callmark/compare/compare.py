@@ -43,15 +43,14 @@ from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.plugins import added_measures
 from callmark.records.jsontext import Json
-from callmark.records.keys import hint
+from callmark.records.problems import hint
 from callmark.records.results import Result
 from callmark.records.seams import Progress, Standing
-from callmark.run.fingerprints import locate_conflict
 from callmark.run.rescore import rescore
+from callmark.run.resume import locate_conflict
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.paired import SAME, Pairs
-from callmark.store.files import atomic_writer, read_json_record
-from callmark.store.lines import read_results
+from callmark.stats.estimates import SAME, Pairs
+from callmark.store.files import atomic_writer, read_json_record, read_results
 from callmark.store.runs import file_of, is_report
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import Subset

@@ -13,34 +13,32 @@ from callmark.compare.records import LISTED, Compared, Decision, Flips, Listed
 from callmark.compare.sides import Matched, Side, common_measures
 from callmark.records.results import Better
 from callmark.stats.estimates import (
+    ALPHA,
+    SAME,
     Z_TWO_SIDED,
     Interval,
+    Pairs,
+    Procedure,
     SampledValue,
     Statistic,
     estimate,
-    paired_interval_95,
-)
-from callmark.stats.paired import (
-    ALPHA,
-    SAME,
-    Pairs,
-    Procedure,
     fewest_alike,
     holm,
     lower_bound,
     p_worse,
+    paired_interval_95,
     procedure_of,
     tango,
 )
-from callmark.summary.chance import Pair
+from callmark.summary.failing import PASSING_F1
 from callmark.summary.metrics import (
     Definition,
+    Pair,
     Subset,
     cluster_labels,
     defined_parts,
     measure_definition,
 )
-from callmark.summary.repeats import PASSING_F1
 from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace, is_there
 
 _LOWER = frozenset(

@@ -8,8 +8,7 @@ import msgspec
 
 from callmark.records.jsontext import JsonRecord
 from callmark.records.results import Better
-from callmark.stats.estimates import Method
-from callmark.stats.paired import Procedure
+from callmark.stats.estimates import Method, Procedure
 
 COMPARISON_VERSION = "1.0.0"
 LISTED = 1000  # sample ids of each list; the count beside them is complete

@@ -16,8 +16,8 @@ from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
 from callmark.records.results import Better, Result, ScorerMark
-from callmark.stats.key_index import KeyIndex
-from callmark.summary.chance import ChanceSample, CrossScore, Pair
+from callmark.stats.columns import KeyIndex
+from callmark.summary.metrics import ChanceSample, CrossScore, Pair
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
 

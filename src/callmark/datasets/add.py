@@ -9,18 +9,23 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.calls.normalise import NormalisedCall, normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import NormalisedCall, Registry, normalise
 from callmark.datasets.reader import line_of_sample, open_dataset
 from callmark.datasets.schema import item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, NotJson, canonical_json, want_object
+from callmark.records.problems import MAX_PROBLEMS
 from callmark.records.results import Result
 from callmark.records.samples import ExpectedCall, Kind, expectation_of
 from callmark.records.trace import TraceEntry
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import is_blank, lines_of, object_of, open_input
-from callmark.store.problems import MAX_PROBLEMS
+from callmark.store.files import (
+    atomic_writer,
+    check_writable,
+    is_blank,
+    lines_of,
+    object_of,
+    open_input,
+)
 
 FIXTURES_FILE = "added.jsonl"
 # They speak of the teacher's text, which a run does not know.

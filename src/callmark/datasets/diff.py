@@ -21,8 +21,8 @@ from callmark.datasets.reader import (
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.samples import sample_id_of
-from callmark.stats.key_index import KeyIndex
-from callmark.store.lines import Line, open_input
+from callmark.stats.columns import KeyIndex
+from callmark.store.files import Line, open_input
 
 LISTED = 1000  # samples listed of each sort; the counts are complete
 

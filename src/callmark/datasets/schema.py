@@ -12,17 +12,19 @@ import msgspec
 from callmark.errors import BadInput
 from callmark.records.checks import check_problems, unknown_keys
 from callmark.records.jsontext import Json, want_object
-from callmark.records.keys import KeySet, is_own, meant_key
-from callmark.records.samples import Header
-from callmark.resources import default_config, schema
-from callmark.store.problems import (
+from callmark.records.problems import (
+    KeySet,
     field_path,
+    is_own,
+    meant_key,
     schema_problems,
     show_value,
     typed_problem,
     word_problem,
     words_of,
 )
+from callmark.records.samples import Header
+from callmark.resources import default_config, schema
 
 HEADER_KEY = "__header__"
 ASK_CLARIFY = "ask_clarify"

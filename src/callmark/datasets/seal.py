@@ -14,9 +14,8 @@ from callmark.datasets.reader import Dataset, Item, find_header, header_fields
 from callmark.datasets.schema import HEADER_KEY
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import Line, open_input
-from callmark.store.problems import show_value
+from callmark.records.problems import show_value
+from callmark.store.files import Line, atomic_writer, check_writable, open_input
 
 DATASET = "dataset_sha256"
 _BOM = b"\xef\xbb\xbf"

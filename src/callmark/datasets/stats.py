@@ -16,9 +16,8 @@ from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
 from callmark.records.samples import Kind, Sample
 from callmark.resources import default_gates
-from callmark.summary.chance import MAX_SAMPLES
 from callmark.summary.gates import PERF_BUDGET, resolve_rules, rules_on_answers
-from callmark.summary.metrics import populations_of
+from callmark.summary.metrics import MAX_SAMPLES, populations_of
 from callmark.summary.trials import TrialPlace, Trials
 
 LONG_CONTEXT = "long_context"

@@ -12,8 +12,7 @@ from callmark.grounding.text import fold
 from callmark.grounding.value import Value
 from callmark.grounding.values import values_of
 from callmark.records.jsontext import Json, want_text
-from callmark.records.mcp_result import is_mcp_result
-from callmark.records.trace import json_inside
+from callmark.records.trace import is_mcp_result, json_inside
 
 MAX_DEPTH = 400
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from callmark.broker.broker import ToolBroker
-from callmark.calls.normalise import normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import Registry, normalise
 from callmark.datasets.reader import find_header, header_fields, located_items
 from callmark.datasets.schema import HEADER_KEY
 from callmark.errors import BadInput, UsageError
@@ -19,8 +18,14 @@ from callmark.live.surrogates import Surrogates
 from callmark.records.jsontext import Json, canonical_json, sha256_hex, want_object, want_text
 from callmark.records.samples import sample_id_of
 from callmark.resources import load_registry_file
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import is_blank, lines_of, object_of, open_input
+from callmark.store.files import (
+    atomic_writer,
+    check_writable,
+    is_blank,
+    lines_of,
+    object_of,
+    open_input,
+)
 
 REGISTRY = ".registry.json"  # the dot keeps it apart from fixtures
 SURROGATES = ".surrogates.json"

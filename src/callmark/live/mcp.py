@@ -18,8 +18,7 @@ from callmark.calls.registry import X_CALLMARK, ToolSpec
 from callmark.errors import Incomplete, MissingExtra, UsageError
 from callmark.live.recorder import Answered, LostCall
 from callmark.records.jsontext import Json, canonical_json, parse_json, want_text
-from callmark.records.mcp_result import is_mcp_result
-from callmark.records.trace import is_error_result
+from callmark.records.trace import is_error_result, is_mcp_result
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal

@@ -11,8 +11,7 @@ import msgspec
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, NotJson, parse_json, want_list, want_object
-from callmark.records.mcp_result import is_mcp_result
-from callmark.records.trace import json_inside
+from callmark.records.trace import is_mcp_result, json_inside
 
 _PIN = re.compile(r"(?P<tool>[^:]+):(?P<path>[$/][^=]*)=(?P<value>.*)", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]|\['([^']*)'\]")

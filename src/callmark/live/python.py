@@ -16,7 +16,7 @@ from callmark.datasets.reader import open_dataset
 from callmark.errors import BadInput, UsageError
 from callmark.live.recorder import Answered, LostCall
 from callmark.records.jsontext import Json, NotJson, parse_json
-from callmark.store.lines import is_blank, lines_of, object_of, open_input
+from callmark.store.files import is_blank, lines_of, object_of, open_input
 
 Function = Callable[..., Any]
 

@@ -48,8 +48,8 @@ from callmark.live.recorder import (
 from callmark.live.source import LiveSource
 from callmark.live.surrogates import Surrogates, with_changes
 from callmark.records.jsontext import Json, want_object, want_text
-from callmark.records.mcp_result import is_mcp_result, text_of
 from callmark.records.seams import Observed
+from callmark.records.trace import is_mcp_result, text_of
 from callmark.run.offers import GivenTools, Offers
 
 SECRET = "[secret]"  # noqa: S105

@@ -8,8 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from callmark.broker.broker import BrokerSession, ToolBroker
-from callmark.calls.normalise import NormalisedCall, normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import NormalisedCall, Registry, normalise
 from callmark.live.folder import Entry
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Hit

@@ -19,8 +19,16 @@ from callmark.records.jsontext import Json, digest
 from callmark.records.results import Fingerprints
 from callmark.records.seams import Hit, Miss
 from callmark.records.trace import EntryStatus, TraceEntry, answer_entry
-from callmark.store.files import atomic_writer, check_writable, make_folder, output_failed
-from callmark.store.lines import is_blank, lines_of, object_of, open_input
+from callmark.store.files import (
+    atomic_writer,
+    check_writable,
+    is_blank,
+    lines_of,
+    make_folder,
+    object_of,
+    open_input,
+    output_failed,
+)
 from callmark.store.recorded import RecordedAnswer, read_recorded, recorded_of
 
 UNKNOWN_TOOL = -32602  # JSON-RPC's "invalid params", which MCP servers answer with

@@ -23,7 +23,7 @@ from callmark.live.recorder import (
 )
 from callmark.records.jsontext import Json, digest
 from callmark.records.seams import Hit, Miss, Observed
-from callmark.run.wiring import resolve_text
+from callmark.run.prepare import resolve_text
 
 SERVED_LIVE = "live"
 

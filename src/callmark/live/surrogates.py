@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from callmark.records.jsontext import Json
 from callmark.records.trace import json_inside
 from callmark.scorers.pii import KINDS, find_pii
-from callmark.scorers.pii_edges import fold_characters
+from callmark.scorers.pii_phones import fold_characters
 from callmark.scorers.privacy import number_text
 
 # (text, the key it stands under) -> the text that takes its place

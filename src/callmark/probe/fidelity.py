@@ -39,8 +39,7 @@ from callmark.probe.stats import (
 )
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object
 from callmark.run.offers import installed_formats
-from callmark.stats.estimates import SampledValue, interval_95
-from callmark.stats.paired import SAME
+from callmark.stats.estimates import SAME, SampledValue, interval_95
 
 Check = Callable[[dict[str, Json]], tuple[str, ...]]
 Leaves = dict[tuple[str, ...], str]

@@ -20,7 +20,7 @@ from callmark.probe.spec import (
 )
 from callmark.probe.stats import NullStats
 from callmark.records.jsontext import Json, plain_object, well_formed
-from callmark.store.problems import MAX_PROBLEMS, show_value
+from callmark.records.problems import MAX_PROBLEMS, show_value
 
 _TOO_LARGE = 2**1023
 

@@ -50,8 +50,7 @@ from callmark.records.samples import Sample
 from callmark.records.seams import Runner
 from callmark.run.conclude import INTERRUPTED, run
 from callmark.run.offers import open_offers
-from callmark.run.prepare import Setup, decoding_of, prepare
-from callmark.run.wiring import runner_options
+from callmark.run.prepare import Setup, decoding_of, prepare, runner_options
 from callmark.runners.hf.local import LocalRunner
 from callmark.runners.options import RunnerFactory, RunnerOptions
 from callmark.store.runs import RESULTS

@@ -15,10 +15,9 @@ from callmark.calls.registry import spec_slips
 from callmark.calls.schema import SchemaError, compile_once
 from callmark.errors import BadInput
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, want_object, well_formed
-from callmark.records.keys import KeySet
-from callmark.store.lines import is_blank, lines_of, open_input, parse_line
-from callmark.store.problems import (
+from callmark.records.problems import (
     MAX_PROBLEMS,
+    KeySet,
     field_path,
     join_or,
     show_value,
@@ -26,6 +25,7 @@ from callmark.store.problems import (
     word_problem,
     words_of,
 )
+from callmark.store.files import is_blank, lines_of, open_input, parse_line
 
 SchemaMode = Literal["full", "minimal"]
 

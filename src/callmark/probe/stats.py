@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from callmark.probe.records import Decision
-from callmark.stats.estimates import Z_ONE_SIDED
-from callmark.stats.paired import ALPHA, SAME, fewest_lost, mcnemar, tango
+from callmark.stats.estimates import ALPHA, SAME, Z_ONE_SIDED, fewest_lost, mcnemar, tango
 
 MIN_CASES = 20  # fewer cases without a drop say nothing
 MIN_STD = 1e-6  # a spread that is smaller is rounding

@@ -17,8 +17,8 @@ from callmark.records.jsontext import (
     want_text,
     want_texts,
 )
-from callmark.records.keys import KeySet, is_own
 from callmark.records.patterns import compile_linear
+from callmark.records.problems import KeySet, is_own
 from callmark.records.trace import compose_text
 
 CheckKind = Literal[

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from callmark.compare.records import Compared, Comparison, Decision, Flips, Listed, PointCheck
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
-from callmark.reports.neutral import one_line
 
 DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",

@@ -10,9 +10,9 @@ import msgspec
 from callmark.errors import UsageError
 from callmark.records.report import GateOutcome, Report
 from callmark.records.results import Result
-from callmark.store.lines import read_results
-from callmark.summary.chance import CrossScore
+from callmark.store.files import read_results
 from callmark.summary.failing import why_failed
+from callmark.summary.metrics import CrossScore
 
 LISTED_TRIALS = 1000  # failing trials that a form names; the number of all stands beside them
 

@@ -14,7 +14,7 @@ import msgspec
 
 from callmark.records.report import GateOutcome, Report
 from callmark.reports.finished_run import FailedTrial, FinishedRun, failed_trials
-from callmark.reports.neutral import neutralise, one_line
+from callmark.reports.layout import neutralise, one_line
 from callmark.reports.terminal import gate_text
 
 LONGEST_NAME = 200

@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Report, Status, Verdict
 from callmark.reports.finished_run import FailedTrial, FailedTrials, FinishedRun, failed_trials
-from callmark.reports.layout import round_text
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import one_line, round_text
 from callmark.reports.terminal import (
     STATUS_STYLE,
     absent_gates,

@@ -20,9 +20,8 @@ from callmark.reports.compare import (
     decision_line,
     sign_text,
 )
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
-from callmark.reports.neutral import one_line
 
 SHOWN_CASES = 6
 LONGEST_NAME = 60

@@ -11,8 +11,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import CallDifferences, Result, Scores, SpanScore
 from callmark.records.samples import ExtractorBy
 from callmark.records.trace import EntryStatus, TraceEntry
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.summary.failing import show_measure
 
 SHOWN_JSON = 600

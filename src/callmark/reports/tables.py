@@ -15,8 +15,8 @@ from callmark.records.jsontext import well_formed
 from callmark.records.report import GateRule
 from callmark.records.results import Result, Scores, ValueLabel
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.neutral import neutralise
-from callmark.store.lines import read_results
+from callmark.reports.layout import neutralise
+from callmark.store.files import read_results
 from callmark.summary.failing import why_failed
 from callmark.summary.gates import is_measure
 

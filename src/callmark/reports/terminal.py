@@ -18,8 +18,7 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.report import MetricBlock as MetricBlock
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, round_text
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 
 VERDICT_STYLE: dict[Verdict, Style] = {
     "pass": "good",

@@ -15,7 +15,7 @@ from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json, canonical_json, plain, want_texts
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
-from callmark.run.wiring import resolve_secrets
+from callmark.run.prepare import resolve_secrets
 from callmark.runners.http.chat import REMEMBERED, encode_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import msgspec
 
 from callmark.calls.attempts import ToolCall, entry_for
 from callmark.calls.ledger import read_turn
-from callmark.calls.matching import expected_call, match_calls, observed_call
 from callmark.calls.registry import Registry
 from callmark.datasets.stats import LONG_BYTES, LONG_CONTEXT, Cell, cell_of, prompt_bytes
 from callmark.records.checks import explain_check
@@ -20,14 +19,15 @@ from callmark.records.jsontext import (
     want_list,
     want_number,
 )
+from callmark.records.problems import MAX_PROBLEMS
 from callmark.records.report import FAILING_CAP, Failing, Metric, Number
 from callmark.records.results import Result, Scores
 from callmark.records.samples import ExpectedCall, Sample
 from callmark.records.seams import Failure, Reply
 from callmark.records.trace import TraceEntry, answer_entry, compose_text
 from callmark.run.offers import Offer, installed_formats
+from callmark.scorers.calls import expected_call, match_calls, observed_call
 from callmark.stats.estimates import SampledValue
-from callmark.store.problems import MAX_PROBLEMS
 from callmark.summary.metrics import Measure
 
 INTEGRATION = "integration_spans_bytes"

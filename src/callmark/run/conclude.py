@@ -25,7 +25,6 @@ from callmark.plugins import find_players
 from callmark.records.jsontext import Json, sha256_hex
 from callmark.records.report import Report, ReportHeader, Shard, Timing
 from callmark.records.seams import Observed, Progress
-from callmark.run.fingerprints import shard_settings
 from callmark.run.loop import (
     Here,
     Interrupts,
@@ -38,6 +37,7 @@ from callmark.run.loop import (
 )
 from callmark.run.offers import GivenTools
 from callmark.run.prepare import Setup, add_cache, complete_config, prepare
+from callmark.run.resume import shard_settings
 from callmark.runners.options import RunnerFactory
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer

@@ -26,13 +26,11 @@ from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Hit, Observed, Runner
 from callmark.records.trace import TraceEntry
 from callmark.resources import allowlist, default_gates, demo_paths, schema
-from callmark.run.fingerprints import compare_pinned, refuse_other_pins
 from callmark.run.loop import Drive, driver
 from callmark.run.offers import Offers, open_offers, open_registry
 from callmark.run.play import Played, PlaySettings, TrialInput, play, play_in_step
-from callmark.run.prepare import decoding_of
-from callmark.run.prompts import Prompts, open_prompts
-from callmark.run.wiring import runner_options
+from callmark.run.prepare import Prompts, decoding_of, open_prompts, runner_options
+from callmark.run.resume import compare_pinned, refuse_other_pins
 
 Verdict = Literal["ok", "note", "wrong", "unchecked"]
 

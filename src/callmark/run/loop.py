@@ -18,19 +18,27 @@ from callmark.records.jsontext import Json
 from callmark.records.results import Result
 from callmark.records.samples import Expectation
 from callmark.records.seams import Failure, Progress, Runner, Standing
-from callmark.run.evaluate import Evaluator, Origin
-from callmark.run.fingerprints import MAY_GROW
 from callmark.run.offers import store_specs
-from callmark.run.play import Played, PlaySettings, TrialInput, lose_trial, play_alone, play_in_step
+from callmark.run.play import (
+    Evaluator,
+    Origin,
+    Played,
+    PlaySettings,
+    TrialInput,
+    lose_trial,
+    play_alone,
+    play_in_step,
+)
 from callmark.run.resume import (
+    MAY_GROW,
     FinishedOutput,
     FinishedTrials,
     Origins,
     TrialsAsked,
     finished_output,
 )
+from callmark.store.files import encode_result, read_results
 from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
-from callmark.store.lines import encode_result, read_results
 from callmark.summary.summary import Summariser
 from callmark.summary.trials import SummaryState
 

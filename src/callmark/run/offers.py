@@ -11,18 +11,16 @@ import msgspec
 
 from callmark.broker.broker import ToolBroker
 from callmark.calls.formats import FORMATS, Format
-from callmark.calls.normalise import normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import Registry, normalise
 from callmark.datasets.reader import Dataset
 from callmark.errors import BadInput, FingerprintMismatch
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json
+from callmark.records.problems import quote_name
 from callmark.records.samples import Sample
 from callmark.records.seams import Hit, Miss, Observed, ToolSource
 from callmark.resources import allowlist, builtin_tools, load_registry_file
-from callmark.store.files import atomic_writer, has_place
-from callmark.store.lines import LINE_DEPTH
-from callmark.store.problems import quote_name
+from callmark.store.files import LINE_DEPTH, atomic_writer, has_place
 
 REMEMBERED = 1024  # different offers; most datasets have a handful
 

@@ -12,8 +12,8 @@ from callmark.records.jsontext import Json, JsonRecord
 from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.samples import Kind
-from callmark.run.fingerprints import Check
 from callmark.run.prepare import prepare
+from callmark.run.resume import Check
 from callmark.summary.gates import rules_on_answers
 
 

@@ -20,31 +20,38 @@ from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
+from callmark.records.problems import MAX_PROBLEMS, show_value
 from callmark.records.report import GateRule, Report, ReportHeader, Timing
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark, Scoring
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Progress, Standing
 from callmark.records.trace import Trace, TraceEntry
 from callmark.run.conclude import RunOutcome, write_report
-from callmark.run.evaluate import Evaluator, ExtractorChoice, Origin
-from callmark.run.fingerprints import (
+from callmark.run.loop import drive_at_once
+from callmark.run.offers import Offer, Offers, ToolsOfResults, check_allowed, store_specs
+from callmark.run.play import (
+    Evaluator,
+    ExtractorChoice,
+    Origin,
+    Played,
+    PlaySettings,
+    TrialInput,
+    opening_messages,
+    play,
+)
+from callmark.run.prepare import rules_of
+from callmark.run.resume import (
     compare_pinned,
     locate_conflict,
     provenance,
     refuse_other_pins,
     unasked,
 )
-from callmark.run.loop import drive_at_once
-from callmark.run.offers import Offer, Offers, ToolsOfResults, check_allowed, store_specs
-from callmark.run.play import Played, PlaySettings, TrialInput, opening_messages, play
-from callmark.run.prepare import rules_of
 from callmark.runners.messages import split_prompt
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.key_index import KeyIndex
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import encode_result
-from callmark.store.problems import MAX_PROBLEMS, show_value
+from callmark.stats.columns import KeyIndex
+from callmark.store.files import atomic_writer, check_writable, encode_result
 from callmark.store.recorded import (
     Recorded,
     RecordedAnswer,
@@ -52,8 +59,8 @@ from callmark.store.recorded import (
     RecordedMessages,
     read_recorded,
 )
-from callmark.summary.chance import CrossScore
 from callmark.summary.gates import exit_code
+from callmark.summary.metrics import CrossScore
 from callmark.summary.summary import Scope, Summariser
 from callmark.summary.trials import ConflictingResults
 

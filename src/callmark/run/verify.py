@@ -31,8 +31,6 @@ from callmark.records.samples import Sample
 from callmark.records.seams import Progress, Reply, Standing
 from callmark.run.composition import Composition, teacher_reply
 from callmark.run.conclude import RunOutcome, write_report
-from callmark.run.evaluate import Evaluator, Origin
-from callmark.run.fingerprints import compare_pinned, provenance, refuse_other_pins
 from callmark.run.loop import drive_at_once
 from callmark.run.offers import (
     Offer,
@@ -42,14 +40,14 @@ from callmark.run.offers import (
     open_source,
     store_specs,
 )
-from callmark.run.play import PlaySettings, TrialInput, play
+from callmark.run.play import Evaluator, Origin, PlaySettings, TrialInput, play
 from callmark.run.prepare import rules_of
 from callmark.run.rescore import NOT_KNOWN
+from callmark.run.resume import compare_pinned, provenance, refuse_other_pins
 from callmark.runners.replay import OneRecording
 from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import encode_result
+from callmark.store.files import atomic_writer, check_writable, encode_result
 from callmark.summary.gates import JudgeContext, exit_code, gates_ok_of, judge, rules_on_dataset
 from callmark.summary.summary import Scope, Summariser
 

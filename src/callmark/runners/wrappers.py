@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, sha256_hex, well_formed
-from callmark.store.lines import read_input
+from callmark.store.files import read_input
 
 VARIABLES = ("system", "user", "tools")
 # What `system` is where neither the sample nor the user says anything.

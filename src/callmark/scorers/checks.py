@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from callmark.calls.names import plain_value
-from callmark.calls.normalise import canonical_name
-from callmark.calls.registry import Registry
+from callmark.calls.attempts import plain_value
+from callmark.calls.registry import Registry, canonical_name
 from callmark.records.checks import (
     CheckKind,
     CheckScore,

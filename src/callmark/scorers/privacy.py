@@ -19,8 +19,13 @@ from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.records.jsontext import Json, plain_object
 from callmark.records.results import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities
-from callmark.scorers.pii_edges import byte_length, fold_characters, joint_after, joint_before
-from callmark.scorers.pii_phones import without_extension
+from callmark.scorers.pii_phones import (
+    byte_length,
+    fold_characters,
+    joint_after,
+    joint_before,
+    without_extension,
+)
 
 DEFAULT_ALLOWLIST = ("example.com", "example.org", "example.net")
 KnownTexts = Iterable[str] | Callable[[], Iterable[str]]

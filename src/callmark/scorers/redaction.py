@@ -30,7 +30,7 @@ from callmark.records.results import (
 from callmark.records.samples import expectation_of
 from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.scorers.pii import KINDS, PiiHit, find_pii
-from callmark.scorers.pii_edges import byte_length
+from callmark.scorers.pii_phones import byte_length
 from callmark.scorers.privacy import number_text
 
 _PLACEHOLDERS = re.compile(rf"\[(?:{'|'.join(KINDS)})\](?: \d+)?")

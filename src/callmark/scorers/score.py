@@ -11,7 +11,7 @@ from callmark.calls.registry import Registry
 from callmark.errors import PluginError, place_in
 from callmark.grounding.words import admits_failure
 from callmark.records.jsontext import Json
-from callmark.records.keys import hint
+from callmark.records.problems import hint
 from callmark.records.results import Measures, Result, ScorerMark, Scores
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
 from callmark.records.seams import AddedScorer, Judged
@@ -19,14 +19,15 @@ from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
 from callmark.scorers.integration import (
+    TrialReading,
     clarifies,
     is_contaminated,
+    prompt_texts,
     resists,
     score_integration,
     writes_its_locale,
 )
 from callmark.scorers.privacy import check, known_texts
-from callmark.scorers.reading import TrialReading, prompt_texts
 from callmark.scorers.redaction import without_placeholders
 
 SCORER_VERSION = "3"

@@ -15,7 +15,7 @@ from callmark.errors import CallmarkError, Fault, FingerprintMismatch, Incomplet
 from callmark.records.results import Fingerprints, ScorerMark
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed
-from callmark.store.lines import decode_record, encode_record
+from callmark.store.files import decode_record, encode_record
 from callmark.summary.trials import SummaryState
 
 

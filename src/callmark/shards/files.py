@@ -13,8 +13,7 @@ from callmark.errors import BadInput, Incomplete, UsageError
 from callmark.records.jsontext import NotJson
 from callmark.records.report import Report, Shard
 from callmark.records.results import Result
-from callmark.store.files import read_report
-from callmark.store.lines import decode_result, lines_of, open_input
+from callmark.store.files import decode_result, lines_of, open_input, read_report
 
 RESULTS, REPORT = "results", "report"
 _SHARD = ".shard_"

@@ -24,12 +24,11 @@ from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
 from callmark.records.seams import Progress, Standing
 from callmark.run.conclude import RunOutcome, read_summary, write_report
-from callmark.run.evaluate import cross_scorer
 from callmark.run.offers import ToolsOfResults, store_specs
+from callmark.run.play import cross_scorer
 from callmark.run.resume import SHARDS, agree_on_provenance
 from callmark.shards.files import ShardFile, open_shards
-from callmark.store.files import atomic_writer, check_writable
-from callmark.store.lines import decode_result, lines_of, open_input
+from callmark.store.files import atomic_writer, check_writable, decode_result, lines_of, open_input
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser, counted_warnings
 from callmark.summary.trials import SummaryState

@@ -32,9 +32,9 @@ from callmark.shards.engine import (
     decode_plan,
     places_of,
 )
-from callmark.stats.key_index import KeyIndex
+from callmark.stats.columns import KeyIndex
+from callmark.store.files import encode_record, encode_result
 from callmark.store.journal import DoneTrials, not_of_this_run
-from callmark.store.lines import encode_record, encode_result
 
 HELD_BYTES = 1 << 20
 HELD_SECONDS = 0.1

@@ -36,8 +36,8 @@ from callmark.shards.engine import (
     summary_of,
 )
 from callmark.shards.merge import add_up_measured
+from callmark.store.files import decode_result
 from callmark.store.journal import Journal, journal_path
-from callmark.store.lines import decode_result
 
 # A worker that dies is replaced, unless so many in a row died without finishing a trial.
 TRIES = 3

@@ -16,8 +16,7 @@ from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import msgspec
 
-from callmark.calls.normalise import normalise
-from callmark.calls.registry import Registry
+from callmark.calls.registry import Registry, normalise
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, CallmarkError, UsageError
 from callmark.records.jsontext import (
@@ -29,14 +28,14 @@ from callmark.records.jsontext import (
     want_list,
     want_object,
 )
+from callmark.records.problems import typed_problem
 from callmark.records.report import Report, ReportHeader
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
-from callmark.run.evaluate import cross_scorer
 from callmark.run.offers import open_registry
+from callmark.run.play import cross_scorer
 from callmark.shards.files import Located, LocatedResults, shard_names
 from callmark.store.files import atomic_writer, check_writable, make_folder, read_report
-from callmark.store.problems import typed_problem
 from callmark.summary.gates import SHARD_GATES
 from callmark.summary.summary import summarize_results
 

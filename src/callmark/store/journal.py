@@ -34,9 +34,16 @@ from callmark.records.jsontext import (
 )
 from callmark.records.results import Result
 from callmark.records.seams import Observed
-from callmark.stats.key_index import KeyIndex, trial_key
-from callmark.store.files import atomic_writer, make_folder, output_failed, sync_folder
-from callmark.store.lines import Line, decode_result, lines_of
+from callmark.stats.columns import KeyIndex, trial_key
+from callmark.store.files import (
+    Line,
+    atomic_writer,
+    decode_result,
+    lines_of,
+    make_folder,
+    output_failed,
+    sync_folder,
+)
 
 VERSION = 2
 MAGIC = b'{"journal":'

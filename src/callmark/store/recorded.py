@@ -23,7 +23,13 @@ from callmark.records.jsontext import (
     want_object,
     want_text,
 )
-from callmark.records.keys import did_you_mean, meant_key
+from callmark.records.problems import (
+    Problems,
+    did_you_mean,
+    meant_key,
+    schema_problems,
+    typed_problem,
+)
 from callmark.records.results import (
     ByteRange,
     Decoding,
@@ -35,9 +41,8 @@ from callmark.records.results import (
 )
 from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
 from callmark.records.trace import Stop, TraceEntry, UserTurn, entry_of
-from callmark.stats.key_index import KeyIndex, trial_key
-from callmark.store.lines import Line, is_blank, lines_of, open_input, parse_line
-from callmark.store.problems import Problems, schema_problems, typed_problem
+from callmark.stats.columns import KeyIndex, trial_key
+from callmark.store.files import Line, is_blank, lines_of, open_input, parse_line
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):

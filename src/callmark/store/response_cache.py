@@ -17,7 +17,7 @@ import msgspec
 
 from callmark.errors import BadInput, CannotWrite
 from callmark.records.jsontext import Json, sha256_hex
-from callmark.stats.key_index import KeyIndex
+from callmark.stats.columns import KeyIndex
 from callmark.store.files import atomic_writer, make_folder
 
 MARK = "callmark-cache.json"

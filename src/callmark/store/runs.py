@@ -11,9 +11,8 @@ from pathlib import Path
 
 from callmark.errors import BadInput, CannotWrite, UsageError
 from callmark.records.jsontext import NotJson
-from callmark.store.files import make_folder
+from callmark.store.files import is_blank, lines_of, make_folder, open_input, parse_line
 from callmark.store.journal import journal_path
-from callmark.store.lines import is_blank, lines_of, open_input, parse_line
 
 RUNS = Path("runs")
 RESULTS = "results.jsonl"

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import heapq
 import operator
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from callmark.records.checks import explain_check
-from callmark.records.report import FAILING_CAP, Failing, GateRule, Number
+from callmark.records.report import (
+    ERRORS_CAP,
+    FAILING_CAP,
+    MISSES_CAP,
+    Errors,
+    ErrorTrial,
+    Failing,
+    GateRule,
+    GroundingCounts,
+    MissedCall,
+    Misses,
+    Number,
+    PrivacyCounts,
+    Repeat,
+)
 from callmark.records.results import Result, Scores
+from callmark.records.samples import Kind
+from callmark.stats.estimates import SampledValue
 from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
     CHECKS,
@@ -19,9 +37,205 @@ from callmark.summary.metrics import (
     TEACHER_HEAVY,
     Over,
     Subset,
+    cluster_labels,
+    metric_of,
 )
-from callmark.summary.repeats import PASSING_F1
-from callmark.summary.trials import is_there
+from callmark.summary.trials import KINDS, ListedMiss, Samples, ShortlistsState, Trials, is_there
+
+Entry = TypeVar("Entry")
+
+
+class Firsts(Generic[Entry]):
+    """The first entries in the order of the dataset, whatever the order of arrival."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._heap: list[tuple[int, int, int, int, Entry]] = []
+        self._arrivals = 0
+
+    def wants(self, index: int) -> bool:
+        return len(self._heap) < self._cap or index <= -self._heap[0][0]
+
+    def add(self, index: int, trial: int, position: int, entry: Entry) -> None:
+        self._arrivals += 1
+        item = (-index, -trial, -position, self._arrivals, entry)
+        if len(self._heap) < self._cap:
+            heapq.heappush(self._heap, item)
+        else:
+            heapq.heappushpop(self._heap, item)
+
+    def listed(self) -> tuple[Entry, ...]:
+        return tuple(entry for *_, entry in self.placed())
+
+    def placed(self) -> list[tuple[int, int, int, Entry]]:
+        """The same with their places: index, trial, position."""
+        return [
+            (-index, -trial, -position, entry)
+            for index, trial, position, _, entry in sorted(
+                self._heap, key=lambda item: item[:4], reverse=True
+            )
+        ]
+
+
+class Shortlists:
+    """Counts all, keeps the first."""
+
+    def __init__(self) -> None:
+        self._misses: Firsts[MissedCall] = Firsts(MISSES_CAP)
+        self._missed_by_tool: Counter[str] = Counter()
+        self._wrong_by_tool: Counter[str] = Counter()
+        self._errors: Firsts[ErrorTrial] = Firsts(ERRORS_CAP)
+        self._error_count = 0
+        self._stops: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._severities: Counter[str] = Counter()
+        self._privacy: Counter[str] = Counter()
+        self._spans: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
+
+    def add(self, result: Result) -> None:
+        self._stops[result.stop] += 1
+        scores = result.scores
+        if scores is None or result.status == "error":
+            self._error_count += 1
+            if self._errors.wants(result.index):
+                entry = ErrorTrial(result.sample_id, result.trial, result.error)
+                self._errors.add(result.index, result.trial, 0, entry)
+            return
+        if scores.unresolved:
+            self._add_misses(result)
+        if scores.calls.wrong_calls:
+            self._wrong_by_tool.update(
+                call.name or "" for call in result.tool_trace if call.status == "wrong_call"
+            )
+        if scores.privacy.findings or scores.privacy.invented_urls:
+            self._add_findings(scores)
+        self._spans["counted"] += scores.spans_counted
+        self._spans["lax"] += scores.lax.grounded
+        self._spans["strict"] += scores.strict.grounded
+        self._values.update(scores.values)
+
+    def state(self) -> ShortlistsState:
+        return ShortlistsState(
+            misses=tuple(ListedMiss(*place) for place in self._misses.placed()),
+            counts={name: dict(counter) for name, counter in self._counters().items()},
+        )
+
+    def extend(self, state: ShortlistsState) -> None:
+        for miss in state.misses:
+            if self._misses.wants(miss.index):
+                self._misses.add(miss.index, miss.trial, miss.position, miss.call)
+        for name, counter in self._counters().items():
+            counter.update(state.counts[name])
+
+    def _counters(self) -> dict[str, Counter[str]]:
+        return {
+            "missed_by_tool": self._missed_by_tool,
+            "wrong_by_tool": self._wrong_by_tool,
+            "stops": self._stops,
+            "kinds": self._kinds,
+            "severities": self._severities,
+            "privacy": self._privacy,
+            "spans": self._spans,
+            "values": self._values,
+        }
+
+    def misses(self) -> Misses:
+        by_tool = dict(sorted(self._missed_by_tool.items()))
+        wrong = dict(sorted(self._wrong_by_tool.items()))
+        return Misses(sum(by_tool.values()), by_tool, self._misses.listed(), wrong)
+
+    def errors(self) -> Errors:
+        return Errors(self._error_count, self._errors.listed())
+
+    def stops(self) -> dict[str, int]:
+        return dict(sorted(self._stops.items()))
+
+    def privacy(self) -> PrivacyCounts:
+        return PrivacyCounts(
+            dict(sorted(self._kinds.items())),
+            dict(sorted(self._severities.items())),
+            self._privacy["echoed"],
+            self._privacy["invented_urls"],
+        )
+
+    def grounding(self) -> GroundingCounts:
+        return GroundingCounts(
+            self._spans["counted"],
+            self._spans["lax"],
+            self._spans["strict"],
+            dict(sorted(self._values.items())),
+        )
+
+    def _add_misses(self, result: Result) -> None:
+        for position, call in enumerate(result.tool_trace):
+            if call.status != "miss":
+                continue
+            name = call.name or ""
+            self._missed_by_tool[name] += 1
+            if self._misses.wants(result.index):
+                entry = MissedCall(result.sample_id, result.trial, name, call.key_normalized)
+                self._misses.add(result.index, result.trial, position, entry)
+
+    def _add_findings(self, scores: Scores) -> None:
+        for finding in scores.privacy.findings:
+            self._kinds[finding.kind] += 1
+            self._severities[finding.severity] += 1
+            self._privacy["echoed"] += finding.echoed
+        self._privacy["invented_urls"] += len(scores.privacy.invented_urls)
+
+
+PASSING_F1 = 0.90  # where no F1 gate is in force
+
+# kind -> (column, the value that passes)
+_RIGHT: dict[Kind, tuple[str, int]] = {
+    "control": ("contaminated", 0),
+    "negative_control": ("negative_ok", 1),
+    "clarify": ("clarify_ok", 1),
+}
+
+
+def repeat_of(
+    trials: Trials, samples: Samples, most: int, f1_bound: float, seed: int
+) -> Repeat | None:
+    """None where every sample has one trial."""
+    if most < 2:
+        return None
+    passed = _passes(trials, f1_bound)
+    shares, whole, flips, at_whole = array("d"), array("b"), array("b"), array("I")
+    for at, rows in enumerate(samples.trial_rows()):
+        hits = sum(passed[row] for row in rows)
+        shares.append(hits / len(rows))
+        if len(rows) == most:
+            at_whole.append(at)
+            whole.append(hits == most)
+            flips.append(0 < hits < most)
+    everyone = cluster_labels(samples, range(len(samples)))
+    complete = cluster_labels(samples, at_whole)
+    none, no_whole = "no sample has a score", f"no sample has {most} scored trials"
+    return Repeat(
+        trials=most,
+        pass_at_1=metric_of(SampledValue("rate", (shares,), everyone, True), none, seed),
+        pass_hat_k=metric_of(SampledValue("rate", (whole,), complete), no_whole, seed),
+        flip_share=metric_of(SampledValue("rate", (flips,), complete), no_whole, seed),
+    )
+
+
+def _passes(trials: Trials, f1_bound: float) -> bytearray:
+    f1, args, parity = trials.column("f1_lax"), trials.column("args_valid"), trials.column("parity")
+    privacy, checks = trials.column("privacy_ok"), trials.column("checks_ok")
+    right = {kind: (trials.column(name), value) for kind, (name, value) in _RIGHT.items()}
+    passed = bytearray(trials.scored)
+    for row, code in enumerate(trials.kinds()):
+        kind = KINDS[int(code)]
+        column, value = right.get(kind, (privacy, 1))
+        is_right = column[row] == value
+        if kind == "eligible":
+            is_right = not is_below(f1[row], f1_bound)
+        is_right = is_right and privacy[row] == 1 and checks[row] != 0
+        passed[row] = bool(is_right and args[row] != 0 and parity[row] != 0)
+    return passed
+
 
 # gate -> (samples, column): short where the number is below the gate's bound
 _BELOW_BOUND: dict[str, tuple[Over, str]] = {

@@ -10,7 +10,7 @@ import msgspec
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
-from callmark.records.keys import KeySet, hint
+from callmark.records.problems import KeySet, hint
 from callmark.records.report import (
     GateOutcome,
     GateRule,

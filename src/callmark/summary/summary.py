@@ -27,11 +27,10 @@ from callmark.records.report import (
 from callmark.records.results import Decoding, Fingerprints, Result
 from callmark.records.samples import Expectation, Kind, expectation_of, sample_id_of
 from callmark.records.trace import entry_of
+from callmark.stats.columns import KeyIndex
 from callmark.stats.estimates import SampledValue
-from callmark.stats.key_index import KeyIndex
 from callmark.summary import metrics
-from callmark.summary.chance import ChanceSample, CrossScore, chance_measures
-from callmark.summary.failing import failing_of
+from callmark.summary.failing import PASSING_F1, Shortlists, failing_of, repeat_of
 from callmark.summary.gates import (
     PERF_BUDGET,
     JudgeContext,
@@ -43,9 +42,7 @@ from callmark.summary.gates import (
     rules_on_answers,
     verdict_of,
 )
-from callmark.summary.metrics import Measure, Subset
-from callmark.summary.repeats import PASSING_F1, repeat_of
-from callmark.summary.shortlists import Shortlists
+from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
 
 _UNKNOWN_DECODING = Decoding(

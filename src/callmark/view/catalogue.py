@@ -14,11 +14,10 @@ from callmark.errors import BadInput
 from callmark.records.jsontext import NotJson
 from callmark.records.report import Number, Report
 from callmark.records.results import Fingerprints
-from callmark.reports.layout import Style
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import Style, one_line
 from callmark.reports.terminal import VERDICT_STYLE, verdict_line
+from callmark.store.files import decode_result
 from callmark.store.journal import MAGIC
-from callmark.store.lines import decode_result
 from callmark.summary.summary import differing_fingerprint
 
 RESULTS = "results.jsonl"

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from callmark.reports.neutral import neutralise
+from callmark.reports.layout import neutralise
 from callmark.view.catalogue import FoundRun, Stamp
 
 KEPT = 16

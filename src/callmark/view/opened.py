@@ -13,14 +13,21 @@ import msgspec
 from callmark.records.jsontext import Json, NotJson, canonical_json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import Result
-from callmark.reports.html.file import page_json
-from callmark.reports.html.index import Index, IndexBuilder, Row, row_of
 from callmark.reports.html.overview import Distribution, PageHead, run_head
-from callmark.reports.html.page import BINS, Survey, falling_short
-from callmark.reports.neutral import one_line
+from callmark.reports.html.page import (
+    BINS,
+    Index,
+    IndexBuilder,
+    Row,
+    Survey,
+    falling_short,
+    page_json,
+    row_of,
+)
+from callmark.reports.layout import one_line
+from callmark.store.files import decode_result, object_of, placed_results, read_results
 from callmark.store.journal import MAGIC
-from callmark.store.lines import decode_result, object_of, placed_results, read_results
-from callmark.summary.chance import CrossScore
+from callmark.summary.metrics import CrossScore
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
 from callmark.view.catalogue import FoundRun, Stamp, report_paths, stamp_of

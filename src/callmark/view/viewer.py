@@ -10,17 +10,17 @@ import msgspec
 
 from callmark.errors import CallmarkError
 from callmark.records.report import GateRule
-from callmark.reports.html.file import (
+from callmark.reports.html.page import (
     AS_FILE,
     MEASURES,
     page_json,
+    page_sample,
     page_script,
     page_style,
     policy_of,
     shell,
 )
-from callmark.reports.html.page import page_sample
-from callmark.store.lines import find_result, result_at
+from callmark.store.files import find_result, result_at
 from callmark.view.catalogue import FoundRun, Lister, NoSuchRun, ReadReport, RunCatalogue
 from callmark.view.compare_jobs import Command, Jobs, NoSuchJob, WantedComparison
 from callmark.view.opened import Judge, Openings, read_piece

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from callmark.calls.names import NameCodec
+from callmark.calls.attempts import NameCodec
 from callmark.errors import UsageError
 
 

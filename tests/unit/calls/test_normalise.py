@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 import callmark
-from callmark.calls.names import fold_query
-from callmark.calls.normalise import normalise
-from callmark.calls.registry import Registry
+from callmark.calls.attempts import fold_query
+from callmark.calls.registry import Registry, normalise
 
 BUILTIN = Registry.from_specs(
     json.loads((Path(callmark.__file__).parent / "data/tools/builtin.json").read_text("utf-8")),

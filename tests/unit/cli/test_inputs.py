@@ -10,7 +10,7 @@ import pytest
 from callmark.cli import main
 from callmark.errors import BadInput
 from callmark.resources import demo_paths
-from callmark.store.lines import open_input, read_input
+from callmark.store.files import open_input, read_input
 
 
 @pytest.fixture(params=["pipe", "device", "socket"])

@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.hostile import STEERING
 
-from callmark.reports.layout import Cell, Table, TextLine, line, plain_text, write
-from callmark.reports.neutral import neutralise, one_line
+from callmark.reports.layout import (
+    Cell,
+    Table,
+    TextLine,
+    line,
+    neutralise,
+    one_line,
+    plain_text,
+    write,
+)
 
 any_text = st.text(
     st.one_of(st.characters(), st.sampled_from(STEERING), st.sampled_from("\n\t[]m;"))

@@ -15,7 +15,7 @@ from tests.hostile import HOSTILE, STEERING
 
 from callmark.reports.layout import Cell, Table, TextLine, line, plain_text
 from callmark.reports.show import show_blocks
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 OURS = re.compile(r"\x1b\[[\d;]*m")  # colours, and nothing else

@@ -13,7 +13,7 @@ from callmark.compare.records import Comparison, PointCheck, exit_code
 from callmark.compare.sides import Side
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.records.results import Fingerprints, Scoring
-from callmark.stats.paired import Pairs, mcnemar
+from callmark.stats.estimates import Pairs, mcnemar
 
 SAME = Fingerprints(dataset_sha256="d", tool_registry_sha256="r", fixtures_sha256="f")
 

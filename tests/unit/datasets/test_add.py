@@ -15,7 +15,7 @@ from callmark.errors import BadInput, CannotWrite, UsageError
 from callmark.records.trace import TraceEntry, UserTurn
 from callmark.resources import builtin_tools, demo_paths
 from callmark.run.conclude import run
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="built in")
 OK, BUSY = {"ok": True, "count": 7}, {"ok": False, "error": "busy"}

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.records.jsonplaces import line_of, lines_of_entries, members, repeated_name
-from callmark.records.jsontext import NotJson, parse_json
+from callmark.records.jsontext import (
+    NotJson,
+    line_of,
+    lines_of_entries,
+    members,
+    parse_json,
+    repeated_name,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callmark.records.mcp_result import is_mcp_result, text_of
+from callmark.records.trace import is_mcp_result, text_of
 
 TEXT = {"type": "text", "text": "21 degrees"}
 IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}

@@ -11,7 +11,7 @@ from tests.builders import make_error, make_result, numbered, rules_with
 from callmark.records.report import Report, ReportHeader
 from callmark.records.results import CallDifferences, Result
 from callmark.reports.finished_run import FinishedRun
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 from callmark.summary.summary import Summariser
 
 

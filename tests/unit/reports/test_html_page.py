@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
 
 from callmark.records.report import ReportHeader, Timing
-from callmark.reports.html import index as html_choice
-from callmark.reports.html.file import SCRIPTS, START, page_json
-from callmark.reports.html.index import Candidates, IndexBuilder, row_of
-from callmark.reports.html.page import bin_of, write_run_page
+from callmark.reports.html import page as html_choice
+from callmark.reports.html.page import (
+    SCRIPTS,
+    START,
+    Candidates,
+    IndexBuilder,
+    bin_of,
+    page_json,
+    row_of,
+    write_run_page,
+)
 from callmark.resources import data_path
 from callmark.summary.summary import Summariser
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.calls.names import NameCodec
+from callmark.calls.attempts import NameCodec
 from callmark.runners.http.chat import (
     CALL_FIELDS,
     NoAnswer,

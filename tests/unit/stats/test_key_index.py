@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.stats.key_index import KeyIndex, trial_key
+from callmark.stats.columns import KeyIndex, trial_key
 
 KEYS = st.lists(st.text(max_size=3), max_size=40)
 

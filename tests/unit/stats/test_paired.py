@@ -13,27 +13,25 @@ from statsmodels.stats.proportion import proportion_confint
 
 from callmark.stats.estimates import (
     BOOTSTRAP_LIMIT,
+    FLIPS,
     Z_ONE_SIDED,
     Z_TWO_SIDED,
-    SampledValue,
-    interval_95,
-    paired_interval_95,
-    resample,
-    wilson,
-)
-from callmark.stats.paired import (
-    FLIPS,
     Pairs,
+    SampledValue,
     bootstrap_p,
     fewest_alike,
     fewest_lost,
     holm,
+    interval_95,
     lower_bound,
     mcnemar,
     p_worse,
+    paired_interval_95,
     procedure_of,
+    resample,
     sign_flip,
     tango,
+    wilson,
 )
 
 TABLES = 500

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
 from callmark.records.jsontext import sha256_hex
 from callmark.records.seams import Observed
+from callmark.store.files import encode_result
 from callmark.store.journal import journal_path, open_journal, stamp, unstamp
-from callmark.store.lines import encode_result
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callmark.errors import BadInput
 from callmark.resources import schema
-from callmark.store.lines import decode_result, encode_result, read_results
+from callmark.store.files import decode_result, encode_result, read_results
 from callmark.store.recorded import read_recorded
 
 

@@ -10,7 +10,7 @@ from callmark.records.results import ByteRange
 from callmark.records.samples import sample_id_of
 from callmark.records.trace import UserTurn
 from callmark.resources import demo_paths
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 from callmark.store.recorded import (
     RecordedAnswer,
     RecordedIndex,

@@ -6,7 +6,7 @@ import pytest
 from tests.builders import make_result, rules_with, served_call, silent
 
 from callmark.records.report import ReportHeader
-from callmark.summary.chance import MAX_SAMPLES
+from callmark.summary.metrics import MAX_SAMPLES
 from callmark.summary.summary import Summariser
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.builders import make_error, make_result
 
 from callmark.records.results import CallDifferences, PrivacyFinding, PrivacyScore, Scores, Scoring
-from callmark.run.selection import has_failed
+from callmark.run.prepare import has_failed
 from callmark.summary.failing import why_failed
 
 CARD = PrivacyFinding("card", "high", "answer", 0, 4, echoed=False)

@@ -26,8 +26,7 @@ from callmark.records.jsontext import (
 )
 from callmark.records.results import Result, Scores
 from callmark.records.trace import TraceEntry
-from callmark.store.files import atomic_writer
-from callmark.store.lines import read_results
+from callmark.store.files import atomic_writer, read_results
 
 Message = dict[str, Json]
 

@@ -12,8 +12,7 @@ from callmark.datasets.reader import Item, find_header, header_fields, located_i
 from callmark.errors import BadInput, MissingExtra
 from callmark.records.jsontext import Json
 from callmark.records.samples import sample_id_of
-from callmark.store.files import atomic_writer
-from callmark.store.lines import open_input
+from callmark.store.files import atomic_writer, open_input
 
 _ROWS = 1024
 _OF_RESULTS = frozenset({"model_output", "tool_trace", "scores"})  # no item has all of them

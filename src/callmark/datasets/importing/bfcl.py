@@ -11,8 +11,8 @@ from callmark.datasets.importing.catalogue import Notes, SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, NotJson, want_list
-from callmark.store.lines import is_blank, lines_of, object_of, open_input
-from callmark.store.problems import typed_problem
+from callmark.records.problems import typed_problem
+from callmark.store.files import is_blank, lines_of, object_of, open_input
 
 _JSON_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 # None: any value.

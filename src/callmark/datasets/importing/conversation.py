@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from callmark.calls.attempts import is_nested_too_deeply
-from callmark.calls.normalise import normalise
+from callmark.calls.registry import normalise
 from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object

@@ -31,11 +31,11 @@ from callmark.datasets.schema import (
 )
 from callmark.errors import BadInput, PluginError, UsageError
 from callmark.records.jsontext import Json, want_object
+from callmark.records.problems import Problems, show_value
 from callmark.records.samples import sample_id_of
 from callmark.records.seams import PluginRow
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
-from callmark.store.problems import Problems, show_value
 from callmark.store.recorded import BadLine, messages_of
 
 _READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})

@@ -12,9 +12,9 @@ from callmark.datasets.importing.conversation import Talk, function_call, import
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, digest, want_object
+from callmark.records.problems import typed_problem
 from callmark.records.trace import is_error_result
 from callmark.runners.messages import text_of
-from callmark.store.problems import typed_problem
 
 # A long text stands beside the messages, under its hash.
 _ATTACHMENT = "attachment://"

@@ -14,9 +14,8 @@ from typing import IO, Literal
 
 from callmark.datasets.importing.desk import Record
 from callmark.errors import BadInput, MissingExtra
-from callmark.records.jsonplaces import lines_of_entries
-from callmark.records.jsontext import Json, NotJson, parse_json
-from callmark.store.lines import LINE_DEPTH, is_blank, lines_of, open_input, read_input
+from callmark.records.jsontext import Json, NotJson, lines_of_entries, parse_json
+from callmark.store.files import LINE_DEPTH, is_blank, lines_of, open_input, read_input
 
 # What is written of an entry wraps it once more, and has to be read again.
 MAX_DEPTH = LINE_DEPTH - 20

@@ -13,7 +13,7 @@ from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.datasets.importing.tau_bench import Trial, expect_calls
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
-from callmark.store.problems import typed_problem
+from callmark.records.problems import typed_problem
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, want_list, want_object
-from callmark.store.problems import typed_problem
+from callmark.records.problems import typed_problem
 
 Trial = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 

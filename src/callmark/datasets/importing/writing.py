@@ -16,9 +16,9 @@ from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object
-from callmark.stats.key_index import KeyIndex, trial_key
+from callmark.records.problems import MAX_PROBLEMS, show_value
+from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, check_writable
-from callmark.store.problems import MAX_PROBLEMS, show_value
 from callmark.store.recorded import BadLine, messages_of
 
 FIXTURES_FILE = "imported.jsonl"

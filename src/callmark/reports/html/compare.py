@@ -21,16 +21,6 @@ from callmark.reports.compare import (
     p_text,
     sign_text,
 )
-from callmark.reports.html.file import PageFile, page_json
-from callmark.reports.html.index import (
-    NOT_IN_THE_FILE,
-    Candidates,
-    IndexBuilder,
-    Row,
-    TrialChoice,
-    excerpt_of,
-    facets_of,
-)
 from callmark.reports.html.overview import (
     MADE_BY,
     Bar,
@@ -41,9 +31,19 @@ from callmark.reports.html.overview import (
     Plot,
     left_out,
 )
-from callmark.reports.html.page import page_result
-from callmark.reports.layout import round_text
-from callmark.reports.neutral import one_line
+from callmark.reports.html.page import (
+    NOT_IN_THE_FILE,
+    Candidates,
+    IndexBuilder,
+    PageFile,
+    Row,
+    TrialChoice,
+    excerpt_of,
+    facets_of,
+    page_json,
+    page_result,
+)
+from callmark.reports.layout import one_line, round_text
 from callmark.summary.gates import is_measure
 
 LABELS: dict[str, str] = {

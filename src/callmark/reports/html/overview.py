@@ -10,8 +10,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.records.jsontext import Json
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Misses, Report
-from callmark.reports.layout import Style, round_text
-from callmark.reports.neutral import one_line
+from callmark.reports.layout import Style, one_line, round_text
 from callmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,

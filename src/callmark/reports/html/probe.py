@@ -10,11 +10,16 @@ import msgspec
 from callmark.probe.records import CaseOutcome, ProbeReport, ProbeResult, ViewAnswer
 from callmark.records.results import Result
 from callmark.reports.html.compare import comparison_plots, comparison_tables, pairs_of
-from callmark.reports.html.file import PageFile, page_json
-from callmark.reports.html.index import NOT_IN_THE_FILE, Candidates, IndexBuilder, Row
 from callmark.reports.html.overview import MADE_BY, PageCell, PageHead, PageTable, left_out
-from callmark.reports.layout import Style, Table, TextLine
-from callmark.reports.neutral import one_line
+from callmark.reports.html.page import (
+    NOT_IN_THE_FILE,
+    Candidates,
+    IndexBuilder,
+    PageFile,
+    Row,
+    page_json,
+)
+from callmark.reports.layout import Style, Table, TextLine, one_line
 from callmark.reports.probe import decision_lines, probe_blocks
 
 LABELS = {"fails": "lost or wrong", "gained": "gained", "status": "calls", "tool": "expected tool"}

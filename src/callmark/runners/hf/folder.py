@@ -14,8 +14,7 @@ import msgspec
 
 from callmark.errors import BadInput, OutputFailed, UsageError
 from callmark.records.jsontext import Json, NotJson, digest, parse_json
-from callmark.store.files import atomic_writer
-from callmark.store.lines import read_input
+from callmark.store.files import atomic_writer, read_input
 
 CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"

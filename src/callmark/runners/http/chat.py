@@ -8,8 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from callmark.calls.attempts import entry_for, native_call
-from callmark.calls.names import NameCodec
+from callmark.calls.attempts import NameCodec, entry_for, native_call
 from callmark.calls.registry import name_of_tool
 from callmark.errors import UsageError
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json, want_list, want_object

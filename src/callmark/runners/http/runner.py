@@ -31,8 +31,7 @@ from callmark.runners.http.chat import (
     reply_of,
     usage_of,
 )
-from callmark.runners.http.client import Lost, Response, Transport, endpoint_of
-from callmark.runners.http.secrets import Secrets
+from callmark.runners.http.client import Lost, Response, Secrets, Transport, endpoint_of
 from callmark.runners.http.trouble import (
     Complaint,
     Refused,

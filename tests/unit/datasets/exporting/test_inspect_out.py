@@ -13,7 +13,7 @@ from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.errors import BadInput
 from callmark.records.results import ByteRange
 from callmark.records.trace import TraceEntry, UserTurn
-from callmark.store.lines import encode_result
+from callmark.store.files import encode_result
 
 
 def entry(**changes) -> TraceEntry:

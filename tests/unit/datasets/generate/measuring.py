@@ -6,12 +6,11 @@ from pathlib import Path
 from callmark.datasets.generate import AnswersWanted, answer_line, generate, plant, samples_of
 from callmark.records.report import ReportHeader
 from callmark.records.results import Result
-from callmark.run.evaluate import Evaluator, Origin
 from callmark.run.loop import driver
-from callmark.run.play import PlaySettings, TrialInput, opening_messages, play
+from callmark.run.play import Evaluator, Origin, PlaySettings, TrialInput, opening_messages, play
 from callmark.run.prepare import prepare
 from callmark.runners.replay import OneRecording, recorded_replies
-from callmark.store.lines import Line
+from callmark.store.files import Line
 from callmark.store.recorded import recorded_of
 from callmark.summary.summary import Summariser
 from callmark.summary.trials import Trials

@@ -18,7 +18,7 @@ from callmark.errors import BadInput, UsageError
 from callmark.run.conclude import run
 from callmark.run.offers import open_registry
 from callmark.run.rescore import score_file
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 TALK = {"id": "talk-1", "tools": [WEATHER], "messages": ASKED_TWICE, "reward": 1.0}
 

@@ -13,7 +13,7 @@ import pytest
 from callmark.datasets.importing import records as archive
 from callmark.errors import BadInput, MissingExtra
 from callmark.run.rescore import score_file
-from callmark.store.lines import read_results
+from callmark.store.files import read_results
 
 LOG = Path(__file__).with_name("inspect_log.json")
 ZSTANDARD = 93
