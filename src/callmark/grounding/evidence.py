@@ -5,16 +5,337 @@ question about values or texts is asked."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple, TypeGuard
 
+from callmark.calls.python_text import NotPython, literal
 from callmark.grounding.dates import Moment
-from callmark.grounding.leaves import Leaf, ListFacts, Served, Walk, best_of, note
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
-from callmark.grounding.text import find_at_boundaries
-from callmark.grounding.texts import Texts
-from callmark.grounding.value import LONG_DIGITS, PARTIAL_DIGITS, Value, ends_in, identifier_key
+from callmark.grounding.spans import sentences
+from callmark.grounding.text import find_at_boundaries, fold, token_pattern
+from callmark.grounding.values import (
+    LONG_DIGITS,
+    PARTIAL_DIGITS,
+    WHOLE_KINDS,
+    Value,
+    ends_in,
+    find_values,
+    identifier_key,
+    values_of,
+)
+from callmark.grounding.words import STOP_WORDS
+from callmark.records.jsontext import Json, canonical_json, want_list, want_object, want_text
+from callmark.records.trace import is_mcp_result, json_inside
+
+
+class Part(NamedTuple):
+    """`path` is a JSON pointer into the result."""
+
+    path: str
+    key: str
+    value: Json
+
+
+def parts_of(result: dict[str, Json]) -> Iterator[Part]:
+    """The parts of a result that `is_mcp_result` knows as one."""
+    structured = result.get("structuredContent")
+    if structured is not None:
+        yield Part("/structuredContent", "structuredContent", structured)
+    for at, block in enumerate(want_list(result["content"])):
+        for part in _parts_of_block(want_object(block), f"/content/{at}"):
+            if not _repeats(part.value, structured):
+                yield part
+
+
+def _parts_of_block(block: dict[str, Json], path: str) -> Iterator[Part]:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            yield Part(f"{path}/text", "text", _value_of(text))
+        case {"type": "resource", "resource": dict(resource)}:
+            for name in ("uri", "text"):
+                if isinstance(resource.get(name), str):
+                    yield Part(f"{path}/resource/{name}", name, _value_of(resource[name]))
+        case {"type": "resource_link"}:
+            for name in ("name", "title", "uri", "description"):
+                if isinstance(block.get(name), str):
+                    yield Part(f"{path}/{name}", name, block[name])
+
+
+def _value_of(text: str) -> Json:
+    """JSON inside a text, and what Python prints for its lists and dicts: some servers do that."""
+    inside = json_inside(text)
+    if inside is not text or text.strip()[:1] not in ("[", "{", "("):
+        return inside
+    try:
+        return literal(text.strip())
+    except NotPython:
+        return text
+
+
+def _repeats(value: Json, structured: Json) -> bool:
+    if structured is None:
+        return False
+    values = structured.values() if isinstance(structured, dict) else ()
+    said = canonical_json(value)
+    return any(
+        said == canonical_json(json_inside(one) if isinstance(one, str) else one)
+        for one in (structured, *values)
+    )
+
+
+MAX_DEPTH = 400
+
+
+class Served(NamedTuple):
+    """One answered call. `turn` None: its place among the turns is not known. `root` is where
+    the result lies, for one that stood in the prompt."""
+
+    call: int
+    turn: int | None
+    result: Json
+    arguments: Json
+    error: bool
+    strict_keys: Collection[str]
+    root: str = ""
+
+
+Scalar = str | int | float
+
+
+class Leaf:
+    """One leaf of one result."""
+
+    __slots__ = ("_folded", "_values", "call", "error", "key", "path", "strict", "turn", "value")
+
+    def __init__(self, served: Served, path: str, key: str, strict: bool, value: Scalar) -> None:
+        self.call = served.call
+        self.turn = served.turn
+        self.error = served.error
+        self.path = path
+        self.key = key
+        self.strict = strict
+        self.value = value
+        self._values: tuple[Value, ...] | None = None
+        self._folded: str | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values that a text leaf holds."""
+        if self._values is None:
+            self._values = values_of(want_text(self.value))
+        return self._values
+
+    @property
+    def folded(self) -> str:
+        if self._folded is None:
+            self._folded = fold(want_text(self.value))
+        return self._folded
+
+    def counts_for(self, turn: int | None) -> bool:
+        """The causal rule: a result counts for what was said in a later turn."""
+        return turn is None or self.turn is None or self.turn < turn
+
+
+class ListFacts(NamedTuple):
+    """A list in a result: its length, and the sums of its numbers by key."""
+
+    leaf: Leaf
+    length: int
+    sums: tuple[int, ...]
+
+
+def best_of(leaves: Iterable[Leaf], turn: int | None, errors: bool) -> Leaf | None:
+    """The first keyed leaf that counts, else the first that counts."""
+    first: Leaf | None = None
+    for leaf in leaves:
+        if leaf.counts_for(turn) and (errors or not leaf.error):
+            if leaf.strict:
+                return leaf
+            first = first or leaf
+    return first
+
+
+def note(leaves: list[Leaf], leaf: Leaf) -> None:
+    """Keep one keyed and one other leaf of each call: no question can tell more apart. Leaves
+    come call by call, so only the last two need a look."""
+    for known in leaves[-2:]:
+        if known.call == leaf.call and known.strict == leaf.strict and known.error == leaf.error:
+            return
+    leaves.append(leaf)
+
+
+class Walk:
+    """Walks one result, leaving out booleans, nulls and echoes of the call's own arguments."""
+
+    def __init__(self, served: Served) -> None:
+        self.leaves: list[Leaf] = []
+        self.lists: list[ListFacts] = []
+        self._served = served
+        self._echo_texts: set[str] = set()
+        self._echo_numbers: set[tuple[str, int]] = set()
+        self._note_arguments(served.arguments, "", 0)
+        if is_mcp_result(served.result):
+            self._visit_mcp(served.result)
+        else:
+            self._visit(served.result, served.root, "", False, 0)
+
+    def _visit_mcp(self, result: dict[str, Json]) -> None:
+        """All that an MCP tool says is its content, structured or not."""
+        strict = "content" in self._served.strict_keys
+        for path, key, value in parts_of(result):
+            self._visit(value, f"{self._served.root}{path}", key, strict, 0)
+
+    def _note_arguments(self, value: Json, key: str, depth: int) -> None:
+        if depth > MAX_DEPTH or value is None or isinstance(value, bool):
+            return
+        if isinstance(value, str):
+            self._echo_texts.add(fold(value))
+        elif is_number(value):
+            self._echo_numbers.add((key, of_json(value)))
+        elif isinstance(value, dict):
+            for name, entry in value.items():
+                self._note_arguments(entry, name, depth + 1)
+        elif isinstance(value, list):
+            for entry in value:
+                self._note_arguments(entry, key, depth + 1)
+
+    def _visit(self, value: Json, path: str, key: str, strict: bool, depth: int) -> None:
+        if value is None or value is True or value is False or depth > MAX_DEPTH:
+            return
+        if isinstance(value, str):
+            if self._echo_texts and fold(value) in self._echo_texts:
+                return
+            inside = json_inside(value)
+            if inside is not value:
+                self._visit(inside, path, key, strict, depth + 1)
+            elif value:
+                self._leaf(value, path, key, strict)
+        elif isinstance(value, dict):
+            strict_keys = self._served.strict_keys
+            for name, entry in value.items():
+                pointer = f"{path}/{_escape(name)}"
+                self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
+        elif isinstance(value, list):
+            for index, entry in enumerate(value):
+                self._visit(entry, f"{path}/{index}", key, strict, depth + 1)
+            if not self._served.error:
+                self._note_list(value, path, key, strict)
+        elif is_number(value) and (key, of_json(value)) not in self._echo_numbers:
+            self._leaf(value, path, key, strict)
+
+    def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
+        self.leaves.append(Leaf(self._served, path, key, strict, value))
+
+    def _note_list(self, values: list[Json], path: str, key: str, strict: bool) -> None:
+        sums: dict[str, int] = {}
+        for entry in values:
+            fields = entry if isinstance(entry, dict) else {"": entry}
+            for name, number in fields.items():
+                if is_number(number):
+                    sums[name] = sums.get(name, 0) + of_json(number)
+        leaf = Leaf(self._served, path, key, strict, len(values))
+        self.lists.append(ListFacts(leaf, len(values) * SCALE, tuple(sums.values())))
+
+
+def _escape(name: str) -> str:
+    if "~" in name or "/" in name:
+        return name.replace("~", "~0").replace("/", "~1")
+    return name
+
+
+def is_number(value: Json) -> TypeGuard[int | float]:
+    """Finite, and no boolean."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+RUN_TOKENS = 5
+_SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
+_PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
+
+
+class Piece(NamedTuple):
+    """A folded text that a span may hold: a whole leaf, or one of its lines or sentences."""
+
+    text: str
+    whole: bool
+
+
+class Texts:
+    """Every text is split once, when the first question about texts is asked."""
+
+    def __init__(self, leaves: Iterable[Leaf]) -> None:
+        self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
+        self._by_run: dict[str, list[Leaf]] = {}
+        self._tokens: list[tuple[str, Leaf]] = []
+        for leaf in leaves:
+            tokens = token_pattern(leaf.folded).findall(leaf.folded)
+            self._tokens.append((f" {' '.join(tokens)} ", leaf))
+            for piece in _pieces_of(want_text(leaf.value), leaf.folded):
+                first = token_pattern(piece.text).search(piece.text)
+                if first is not None:
+                    pieces = self._by_first_token.setdefault(first[0], {})
+                    note(pieces.setdefault(piece, []), leaf)
+            if len(tokens) > RUN_TOKENS:
+                for start in range(len(tokens) - RUN_TOKENS + 1):
+                    run = " ".join(tokens[start : start + RUN_TOKENS])
+                    note(self._by_run.setdefault(run, []), leaf)
+
+    def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
+        return self._by_first_token.get(token, {}).items()
+
+    def with_run(self, run: str) -> list[Leaf]:
+        """The longer leaves that hold these five tokens in a row."""
+        return self._by_run.get(run, [])
+
+    def quoting(self, folded: str, turn: int | None, errors: bool) -> Leaf | None:
+        """A leaf that holds this text between token boundaries."""
+        tokens = token_pattern(folded).findall(folded)
+        if not telling(tokens):
+            return None
+        quoted = f" {' '.join(tokens)} "
+        return best_of((leaf for text, leaf in self._tokens if quoted in text), turn, errors)
+
+
+def telling(tokens: Iterable[str]) -> bool:
+    """At least three letters or digits, and not made of stop words."""
+    tokens = list(tokens)
+    return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
+
+
+def _pieces_of(text: str, folded: str) -> Iterator[Piece]:
+    whole = folded.strip(_PUNCTUATION)
+    if _is_text(whole):
+        yield Piece(whole, True)
+    if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
+        return
+    seen = {whole}
+    for start, end in sentences(text):
+        piece = fold(text[start:end]).strip(_PUNCTUATION)
+        if piece not in seen and _is_text(piece):
+            yield Piece(piece, False)
+        seen.add(piece)
+    for line in text.split("\n"):
+        piece = fold(line).strip(_PUNCTUATION)
+        if piece not in seen and _is_text(piece):
+            yield Piece(piece, False)
+        seen.add(piece)
+
+
+def _is_text(piece: str) -> bool:
+    """A text by itself: telling, and not just one value, which is compared by value."""
+    tokens = token_pattern(piece).findall(piece)
+    if not telling(tokens):
+        return False
+    if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
+        return True  # two longer words: no number, date or identifier is written so
+    values = find_values(piece)
+    return not (len(values) == 1 and values[0].text == piece and values[0].kind in WHOLE_KINDS)
+
 
 MAX_PARTIAL = 20  # digits of an identifier's end; nobody states more
 MAX_DISTINCT = 32  # beyond that many numbers some sum or difference fits anything

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from callmark.grounding.evidence import Evidence, flat, states
-from callmark.grounding.leaves import Leaf
+from callmark.grounding.evidence import Evidence, Leaf, flat, states
 from callmark.grounding.match import Grounder
 from callmark.grounding.numbers import of_json
 from callmark.grounding.spans import Span
 from callmark.grounding.text import find_at_boundaries, fold
-from callmark.grounding.value import Value
-from callmark.grounding.values import find_values
+from callmark.grounding.values import Value, find_values
 
 _TRIM = " .,;:!?…"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from callmark.grounding.evidence import Evidence
-from callmark.grounding.leaves import Served
+from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.match import Grounder
 from callmark.grounding.said import Said, Utterance
 from callmark.grounding.values import find_values

@@ -2,25 +2,151 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from callmark.grounding import derived
-from callmark.grounding.evidence import Evidence
-from callmark.grounding.leaves import Leaf, best_of
-from callmark.grounding.numbers import read_unlocalised
-from callmark.grounding.resolvers import resolved_id, stands_in
+from callmark.grounding import match as derived
+from callmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, best_of, telling
+from callmark.grounding.numbers import SCALE, read_unlocalised
 from callmark.grounding.said import Said
 from callmark.grounding.spans import Span
 from callmark.grounding.text import ByteOffsets, Folded, is_boundary, token_pattern
-from callmark.grounding.texts import RUN_TOKENS, telling
-from callmark.grounding.value import Value, identifier_key
+from callmark.grounding.values import Value, identifier_key
 from callmark.grounding.words import admits_failure, names_an_ending
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.results import Match, ValueLabel, ValueMark
+
+MAX_FACTOR = 20
+_Derivation = tuple[tuple[Leaf, ...], str]
+
+
+def explain(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
+    """a + b or a − b of two numbers under one key, a × b with one integer ≤ 20, or the sum,
+    count or length of one list; only out of results with few distinct numbers."""
+    return (
+        _of_a_list(evidence, wanted, turn)
+        or _sum_or_difference(evidence, wanted, turn)
+        or _product(evidence, wanted, turn)
+    )
+
+
+def _of_a_list(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
+    for facts in evidence.lists:
+        if facts.leaf.counts_for(turn) and evidence.is_small((facts.leaf.call,)):
+            if facts.length == wanted:
+                return (facts.leaf,), "length of a list"
+            if wanted in facts.sums:
+                return (facts.leaf,), "sum of a list"
+    return None
+
+
+def _sum_or_difference(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
+    by_key: dict[str, dict[int, list[Leaf]]] = defaultdict(lambda: defaultdict(list))
+    for key, number, leaf in evidence.countable(turn):
+        by_key[key][number].append(leaf)
+    for numbers in by_key.values():
+        for a, leaves in numbers.items():
+            for b, how in ((wanted - a, "a sum"), (a - wanted, "a difference")):
+                pair = _two_leaves(evidence, leaves, numbers.get(b, []))
+                if pair is not None:
+                    return pair, how
+    return None
+
+
+def _product(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
+    numbers: dict[int, list[Leaf]] = defaultdict(list)
+    for _, number, leaf in evidence.countable(turn):
+        numbers[number].append(leaf)
+    for factor in range(2, MAX_FACTOR + 1):
+        if factor * SCALE in numbers and wanted % factor == 0 and wanted // factor in numbers:
+            pair = _two_leaves(evidence, numbers[factor * SCALE], numbers[wanted // factor])
+            if pair is not None:
+                return pair, "a product"
+    return None
+
+
+def _two_leaves(
+    evidence: Evidence, some: list[Leaf], others: list[Leaf]
+) -> tuple[Leaf, Leaf] | None:
+    for a in some:
+        for b in others:
+            if a is not b and evidence.is_small((a.call, b.call)):
+                return a, b
+    return None
+
+
+_CVE = r"(?P<id>CVE-[0-9]{4}-[0-9]{4,})"
+_REPOSITORY = r"(?P<id>[A-Za-z0-9][\w.\-]*/[\w.\-]+)"
+_ARXIV = r"(?P<id>[0-9]{4}\.[0-9]{4,5}|[a-z\-]+/[0-9]{7})"
+# host (without `www.`) -> all that may follow it, but for a slash at the end
+RESOLVERS: dict[str, str] = {
+    host: rest
+    for hosts, rest in (
+        ("doi.org dx.doi.org", r"(?P<id>10\.[0-9]{4,9}/[^\s?#]+)"),
+        ("hdl.handle.net", r"(?P<id>[0-9][0-9.]*/[^\s?#]+)"),
+        ("arxiv.org", rf"(?:abs|pdf|html)/{_ARXIV}(?:v[0-9]+)?(?:\.pdf)?"),
+        ("orcid.org", r"(?P<id>(?:[0-9]{4}-){3}[0-9]{3}[0-9X])"),
+        ("pubmed.ncbi.nlm.nih.gov", r"(?P<id>[0-9]{5,9})"),
+        ("pmc.ncbi.nlm.nih.gov", r"articles/(?P<id>PMC[0-9]+)"),
+        ("ncbi.nlm.nih.gov", r"pmc/articles/(?P<id>PMC[0-9]+)"),
+        ("nvd.nist.gov", rf"vuln/detail/{_CVE}"),
+        ("cve.org", rf"CVERecord\?id={_CVE}"),
+        ("rfc-editor.org", r"(?:rfc|info)/(?P<id>rfc[0-9]+)(?:\.html|\.txt)?"),
+        ("datatracker.ietf.org", r"doc/(?:html/)?(?P<id>rfc[0-9]+)"),
+        ("github.com gitlab.com", _REPOSITORY),
+        ("huggingface.co", rf"(?:datasets/|spaces/)?{_REPOSITORY}"),
+        ("wikidata.org", r"(?:wiki|entity)/(?P<id>Q[0-9]{2,})"),
+        ("imdb.com", r"(?:title|name)/(?P<id>(?:tt|nm)[0-9]{7,9})"),
+        ("youtube.com", r"watch\?v=(?P<id>[\w\-]{11})"),
+        ("youtu.be", r"(?P<id>[\w\-]{11})"),
+        ("stackoverflow.com", r"(?:questions|q)/(?P<id>[0-9]{4,})"),
+    )
+    for host in hosts.split()
+}
+_ADDRESS = re.compile(r"https?://(?:www\.)?(?P<host>[A-Za-z0-9.\-]+)(?=/)", re.IGNORECASE)
+_CHUNKS = re.compile(r"[0-9]+|[^0-9]+")
+
+
+def resolved_id(url: str) -> str | None:
+    """The identifier that the address of a public resolver is built from, folded."""
+    address = _ADDRESS.match(url)
+    host = address["host"].lower() if address else ""
+    if address is None or host not in RESOLVERS:
+        return None
+    path = url[address.end() :].replace("%2F", "/").replace("%2f", "/")
+    found = _path_of(host).fullmatch(path)
+    return found["id"].rstrip("/").casefold() if found else None
+
+
+@lru_cache(maxsize=len(RESOLVERS))
+def _path_of(host: str) -> re.Pattern[str]:
+    return re.compile(f"/{RESOLVERS[host]}/?", re.IGNORECASE)
+
+
+def stands_in(identifier: str, text: str) -> bool:
+    """Whether a folded text holds the folded identifier, whole: `RFC 9110` is rfc9110, and
+    10.1000/182 does not stand in 10.1000/1820 or 10.1000/182.b."""
+    pieces = _pieces(identifier)
+    if not all(piece in text for piece in pieces):
+        return False
+    whole = r"[ \-]?".join(map(re.escape, pieces))
+    # `v2` is the version of a paper.
+    found = re.search(rf"(?<![\w\-])(?<![0-9]\.){whole}(?:v[0-9]+)?(?!\w|[.\-/]\w)", text)
+    return found is not None
+
+
+def _pieces(identifier: str) -> list[str]:
+    """Letters and the digits after them apart, as in `RFC 9110`; anything else in one."""
+    if identifier.isalnum() and len(pieces := _CHUNKS.findall(identifier)) == 2:
+        return pieces
+    return [identifier]
+
 
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))

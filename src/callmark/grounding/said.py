@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
 from callmark.grounding.dates import Moment
-from callmark.grounding.leaves import is_number
+from callmark.grounding.evidence import is_number
 from callmark.grounding.numbers import of_json
 from callmark.grounding.text import find_at_boundaries, fold
-from callmark.grounding.value import Value, ends_in, identifier_key
-from callmark.grounding.values import values_of
+from callmark.grounding.values import Value, ends_in, identifier_key, values_of
 from callmark.records.jsontext import Json
 from callmark.records.trace import json_inside
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from callmark.grounding.leaves import Leaf, Served, Walk
+from callmark.grounding.evidence import Leaf, Served, Walk
 from callmark.grounding.match import cut_value
 from callmark.grounding.numbers import of_json
 from callmark.grounding.values import find_values

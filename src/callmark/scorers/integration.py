@@ -8,17 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
-from callmark.grounding.evidence import Evidence
+from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.facts import Fact, fact_of
-from callmark.grounding.figures import readings_in_any_locale
-from callmark.grounding.leaves import Served
 from callmark.grounding.match import Grounder, SpanGrounding
 from callmark.grounding.numbers import form_of, read_every_way
 from callmark.grounding.said import Said, Utterance, argument_leaves, names_in
 from callmark.grounding.spans import Span, marker_spans, sentences
 from callmark.grounding.text import char_offset
-from callmark.grounding.value import Value
-from callmark.grounding.values import find_values
+from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Grounding, SpanScore, ValueLabel
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
