@@ -230,6 +230,13 @@ def plugin_scope() -> Iterator[None]:
             sys.modules.pop(_files.pop(path).__name__, None)
 
 
+def forget_plugins() -> None:
+    """As if none had been named."""
+    _active.clear()
+    while _files:
+        sys.modules.pop(_files.popitem()[1].__name__, None)
+
+
 def add_plugins(given: Iterable[object]) -> None:
     """Files by their paths, and decorated functions or classes."""
     for one in given:

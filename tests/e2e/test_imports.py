@@ -23,7 +23,7 @@ from callmark.datasets import exporting, importing
 from callmark.datasets.generate import FAULTS
 from callmark.live import recorder
 from callmark.live.server import Http
-from callmark.reports import forms
+from callmark.reports import formats
 from callmark.resources import demo_paths
 from callmark.shards import validate
 
@@ -109,7 +109,7 @@ def test_f60_what_the_parsers_state_is_what_the_work_takes():
     assert fixtures_check.FLOOR == check.FLOOR
     assert Http().host == fixtures_serve.HOST
     assert recording.MODES == recorder.MODES
-    assert tuple(forms.FORMATS) == reporting.REPORT_FORMS
+    assert tuple(formats.FORMATS) == reporting.REPORT_FORMS
     for name in ("ATOL", "RTOL", "NUM_SHARDS", "OUTPUT"):
         assert getattr(validate_sharding, name) == getattr(validate, name)
 

@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
     from callmark.config import load_config
     from callmark.reports.compare import comparison_markdown
     from callmark.reports.html.compare import write_compare_page
-    from callmark.reports.progress import RunProgress
+    from callmark.reports.layout import RunProgress
 
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))

@@ -6,12 +6,13 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 
 from callmark.cli import MODULES, overview
 from callmark.errors import CallmarkError, Fault, Incomplete, PluginError, UsageError
-from callmark.plugins import plugin_behind, plugin_scope
 from callmark.reports.layout import neutralise
 from callmark.store.streams import lead_nowhere
 
@@ -24,8 +25,30 @@ def dispatch(words: list[str]) -> int:
     """Run the command that `words` begins with. Expected failures never show a traceback. The
     plug-ins of a command end with it."""
     _accept_any_character()
-    with plugin_scope():
+    with _plugin_scope():
         return _dispatch(words)
+
+
+@contextmanager
+def _plugin_scope() -> Iterator[None]:
+    """Most commands load no plug-in, and `--help` not even the module that would."""
+    earlier = sys.modules.get("callmark.plugins")
+    if earlier is not None:
+        with earlier.plugin_scope():
+            yield
+        return
+    try:
+        yield
+    finally:
+        loaded = sys.modules.get("callmark.plugins")
+        if loaded is not None:
+            loaded.forget_plugins()
+
+
+def _plugin_behind(error: BaseException) -> str | None:
+    loaded = sys.modules.get("callmark.plugins")
+    name: str | None = None if loaded is None else loaded.plugin_behind(error)
+    return name
 
 
 def _dispatch(words: list[str]) -> int:
@@ -42,7 +65,7 @@ def _dispatch(words: list[str]) -> int:
         what = "the memory of this machine is used up. What is finished is on disk"
         return _fail(what, Incomplete.exit_code)
     except OSError as error:
-        return cannot_go_on(error) if plugin_behind(error) is None else unexpected(error)
+        return cannot_go_on(error) if _plugin_behind(error) is None else unexpected(error)
     except Exception as error:
         return unexpected(error)
     return code
@@ -59,7 +82,7 @@ def unexpected(error: Exception) -> int:
     from traceback import format_exception
 
     what = _show_traceback("".join(format_exception(error)))
-    plugin = plugin_behind(error)
+    plugin = _plugin_behind(error)
     if plugin is None:
         return _fault(what)
     return _fail(f"{plugin} failed: {what}\nThe traceback above is for its author.", 2)
@@ -98,7 +121,7 @@ def _call(words: list[str]) -> int:
     try:
         code: int = import_module(MODULES[name]).main(rest)
     except SystemExit as finished:  # how argparse ends after --help
-        if (plugin := plugin_behind(finished)) is not None:
+        if (plugin := _plugin_behind(finished)) is not None:
             raise PluginError(f"{plugin} ended the process: {finished}") from finished
         code = finished.code if isinstance(finished.code, int) else 0
     except ModuleNotFoundError as missing:

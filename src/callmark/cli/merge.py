@@ -63,7 +63,7 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.reports.progress import RunProgress
+    from callmark.reports.layout import RunProgress
     from callmark.shards.merge import merge_shards
 
     report = options.report or options.out.with_name("report.json")

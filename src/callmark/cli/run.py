@@ -276,7 +276,7 @@ def run_and_present(
     tools: GivenTools | None = None,
 ) -> int:
     from callmark.reports.formats import check_forms, wanted_form
-    from callmark.reports.progress import RunProgress
+    from callmark.reports.layout import RunProgress
     from callmark.run.conclude import run
     from callmark.store.files import check_writable
 

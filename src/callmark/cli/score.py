@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
     from callmark.reports.finished_run import FinishedRun
     from callmark.reports.formats import write_forms
-    from callmark.reports.progress import RunProgress
+    from callmark.reports.layout import RunProgress
     from callmark.run.play import cross_scorer
     from callmark.run.rescore import score_file
 

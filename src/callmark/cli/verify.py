@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
     from callmark.reports.finished_run import FinishedRun
     from callmark.reports.formats import write_forms
-    from callmark.reports.progress import RunProgress
+    from callmark.reports.layout import RunProgress
     from callmark.run.verify import verify
 
     config = _config_of(options)

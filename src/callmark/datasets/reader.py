@@ -30,10 +30,17 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, OutputFailed
-from callmark.records.checks import tools_of_checks
 from callmark.records.jsontext import Json, NotJson, digest, want_object
 from callmark.records.problems import Problems, show_value
-from callmark.records.samples import Header, Kind, Sample, expectation_of, sample_id_of, sample_of
+from callmark.records.samples import (
+    Header,
+    Kind,
+    Sample,
+    expectation_of,
+    sample_id_of,
+    sample_of,
+    tools_of_checks,
+)
 from callmark.stats.columns import KeyIndex
 from callmark.store.files import Line, is_blank, lines_of, object_of, open_input
 

@@ -10,7 +10,6 @@ import jsonschema_rs
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.checks import check_problems, unknown_keys
 from callmark.records.jsontext import Json, want_object
 from callmark.records.problems import (
     KeySet,
@@ -23,7 +22,7 @@ from callmark.records.problems import (
     word_problem,
     words_of,
 )
-from callmark.records.samples import Header
+from callmark.records.samples import Header, check_problems, unknown_keys
 from callmark.resources import default_config, schema
 
 HEADER_KEY = "__header__"

@@ -11,10 +11,9 @@ import msgspec
 
 from callmark.datasets.reader import Dataset
 from callmark.errors import UsageError
-from callmark.records.checks import CHECK_KINDS, CheckKind, demand_of
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
-from callmark.records.samples import Kind, Sample
+from callmark.records.samples import CHECK_KINDS, CheckKind, Kind, Sample, demand_of
 from callmark.resources import default_gates
 from callmark.summary.gates import PERF_BUDGET, resolve_rules, rules_on_answers
 from callmark.summary.metrics import MAX_SAMPLES, populations_of

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from callmark.grounding.evidence import Evidence, Served
-from callmark.grounding.match import Grounder
-from callmark.grounding.said import Said, Utterance
+from callmark.grounding.match import Grounder, Said, Utterance
 from callmark.grounding.values import find_values
 from callmark.records.jsontext import Json, plain
 from callmark.records.samples import DEFAULT_STRICT_KEYS

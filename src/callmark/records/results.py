@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from callmark.records.checks import CheckScore
 from callmark.records.jsontext import Json
-from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, ExtractorBy, Kind
+from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
 from callmark.records.trace import Stop, TraceEntry, UserTurn
 
 ValueLabel = Literal["supported", "derived", "user_said", "unsupported"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.records.checks import describe_check
 from callmark.records.claims import LABELS, Claim, Claims
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import CallDifferences, Result, Scores, SpanScore
-from callmark.records.samples import ExtractorBy
+from callmark.records.samples import ExtractorBy, describe_check
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.summary.failing import show_measure

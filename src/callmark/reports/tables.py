@@ -10,10 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from callmark.errors import MissingExtra
-from callmark.records.checks import explain_check
 from callmark.records.jsontext import well_formed
 from callmark.records.report import GateRule
 from callmark.records.results import Result, Scores, ValueLabel
+from callmark.records.samples import explain_check
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.layout import neutralise
 from callmark.store.files import read_results

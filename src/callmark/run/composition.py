@@ -10,7 +10,6 @@ from callmark.calls.attempts import ToolCall, entry_for
 from callmark.calls.ledger import read_turn
 from callmark.calls.registry import Registry
 from callmark.datasets.stats import LONG_BYTES, LONG_CONTEXT, Cell, cell_of, prompt_bytes
-from callmark.records.checks import explain_check
 from callmark.records.jsontext import (
     Json,
     NotJson,
@@ -22,7 +21,7 @@ from callmark.records.jsontext import (
 from callmark.records.problems import MAX_PROBLEMS
 from callmark.records.report import FAILING_CAP, Failing, Metric, Number
 from callmark.records.results import Result, Scores
-from callmark.records.samples import ExpectedCall, Sample
+from callmark.records.samples import ExpectedCall, Sample, explain_check
 from callmark.records.seams import Failure, Reply
 from callmark.records.trace import TraceEntry, answer_entry, compose_text
 from callmark.run.offers import Offer, installed_formats

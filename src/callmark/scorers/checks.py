@@ -8,13 +8,6 @@ from typing import NamedTuple
 
 from callmark.calls.attempts import plain_value
 from callmark.calls.registry import Registry, canonical_name
-from callmark.records.checks import (
-    CheckKind,
-    CheckScore,
-    SampleCheck,
-    parse_path,
-    tools_of_checks,
-)
 from callmark.records.jsontext import (
     Json,
     NotJson,
@@ -26,6 +19,7 @@ from callmark.records.jsontext import (
     want_texts,
 )
 from callmark.records.patterns import compile_linear
+from callmark.records.samples import CheckKind, CheckScore, SampleCheck, parse_path, tools_of_checks
 from callmark.records.trace import Trace, compose_text
 from callmark.scorers.calls import steps_of
 

@@ -10,9 +10,15 @@ from typing import Literal, NamedTuple
 
 from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.facts import Fact, fact_of
-from callmark.grounding.match import Grounder, SpanGrounding
+from callmark.grounding.match import (
+    Grounder,
+    Said,
+    SpanGrounding,
+    Utterance,
+    argument_leaves,
+    names_in,
+)
 from callmark.grounding.numbers import form_of, read_every_way
-from callmark.grounding.said import Said, Utterance, argument_leaves, names_in
 from callmark.grounding.spans import Span, marker_spans, sentences
 from callmark.grounding.text import char_offset
 from callmark.grounding.values import Value, find_values, readings_in_any_locale

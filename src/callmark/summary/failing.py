@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Generic, NamedTuple, TypeVar
 
-from callmark.records.checks import explain_check
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
@@ -27,7 +26,7 @@ from callmark.records.report import (
     Repeat,
 )
 from callmark.records.results import Result, Scores
-from callmark.records.samples import Kind
+from callmark.records.samples import Kind, explain_check
 from callmark.stats.estimates import SampledValue
 from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (

@@ -17,10 +17,9 @@ from typing import Literal, assert_never, get_args
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.checks import Demand, demand_of
 from callmark.records.report import MissedCall
 from callmark.records.results import Measures, Result, Scores
-from callmark.records.samples import Expectation, Kind, expectation_of
+from callmark.records.samples import Demand, Expectation, Kind, demand_of, expectation_of
 from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
 
 

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from callmark.records.seams import Standing
-from callmark.reports import progress
-from callmark.reports.progress import RunProgress
+from callmark.reports import layout as progress
+from callmark.reports.layout import RunProgress
 
 
 class Terminal(io.StringIO):

@@ -6,9 +6,9 @@ from tests.builders import make_result, rules_with
 import callmark
 from callmark.calls.registry import Registry
 from callmark.errors import UsageError
-from callmark.records.checks import CHECK_KINDS, CheckScore, checks_of, demand_of, parse_path
 from callmark.records.report import ReportHeader
 from callmark.records.results import implausible
+from callmark.records.samples import CHECK_KINDS, CheckScore, checks_of, demand_of, parse_path
 from callmark.records.trace import Trace
 from callmark.scorers.checks import first_fenced_block, score_checks
 from callmark.scorers.redaction import redact_result
