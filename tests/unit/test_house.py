@@ -1,0 +1,76 @@
+"""The shape of the house: no name for two things, few fragments, and a map that is true."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "callmark"
+MOST_LINES = 700
+FRAGMENT_LINES = 120
+MOST_FRAGMENTS = 10
+MAP = ROOT / "docs" / "architecture.md"
+
+FILES = {
+    ".".join(path.relative_to(SRC.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(SRC.rglob("*.py"))
+    if path.relative_to(SRC).parts[0] != "data"
+}
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
+
+
+def importers() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for imported in names:
+                if imported in FILES and imported != name:
+                    found[imported].add(name)
+    return found
+
+
+def lines_of(name: str) -> int:
+    return len(FILES[name].read_text("utf-8").splitlines())
+
+
+def test_no_public_class_name_stands_for_two_things():
+    homes: dict[str, list[str]] = defaultdict(list)
+    for name, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(name)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_a_module_with_one_importer_beside_it_is_part_of_that_importer():
+    """But for a few that are concepts of their own, such as a call format."""
+    fragments = [
+        f"{name}: only {only} imports it"
+        for name, wanted_by in sorted(importers().items())
+        if len(wanted_by) == 1 and FILES[name].name != "__init__.py"
+        for only in wanted_by
+        if FILES[only].parent == FILES[name].parent and lines_of(name) < FRAGMENT_LINES
+    ]
+    assert len(fragments) <= MOST_FRAGMENTS, fragments
+
+
+def test_no_file_is_too_long_to_read():
+    assert [f"{name}: {n}" for name in FILES if (n := lines_of(name)) > MOST_LINES] == []
+
+
+def test_the_map_names_files_that_exist_and_every_folder():
+    text = MAP.read_text("utf-8")
+    named = set(re.findall(r"(?<![\w/.])[a-z_/]+\.py\b", text)) | set(
+        re.findall(r"`([a-z_/]+/)`", text)
+    )
+    missing = [one for one in named if not (SRC / one).exists() and not (ROOT / one).exists()]
+    assert missing == []
+    folders = {path.parent.name for path in SRC.glob("*/__init__.py")}
+    assert {name for name in folders if f"`{name}/`" not in text} == set()
