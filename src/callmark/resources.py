@@ -20,9 +20,8 @@ from callmark.records.jsontext import (
     repeated_name,
     want_object,
 )
+from callmark.records.problems import Problems
 from callmark.store.files import read_input
-
-MAX_PROBLEMS = 20
 
 
 class DemoPaths(msgspec.Struct, frozen=True):
@@ -124,13 +123,12 @@ def allowlist(path: Path | None = None) -> tuple[str, ...]:
     if not isinstance(names, list):
         what = 'must be a list of tool names, or {"tools": [names]}'
         raise BadInput(f"{file.place(above)}: {what}")
-    problems = [
-        f"{file.place((*above, at))}: entry {at + 1}: must be the name of a tool"
-        for at, name in enumerate(names)
-        if not isinstance(name, str)
-    ]
-    if problems:
-        raise BadInput(problems[:MAX_PROBLEMS])
+    problems = Problems()
+    for at, name in enumerate(names):
+        if not isinstance(name, str):
+            what = f"entry {at + 1}: must be the name of a tool"
+            problems.add(file.place((*above, at)), what)
+    problems.raise_if_any()
     return tuple(names)
 
 
@@ -141,7 +139,7 @@ def load_registry_file(path: Path) -> RegistryFile:
         return RegistryFile(file.value, file.place)
     found: dict[str, Json] = {}
     origin: dict[str, tuple[JsonFile, PathInJson]] = {}
-    problems: list[str] = []
+    problems = Problems()
 
     def locate(inside: PathInJson) -> str:
         file, above = origin[str(inside[0])]
@@ -150,30 +148,29 @@ def load_registry_file(path: Path) -> RegistryFile:
     for name in sorted(path.glob("*.json")):
         for tool, file, inside, spec in _named_specs(name, problems):
             if tool in found:
-                problems.append(f"{file.place(inside)}: {tool}: also stands at {locate((tool,))}")
+                problems.add(file.place(inside), f"{tool}: also stands at {locate((tool,))}")
             found.setdefault(tool, spec)
             origin.setdefault(tool, (file, inside))
-    if not found and not problems:
-        problems.append(f"{path}: has no *.json file with a tool in it")
-    if problems:
-        raise BadInput(problems[:MAX_PROBLEMS])
+    if not found and not problems.count:
+        problems.add(str(path), "has no *.json file with a tool in it")
+    problems.raise_if_any()
     return RegistryFile(found, locate)
 
 
 def _named_specs(
-    path: Path, problems: list[str]
+    path: Path, problems: Problems
 ) -> Iterator[tuple[str, JsonFile, PathInJson, Json]]:
     """Name, file, place in it and spec of each tool in one file of a folder."""
     try:
         file = _read_json(path)
     except BadInput as error:
-        problems.extend(error.problems)
+        problems.add("", error.problems)
         return
     for inside, spec in _specs_in(file.value):
         name = _name_of(spec)
         if name is None:
             number = f"tool {inside[-1] + 1}: " if inside and isinstance(inside[-1], int) else ""
-            problems.append(f"{file.place(inside)}: {number}name: is missing")
+            problems.add(file.place(inside), f"{number}name: is missing")
         else:
             yield name, file, inside, spec
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from callmark.broker.fixtures import MAX_PROBLEMS, NO_NAME, Fixture, Pattern, load_folder
+from callmark.broker.fixtures import NO_NAME, Fixture, Pattern, load_folder
 from callmark.calls.registry import NormalisedCall, Registry, ToolSpecs, canonical_name, normalise
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json, parse_json
+from callmark.records.problems import Problems
 from callmark.records.seams import Hit, Miss
 from callmark.store.files import LINE_DEPTH
 
@@ -72,14 +73,13 @@ class FixtureIndex:
         self._patterns: dict[tuple[str | None, str], _Patterns] = {}
         self.by_tool: dict[str, list[Fixture]] = {}
         self._scopes: set[tuple[str | None, str]] = set()
-        problems: list[str] = []
+        problems = Problems()
         for fixture in fixtures:
             problem = self._add(fixture)
             if problem is not None:
-                problems.append(problem)
-        problems.extend(_gaps(self.groups()))
-        if problems:
-            raise BadInput(problems[:MAX_PROBLEMS])
+                problems.add("", problem)
+        problems.add("", _gaps(self.groups()))
+        problems.raise_if_any()
 
     def find(self, call: NormalisedCall, sample_id: str | None) -> FoundFixture | None:
         """What answers this call. Two patterns that fit it equally are BadInput."""

@@ -29,6 +29,7 @@ from callmark.records.jsontext import (
 from callmark.records.patterns import compile_linear
 from callmark.records.problems import (
     KeySet,
+    Problems,
     did_you_mean,
     field_path,
     hint,
@@ -232,7 +233,6 @@ def _decimal(number: float) -> Decimal:
     return Decimal(repr(number))
 
 
-MAX_PROBLEMS = 20
 FIELDS = ("name", "key", "result", "sample_id", "seq", "match")
 # `callmark fixtures suggest` writes a result with this key: nobody ships a placeholder unseen.
 PLACEHOLDER = "_fill_in"
@@ -299,7 +299,7 @@ def load_folder(folder: str | Path, registry: Registry | None) -> FixtureFolder:
     reader = _EntryReader(registry)
     fixtures: list[Fixture] = []
     lines: list[bytes] = []
-    problems: list[str] = []
+    problems = Problems()
     for path in _files_below(Path(folder)):
         file = well_formed(str(path))
         for number, label, value in _entries_of(path):
@@ -308,14 +308,13 @@ def load_folder(folder: str | Path, registry: Registry | None) -> FixtureFolder:
                     raise value
                 fixture, line = reader.read(value, file, number)
             except (NotJson, EntryError) as error:
-                problems.append(f"{file}:{number}: {label}{error}")
-                if len(problems) == MAX_PROBLEMS:
-                    raise BadInput(problems) from None
+                problems.add(f"{file}:{number}", f"{label}{error}")
+                if problems.is_enough:
+                    raise BadInput(problems.found) from None
                 continue
             fixtures.append(fixture)
             lines.append(line)
-    if problems:
-        raise BadInput(problems)
+    problems.raise_if_any()
     names = frozenset(fixture.name for fixture in fixtures)
     return FixtureFolder(str(folder), fixtures, _sha256_of(lines), names)
 

@@ -27,7 +27,7 @@ from callmark.records.jsontext import (
     want_object,
     want_text,
 )
-from callmark.records.problems import KeySet, did_you_mean, meant_key
+from callmark.records.problems import KeySet, Problems, did_you_mean, meant_key
 
 X_CALLMARK = "x-callmark"
 PARAMETERS, MCP_SCHEMA, ANTHROPIC_SCHEMA = "parameters", "inputSchema", "input_schema"
@@ -35,7 +35,6 @@ QUERY_KEYS = frozenset({"q", "query"})
 SEARCH_PREFIX = fold_name("web.search")
 # For every tool whose name begins so, and on both sides: in the call and in the fixture.
 SEARCH_TOP_K = 3
-MAX_PROBLEMS = 20
 
 
 class XCallmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,23 +91,23 @@ class Registry:
         each plain or wrapped; those of MCP and Anthropic are read as the same. Raises BadInput
         that names every spec that is wrong, by `where` or by what `locate` makes of its path."""
         at = locate or (lambda _: where)
-        problems: list[str] = []
+        problems = Problems()
         found: dict[str, ToolSpec] = {}
         paths: dict[str, PathInJson] = {}
         for raw in _raw_specs(specs, at):
             try:
                 spec = _tool_spec(raw.spec, raw.key)
             except _SpecError as problem:
-                problems.append(f"{at(raw.path)}: {raw.label}: {problem}")
+                problems.add(at(raw.path), f"{raw.label}: {problem}")
                 continue
             if spec.name in found:
                 what = f"{spec.name}: a second tool of this name"
-                problems.append(f"{at(raw.path)}: {raw.label}: {what}")
+                problems.add(at(raw.path), f"{raw.label}: {what}")
             found.setdefault(spec.name, spec)
             paths.setdefault(spec.name, raw.path)
-        problems += [f"{at(paths[name])}: {name}: {clash}" for name, clash in _alias_clashes(found)]
-        if problems:
-            raise BadInput(problems[:MAX_PROBLEMS])
+        for name, clash in _alias_clashes(found):
+            problems.add(at(paths[name]), f"{name}: {clash}")
+        problems.raise_if_any()
         return cls(found.values())
 
     @property

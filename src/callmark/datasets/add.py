@@ -14,7 +14,7 @@ from callmark.datasets.reader import line_of_sample, open_dataset
 from callmark.datasets.schema import item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, NotJson, canonical_json, want_object
-from callmark.records.problems import MAX_PROBLEMS
+from callmark.records.problems import refuse_problems
 from callmark.records.results import Result
 from callmark.records.samples import ExpectedCall, Kind, expectation_of
 from callmark.records.trace import TraceEntry
@@ -69,9 +69,7 @@ def add_from_trace(
         raise UsageError(f"{where}: the trial failed ({result.error}): nothing to add")
     sample_id = new_id or result.sample_id
     item = sample_item(result, sample_id)
-    problems = item_problems(item)
-    if problems:
-        raise BadInput([f"{where}: {problem}" for problem in problems[:MAX_PROBLEMS]])
+    refuse_problems(where, item_problems(item))
     lines = fixture_entries(result.tool_trace, sample_id, registry)
     if lines and fixtures is None:
         raise UsageError(

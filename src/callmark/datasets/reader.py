@@ -353,7 +353,7 @@ class _FirstReading:
         self._name = name
         self._stream = stream
         self._ids = KeyIndex()
-        self._problems = Problems(name)
+        self._problems = Problems()
         self._note = note
 
     def checked(self, path: Path) -> Checked:
@@ -385,16 +385,16 @@ class _FirstReading:
             try:
                 self._take(line, first)
             except (NotJson, BadHeader) as error:
-                self._problems.add(line.number, str(error))
+                self._problems.add(f"{self._name}:{line.number}", str(error))
             first = False
-            if self._problems.enough:
+            if self._problems.is_enough:
                 break
         if other_form is not None:
             raise BadInput(other_form)
         # After all lines: two samples of one id would be one trial in the journal, and one of them
         # lost.
         for number, earlier, offset in self._ids.clashes():
-            self._problems.add(number, self._clash(offset, earlier))
+            self._problems.add(f"{self._name}:{number}", self._clash(offset, earlier))
         self._problems.raise_if_any()
         if not self.tally.samples:
             what = "has no items" if self.header is None else "has a header, but no items"
@@ -409,13 +409,13 @@ class _FirstReading:
             self.header = Header()
             self.header_line = line.number
             keys = header_keys(item)
-            self._problems.add(line.number, keys.slips)
+            self._problems.add(f"{self._name}:{line.number}", keys.slips)
             self._keep(keys.kept, line.number)
             self.header = header_of(item)
             return
         problems = item_problems(item)
         if problems:
-            self._problems.add(line.number, problems)
+            self._problems.add(f"{self._name}:{line.number}", problems)
             return
         self._keep(item_keys(item).kept, line.number)
         sample_id = sample_id_of(item)

@@ -13,9 +13,10 @@ from typing import Any, get_type_hints
 import msgspec
 
 from callmark.datasets.reader import open_dataset
-from callmark.errors import BadInput, UsageError
+from callmark.errors import UsageError
 from callmark.live.recorder import Answered, LostCall
 from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.problems import Problems
 from callmark.store.files import is_blank, lines_of, object_of, open_input
 
 Function = Callable[..., Any]
@@ -151,7 +152,7 @@ def calls_of_dataset(path: Path) -> Iterator[PlannedCall]:
 
 def calls_of_file(path: Path) -> Iterator[PlannedCall]:
     """JSONL of {name, arguments}, with `sample_id` where calls belong to one."""
-    problems: list[str] = []
+    problems = Problems()
     with open_input(path) as stream:
         for line in lines_of(stream, str(path)):
             if is_blank(line.json):
@@ -160,9 +161,8 @@ def calls_of_file(path: Path) -> Iterator[PlannedCall]:
             try:
                 yield _call_of(object_of(line.json), where)
             except NotJson as error:
-                problems.append(f"{where}: {error}")
-    if problems:
-        raise BadInput(problems[:20])
+                problems.add(where, str(error))
+    problems.raise_if_any()
 
 
 def _call_of(value: dict[str, Json], where: str) -> PlannedCall:

@@ -16,6 +16,7 @@ from callmark.broker.nearest import explain_miss, printable
 from callmark.errors import BadInput
 from callmark.live.mcp import ProtocolError, result_to_wire
 from callmark.records.jsontext import Json, digest
+from callmark.records.problems import Problems
 from callmark.records.results import Fingerprints
 from callmark.records.seams import Hit, Miss
 from callmark.records.trace import EntryStatus, TraceEntry, answer_entry
@@ -180,16 +181,15 @@ def join_answers(trace: Path, answers: Path, joined: BinaryIO) -> None:
     session is one of an agent that never asked for a tool; a session without an answer is an
     error."""
     said = {(one.sample_id, one.trial): one.model_output for one in _lines(answers)}
-    problems: list[str] = []
+    problems = Problems()
     for asked, line in zip(_lines(trace), _objects(trace), strict=True):
         answer = said.pop((asked.sample_id, asked.trial), None)
         if answer is None:
             what = f"sample {asked.sample_id}, trial {asked.trial} has no answer in {answers}"
-            problems.append(f"{trace}:{asked.line}: {what}")
+            problems.add(f"{trace}:{asked.line}", what)
         else:
             joined.write(_encode({**line, "model_output": answer}))
-    if problems:
-        raise BadInput(problems[:20])
+    problems.raise_if_any()
     for (sample_id, trial), answer in said.items():
         joined.write(_encode({"sample_id": sample_id, "trial": trial, "model_output": answer}))
 

@@ -11,7 +11,7 @@ from callmark.errors import BadInput
 from callmark.probe.fidelity import Nulls, fidelity
 from callmark.probe.spec import (
     FidelitySpec,
-    SpecProblems,
+    SpecReader,
     ToolUseCase,
     Where,
     cases_of,
@@ -20,7 +20,7 @@ from callmark.probe.spec import (
 )
 from callmark.probe.stats import NullStats
 from callmark.records.jsontext import Json, plain_object, well_formed
-from callmark.records.problems import MAX_PROBLEMS, show_value
+from callmark.records.problems import show_value
 
 _TOO_LARGE = 2**1023
 
@@ -64,36 +64,36 @@ def tool_use_fidelity(
     >>> found["base_value"], found["ft_value"]
     (1.0, 0.0)
     """
-    problems = SpecProblems()
-    made = _spec_of(cases, spec, problems)
-    base = _texts(base_outputs, "base_outputs", problems)
-    tuned = _texts(tuned_outputs, "tuned_outputs", problems)
+    reader = SpecReader()
+    made = _spec_of(cases, spec, reader)
+    base = _texts(base_outputs, "base_outputs", reader)
+    tuned = _texts(tuned_outputs, "tuned_outputs", reader)
     nulls = Nulls(
-        rates=_rates(null_rates, problems),
-        stats=_stats(null_stats, problems, ("null_stats",)),
-        by_rank=_stats_by_rank(null_stats_by_rank, problems),
+        rates=_rates(null_rates, reader),
+        stats=_stats(null_stats, reader, ("null_stats",)),
+        by_rank=_stats_by_rank(null_stats_by_rank, reader),
     )
     if not _is_number(seed) or isinstance(seed, float):
-        problems.add(("seed",), f"must be a whole number, not {show_value(seed)}")
-    if made is None or problems.found:
-        raise BadInput([str(problem) for problem in problems.found[:MAX_PROBLEMS]])
+        reader.add(("seed",), f"must be a whole number, not {show_value(seed)}")
+    if made is None or reader.problems.count:
+        raise BadInput(reader.problems.found)
     return plain_object(fidelity(made, base, tuned, nulls=nulls, seed=seed))
 
 
-def _spec_of(cases: Json, given: Json, problems: SpecProblems) -> FidelitySpec | None:
+def _spec_of(cases: Json, given: Json, reader: SpecReader) -> FidelitySpec | None:
     listed = list(cases) if isinstance(cases, Iterable) and not _is_text(cases) else cases
     if isinstance(listed, list):
-        listed = problems.plain([_as_plain(case) for case in listed], ("cases",))
-    value = problems.plain(_as_plain({} if given is None else given), ("spec",))
-    if problems.found:
+        listed = reader.plain([_as_plain(case) for case in listed], ("cases",))
+    value = reader.plain(_as_plain({} if given is None else given), ("spec",))
+    if reader.problems.count:
         return None
     if isinstance(value, dict) and value.pop("cases", None):
-        problems.add(("spec", "cases"), "give the cases as the first argument")
-    spec = problems.record(value, FidelitySpec, ("spec",))
-    made = cases_of(listed, problems, ("cases",))
-    if spec is None or problems.found:
+        reader.add(("spec", "cases"), "give the cases as the first argument")
+    spec = reader.record(value, FidelitySpec, ("spec",))
+    made = cases_of(listed, reader, ("cases",))
+    if spec is None or reader.problems.count:
         return None
-    check_tools(made, spec.schema, problems, ("cases",))
+    check_tools(made, spec.schema, reader, ("cases",))
     return msgspec.structs.replace(spec, cases=made)
 
 
@@ -101,44 +101,42 @@ def _as_plain(value: Json) -> Json:
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
-def _texts(outputs: Json, name: str, problems: SpecProblems) -> list[str]:
+def _texts(outputs: Json, name: str, reader: SpecReader) -> list[str]:
     """A model that answered with nothing may give None."""
     if _is_text(outputs) or not isinstance(outputs, Sequence):
-        problems.add((name,), f"must be a list of texts, not {show_value(outputs)}")
+        reader.add((name,), f"must be a list of texts, not {show_value(outputs)}")
         return []
     texts = []
     for at, text in enumerate(outputs):
         if not isinstance(text, str | None):
-            problems.add((name, at), f"must be a text, not {show_value(text)}")
+            reader.add((name, at), f"must be a text, not {show_value(text)}")
         else:
             texts.append(well_formed(text or ""))
     return texts
 
 
-def _rates(rates: Json, problems: SpecProblems) -> tuple[float, ...]:
+def _rates(rates: Json, reader: SpecReader) -> tuple[float, ...]:
     if _is_text(rates) or not isinstance(rates, Sequence):
-        problems.add(("null_rates",), f"must be a list of rates, not {show_value(rates)}")
+        reader.add(("null_rates",), f"must be a list of rates, not {show_value(rates)}")
         return ()
     for at, rate in enumerate(rates):
         if not _is_number(rate) or not 0 <= rate <= 1:
-            problems.add(
-                ("null_rates", at), f"must be a number from 0 to 1, not {show_value(rate)}"
-            )
+            reader.add(("null_rates", at), f"must be a number from 0 to 1, not {show_value(rate)}")
     return tuple(rates)
 
 
-def _stats(given: Json, problems: SpecProblems, where: Where) -> NullStats | None:
+def _stats(given: Json, reader: SpecReader, where: Where) -> NullStats | None:
     """Numbers that are none (NaN) stay: they give no z."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        problems.add(where, f"must be an object, not {show_value(given)}")
+        reader.add(where, f"must be an object, not {show_value(given)}")
         return None
     for field, value in given.items():
         if field not in NullStats.__struct_fields__:
-            problems.add((*where, str(field)), keys_of(NullStats).refusal(str(field)))
+            reader.add((*where, str(field)), keys_of(NullStats).refusal(str(field)))
         elif value is not None and not _is_number(value) and not isinstance(value, bool):
-            problems.add((*where, field), f"must be a number, not {show_value(value)}")
+            reader.add((*where, field), f"must be a number, not {show_value(value)}")
     n: Json = given.get("n")
     return NullStats(
         mean=given.get("mean"),
@@ -148,15 +146,15 @@ def _stats(given: Json, problems: SpecProblems, where: Where) -> NullStats | Non
     )
 
 
-def _stats_by_rank(given: Json, problems: SpecProblems) -> dict[str, NullStats] | None:
+def _stats_by_rank(given: Json, reader: SpecReader) -> dict[str, NullStats] | None:
     where = ("null_stats_by_rank",)
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        problems.add(where, f"must be an object {{rank: stats}}, not {show_value(given)}")
+        reader.add(where, f"must be an object {{rank: stats}}, not {show_value(given)}")
         return None
     found = {
-        well_formed(str(rank)): _stats(stats, problems, (*where, str(rank)))
+        well_formed(str(rank)): _stats(stats, reader, (*where, str(rank)))
         for rank, stats in given.items()
     }
     return {rank: stats for rank, stats in found.items() if stats is not None}

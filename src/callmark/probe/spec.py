@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_type_hints
 
@@ -16,8 +16,8 @@ from callmark.calls.schema import SchemaError, compile_once
 from callmark.errors import BadInput
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, want_object, well_formed
 from callmark.records.problems import (
-    MAX_PROBLEMS,
     KeySet,
+    Problems,
     field_path,
     join_or,
     show_value,
@@ -152,15 +152,6 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 MOST_VALUES = 2_000_000  # of one spec; what unfolds to more is no spec
 
 
-class SpecProblem(msgspec.Struct, frozen=True):
-    where: Where
-    what: str
-
-    def __str__(self) -> str:
-        field = field_path(self.where)
-        return f"{field}: {self.what}" if field else self.what
-
-
 _ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(ToolUseCase.__struct_fields__, "a case"),
     **dict.fromkeys(NullAdapterSpec.__struct_fields__, "the entry of kind null_adapter"),
@@ -211,15 +202,16 @@ def keys_of(kind: type[msgspec.Struct]) -> KeySet:
     )
 
 
-class SpecProblems:
-    """Makes records, and collects what stands in the way."""
+class SpecReader:
+    """Makes records, and collects what stands in the way. `place`: of a path, for messages."""
 
-    def __init__(self) -> None:
-        self.found: list[SpecProblem] = []
+    def __init__(self, place: Callable[[Where], str] = field_path) -> None:
+        self.problems = Problems()
+        self._place = place
         self._values = 0
 
     def add(self, where: Where, what: str) -> None:
-        self.found.append(SpecProblem(where, what))
+        self.problems.add(self._place(where), what)
 
     def plain(self, value: Json, where: Where = ()) -> Json:
         """The value if JSON could hold it, without lone surrogates."""
@@ -234,7 +226,7 @@ class SpecProblems:
             case float():
                 self.add(where, f"must be a finite number, not {value}")
             case _ if len(where) > MAX_DEPTH or self._values > MOST_VALUES:
-                if len(self.found) < MAX_PROBLEMS:
+                if not self.problems.is_enough:
                     self.add(where[:4], "is nested too deeply, or into itself")
             case list() | tuple():
                 return [self.plain(entry, (*where, at)) for at, entry in enumerate(value)]
@@ -250,13 +242,13 @@ class SpecProblems:
 
     def record(self, value: Json, kind: type[Record], where: Where) -> Record | None:
         """A plain value as a record, or None and what is wrong with it."""
-        before = len(self.found)
+        before = self.problems.count
         if not isinstance(value, dict):
             self.add(where, f"must be an object, not {show_value(value)}")
             return None
         for field, given in value.items():
             self._check_field(field, given, kind, where)
-        if len(self.found) > before:
+        if self.problems.count > before:
             return None
         try:
             return msgspec.convert(value, kind)
@@ -279,53 +271,53 @@ class SpecProblems:
         return str(key)
 
 
-def suite_entry_of(value: Json, problems: SpecProblems, where: Where) -> SuiteEntry | None:
+def suite_entry_of(value: Json, reader: SpecReader, where: Where) -> SuiteEntry | None:
     """One entry of a suite, from a plain value."""
     if not isinstance(value, dict):
-        problems.add(where, f"must be an object with a kind, not {show_value(value)}")
+        reader.add(where, f"must be an object with a kind, not {show_value(value)}")
         return None
     kind = value.get("kind")
     if kind is None:
-        problems.add((*where, "kind"), f"is missing: {join_or([*KINDS])}")
+        reader.add((*where, "kind"), f"is missing: {join_or([*KINDS])}")
         return None
     if not isinstance(kind, str) or kind not in KINDS:
-        problems.add((*where, "kind"), word_problem([*KINDS], kind))
+        reader.add((*where, "kind"), word_problem([*KINDS], kind))
         return None
     if KINDS[kind] is NullAdapterSpec:
-        return problems.record(value, NullAdapterSpec, where)
-    return fidelity_spec_of(value, problems, where)
+        return reader.record(value, NullAdapterSpec, where)
+    return fidelity_spec_of(value, reader, where)
 
 
 def fidelity_spec_of(
-    value: dict[str, Json], problems: SpecProblems, where: Where = ()
+    value: dict[str, Json], reader: SpecReader, where: Where = ()
 ) -> FidelitySpec | None:
     """The spec of one fidelity probe, its cases checked one by one."""
-    cases = cases_of(value.get("cases"), problems, (*where, "cases"))
+    cases = cases_of(value.get("cases"), reader, (*where, "cases"))
     rest = {field: given for field, given in value.items() if field != "cases"}
-    spec = problems.record(rest, FidelitySpec, where)
+    spec = reader.record(rest, FidelitySpec, where)
     if spec is None:
         return None
-    check_tools(cases, spec.schema, problems, (*where, "cases"))
+    check_tools(cases, spec.schema, reader, (*where, "cases"))
     return msgspec.structs.replace(spec, cases=cases)
 
 
-def cases_of(value: Json, problems: SpecProblems, where: Where) -> tuple[ToolUseCase, ...]:
+def cases_of(value: Json, reader: SpecReader, where: Where) -> tuple[ToolUseCase, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        problems.add(where, f"must be a list of cases, not {show_value(value)}")
+        reader.add(where, f"must be a list of cases, not {show_value(value)}")
         return ()
-    found = (problems.record(given, ToolUseCase, (*where, at)) for at, given in enumerate(value))
+    found = (reader.record(given, ToolUseCase, (*where, at)) for at, given in enumerate(value))
     return tuple(case for case in found if case is not None)
 
 
 def check_tools(
-    cases: Sequence[ToolUseCase], mode: SchemaMode, problems: SpecProblems, where: Where
+    cases: Sequence[ToolUseCase], mode: SchemaMode, reader: SpecReader, where: Where
 ) -> None:
     """Names the tools that no call could be checked against."""
     for at, case in enumerate(cases):
         for path, what in _tool_problems(case, mode):
-            problems.add((*where, at, "tool_spec", *path), what)
+            reader.add((*where, at, "tool_spec", *path), what)
 
 
 def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where, str]]:
@@ -369,24 +361,19 @@ class _Document(msgspec.Struct, frozen=True):
     value: Json
     lines: dict[Where, int]
 
-    def refusal(self, problems: Iterable[SpecProblem]) -> BadInput:
-        return BadInput([self._located(problem) for problem in problems][:MAX_PROBLEMS])
-
-    def _located(self, problem: SpecProblem) -> str:
-        where = problem.where
+    def place(self, where: Where) -> str:
         known = (self.lines.get(where[:size]) for size in range(len(where), -1, -1))
-        line = next(filter(None, known), 1)
-        return f"{self.path}:{line}: {problem}"
+        return _place(self.path, next(filter(None, known), 1), where)
 
 
 def read_spec(path: Path) -> ProbeSpec:
     """A spec for `callmark probe`. BadInput names up to 20 mistakes, each with its line."""
     document = _read_yaml(path)
-    problems = SpecProblems()
-    value = problems.plain(document.value)
-    spec = None if problems.found else _spec_of(value, problems)
-    if spec is None or problems.found:
-        raise document.refusal(problems.found)
+    reader = SpecReader(document.place)
+    value = reader.plain(document.value)
+    spec = None if reader.problems.count else _spec_of(value, reader)
+    if spec is None or reader.problems.count:
+        raise BadInput(reader.problems.found)
     return spec
 
 
@@ -395,41 +382,39 @@ def read_cases(path: Path, mode: SchemaMode = "full") -> tuple[ToolUseCase, ...]
     if path.suffix == ".jsonl":
         return _cases_of_lines(path, mode)
     document = _read_yaml(path)
-    problems = SpecProblems()
-    value = problems.plain(document.value)
+    reader = SpecReader(document.place)
+    value = reader.plain(document.value)
     where: Where = ()
     if isinstance(value, list) and value:
         _refuse_dataset(value[0], path)
     if isinstance(value, dict) and isinstance(value.get("cases"), list):
         value, where = value["cases"], ("cases",)
-    cases = () if problems.found else cases_of(value, problems, where)
-    check_tools(cases, mode, problems, where)
-    if problems.found:
-        raise document.refusal(problems.found)
+    cases = () if reader.problems.count else cases_of(value, reader, where)
+    check_tools(cases, mode, reader, where)
+    reader.problems.raise_if_any()
     return _some(cases, path)
 
 
 def _cases_of_lines(path: Path, mode: SchemaMode) -> tuple[ToolUseCase, ...]:
     found: list[ToolUseCase] = []
-    refused: list[str] = []
+    problems = Problems()
     with open_input(path) as stream:
         for line in lines_of(stream, str(path)):
-            if is_blank(line.json) or len(refused) >= MAX_PROBLEMS:
+            if is_blank(line.json) or problems.is_enough:
                 continue
-            problems = SpecProblems()
+            reader = SpecReader(partial(_place_of_case, path, line.number))
             try:
-                value = problems.plain(parse_line(line.json))
+                value = reader.plain(parse_line(line.json))
             except NotJson as error:
-                problems.add((), str(error))
+                reader.add((), str(error))
             else:
                 _refuse_dataset(value, path)
-                case = problems.record(value, ToolUseCase, ())
+                case = reader.record(value, ToolUseCase, ())
                 if case is not None:
                     found.append(case)
-                    check_tools([case], mode, problems, ())
-            refused += [f"{path}:{line.number}: {_without_place(one)}" for one in problems.found]
-    if refused:
-        raise BadInput(refused[:MAX_PROBLEMS])
+                    check_tools([case], mode, reader, ())
+            problems.add("", reader.problems.found)
+    problems.raise_if_any()
     return _some(tuple(found), path)
 
 
@@ -441,10 +426,14 @@ def _refuse_dataset(entry: Json, path: Path) -> None:
         )
 
 
-def _without_place(problem: SpecProblem) -> SpecProblem:
+def _place(path: Path, line: int, where: Where) -> str:
+    field = field_path(where)
+    return f"{path}:{line}: {field}" if field else f"{path}:{line}"
+
+
+def _place_of_case(path: Path, line: int, where: Where) -> str:
     """A line holds one case: its number in a list of one says nothing."""
-    where = problem.where
-    return msgspec.structs.replace(problem, where=where[1:]) if where[:1] == (0,) else problem
+    return _place(path, line, where[1:] if where[:1] == (0,) else where)
 
 
 def _some(cases: tuple[ToolUseCase, ...], path: Path) -> tuple[ToolUseCase, ...]:
@@ -453,69 +442,69 @@ def _some(cases: tuple[ToolUseCase, ...], path: Path) -> tuple[ToolUseCase, ...]
     return cases
 
 
-def _spec_of(value: Json, problems: SpecProblems) -> ProbeSpec | None:
+def _spec_of(value: Json, reader: SpecReader) -> ProbeSpec | None:
     if not isinstance(value, dict):
-        problems.add((), "must hold `version`, `models` and `suite`")
+        reader.add((), "must hold `version`, `models` and `suite`")
         return None
     for field in value:
         if field not in ProbeSpec.__struct_fields__:
-            problems.add((field,), keys_of(ProbeSpec).refusal(field, value.keys()))
+            reader.add((field,), keys_of(ProbeSpec).refusal(field, value.keys()))
     version = show_value(value.get("version"))
     if version != VERSION:
-        problems.add(("version",), f"must be {VERSION}, not {version}")
-    models = _models_of(value.get("models"), problems)
-    defaults = problems.record(value.get("defaults") or {}, Defaults, ("defaults",))
-    suite = _suite_of(value.get("suite"), problems)
-    if models is None or defaults is None or problems.found:
+        reader.add(("version",), f"must be {VERSION}, not {version}")
+    models = _models_of(value.get("models"), reader)
+    defaults = reader.record(value.get("defaults") or {}, Defaults, ("defaults",))
+    suite = _suite_of(value.get("suite"), reader)
+    if models is None or defaults is None or reader.problems.count:
         return None
     return ProbeSpec(version=1, models=models, defaults=defaults, suite=suite)
 
 
-def _models_of(value: Json, problems: SpecProblems) -> Models | None:
+def _models_of(value: Json, reader: SpecReader) -> Models | None:
     if not isinstance(value, dict) or value.keys() != {"base", "ft"}:
         fields = value.keys() if isinstance(value, dict) else ()
         for field in fields:
             if field not in Models.__struct_fields__:
-                problems.add(("models", field), keys_of(Models).refusal(field, fields))
-        problems.add(("models",), "must name two models, base and ft, and nothing else")
+                reader.add(("models", field), keys_of(Models).refusal(field, fields))
+        reader.add(("models",), "must name two models, base and ft, and nothing else")
         return None
-    base, tuned = (_model_of(value[view], problems, ("models", view)) for view in ("base", "ft"))
+    base, tuned = (_model_of(value[view], reader, ("models", view)) for view in ("base", "ft"))
     if base is None or tuned is None:
         return None
     return Models(base=base, ft=tuned)
 
 
-def _model_of(value: Json, problems: SpecProblems, where: Where) -> ModelSpec | None:
+def _model_of(value: Json, reader: SpecReader, where: Where) -> ModelSpec | None:
     """A string is a local checkpoint."""
     if isinstance(value, str):
         value = {"base": value}
-    model = problems.record(value, ModelSpec, where)
+    model = reader.record(value, ModelSpec, where)
     if model is None:
         return None
     if model.kind == "openai" and model.adapter is not None:
-        problems.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
+        reader.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
     if model.kind == "hf" and model.endpoint is not None:
-        problems.add((*where, "endpoint"), "only models of kind openai have one")
+        reader.add((*where, "endpoint"), "only models of kind openai have one")
     return model
 
 
-def _suite_of(value: Json, problems: SpecProblems) -> tuple[SuiteEntry, ...]:
+def _suite_of(value: Json, reader: SpecReader) -> tuple[SuiteEntry, ...]:
     if not isinstance(value, list) or not value:
-        problems.add(("suite",), "must be a list with at least one probe")
+        reader.add(("suite",), "must be a list with at least one probe")
         return ()
     found: list[SuiteEntry] = []
     names: dict[str, int] = {}
     for at, given in enumerate(value):
-        entry = suite_entry_of(given, problems, ("suite", at))
+        entry = suite_entry_of(given, reader, ("suite", at))
         if entry is None:
             continue
         if names.setdefault(entry.name, at) != at:
             what = f"is the name of suite[{names[entry.name]}] too"
-            problems.add(("suite", at, "name"), what)
+            reader.add(("suite", at, "name"), what)
         found.append(entry)
     nulls = [at for at, given in enumerate(value) if _is_null_adapter(given)]
     if len(nulls) > 1:
-        problems.add(("suite", nulls[1]), "a second null_adapter: one calibrates all probes")
+        reader.add(("suite", nulls[1]), "a second null_adapter: one calibrates all probes")
     return tuple(found)
 
 
@@ -573,7 +562,7 @@ def _members(
     for key, value in node.value:
         name, line = str(key.value), key.start_mark.line + 1
         if name in seen:
-            problem = SpecProblem((*where, name), f"stands on line {seen[name]} too")
-            raise BadInput(f"{path}:{line}: {problem}")
+            place = _place(path, line, (*where, name))
+            raise BadInput(f"{place}: stands on line {seen[name]} too")
         seen[name] = line
         yield (*where, name), value, line

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-import jsonschema_rs
 import msgspec
 
 from callmark.errors import BadInput
@@ -145,6 +144,9 @@ def edits_between(one: str, other: str, most: int) -> int | None:
     return row[-1] if row[-1] <= most else None
 
 
+if TYPE_CHECKING:
+    import jsonschema_rs
+
 MAX_PROBLEMS = 20
 _SHOWN = 60
 _PLAIN_KEY = re.compile(r"[\w.-]{1,60}")
@@ -169,24 +171,33 @@ _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 
 
 class Problems:
-    """Collects `file:line: field: what is wrong` until there are enough to show."""
+    """Collects `where: what is wrong`. All are counted; as many are kept as a person will read."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._found: list[str] = []
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.count = 0
 
-    def add(self, line: int, what: str | Iterable[str]) -> None:
+    def add(self, where: str, what: str | Iterable[str]) -> None:
+        """`where` "": the sentences say it themselves."""
         for sentence in (what,) if isinstance(what, str) else what:
-            if len(self._found) < MAX_PROBLEMS:
-                self._found.append(f"{self._name}:{line}: {sentence}")
+            self.count += 1
+            if self.count <= MAX_PROBLEMS:
+                self.found.append(f"{where}: {sentence}" if where else sentence)
 
     @property
-    def enough(self) -> bool:
-        return len(self._found) == MAX_PROBLEMS
+    def is_enough(self) -> bool:
+        return self.count >= MAX_PROBLEMS
 
     def raise_if_any(self) -> None:
-        if self._found:
-            raise BadInput(self._found)
+        if self.found:
+            raise BadInput(self.found)
+
+
+def refuse_problems(where: str, what: Iterable[str]) -> None:
+    """Raises if there are any."""
+    problems = Problems()
+    problems.add(where, what)
+    problems.raise_if_any()
 
 
 def schema_problems(validator: jsonschema_rs.Draft202012Validator, value: Json) -> list[str]:

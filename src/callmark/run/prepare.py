@@ -16,7 +16,7 @@ import msgspec
 from callmark.calls.formats import FORMATS, Format
 from callmark.config import RunConfig, load_config, place_error, with_header
 from callmark.datasets.reader import Dataset, NoteItem, PartOfDataset, open_dataset
-from callmark.errors import BadInput, UsageError
+from callmark.errors import UsageError
 from callmark.plugins import (
     added_gates,
     added_measures,
@@ -27,7 +27,7 @@ from callmark.plugins import (
     with_formats,
 )
 from callmark.records.jsontext import Json, want_object
-from callmark.records.problems import MAX_PROBLEMS
+from callmark.records.problems import Problems
 from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark
 from callmark.records.samples import MARKER, ExtractorBy, Sample, shard_of
@@ -232,24 +232,23 @@ def check_prompts(
     prompt out."""
     if prompts.sha256 is None:
         return []
-    problems: list[str] = []
-    lost = 0
+    problems = Problems()
     for sample in selection.chosen(dataset):
         try:
             prompts.opening(sample, offers.to(sample).tools)
         except UsageError as error:
-            lost += 1
-            if lost <= MAX_PROBLEMS:
-                problems.append(f"{dataset.name}:{dataset.line_of(sample)}: prompt: {error}")
+            where = "" if problems.is_enough else f"{dataset.name}:{dataset.line_of(sample)}"
+            problems.add(where, f"prompt: {error}")
     # A shard may be unlucky: whether anything is left is a question for all of them.
-    if lost and lost == selection.count and selection.num_shards == 1:
-        raise BadInput(problems)
+    if problems.count == selection.count and selection.num_shards == 1:
+        problems.raise_if_any()
     warnings = [
         f"{problem}; it counts as an error (--max-errors), the others are run"
-        for problem in problems
+        for problem in problems.found
     ]
-    if lost > MAX_PROBLEMS:
-        warnings.append(f"{dataset.name}: {lost - MAX_PROBLEMS} more samples cannot be wrapped")
+    more = problems.count - len(problems.found)
+    if more:
+        warnings.append(f"{dataset.name}: {more} more samples cannot be wrapped")
     if prompts.loses_prompt:
         warnings.append("the prompt wrapper never uses `user`: every sample gets the same prompt")
     return warnings

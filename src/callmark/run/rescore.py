@@ -20,7 +20,7 @@ from callmark.datasets.schema import metadata_problems
 from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
-from callmark.records.problems import MAX_PROBLEMS, show_value
+from callmark.records.problems import refuse_problems, show_value
 from callmark.records.report import GateRule, Report, ReportHeader, Timing
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark, Scoring
 from callmark.records.samples import Sample, expectation_of
@@ -456,9 +456,7 @@ def _named_in(trace: Trace, offer: Offer, sha256: str = "") -> Offer:
 def _sample_of(line: Recorded, place: int, where: str) -> Sample:
     """The sample as far as the line tells of it."""
     metadata = line.metadata or {}
-    problems = metadata_problems(metadata)
-    if problems:
-        raise BadInput([f"{where}: {problem}" for problem in problems[:MAX_PROBLEMS]])
+    refuse_problems(where, metadata_problems(metadata))
     if isinstance(line, RecordedMessages):
         prompt: str | list[dict[str, Json]] = split_prompt(line.messages)[0]
         item_sha256 = digest(prompt)

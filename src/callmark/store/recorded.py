@@ -205,7 +205,7 @@ class RecordedIndex:
         self._index = KeyIndex()  # of a million answers it is 27 MB that nobody needs any more
 
     def _read(self) -> tuple[int, str]:
-        problems = Problems(str(self.path))
+        problems = Problems()
         hasher = hashlib.sha256()
         count = 0
         for line in lines_of(self._stream, str(self.path)):
@@ -215,14 +215,14 @@ class RecordedIndex:
             try:
                 found = recorded_of(line)
             except BadLine as error:
-                problems.add(line.number, error.problems)
-                if problems.enough:
+                problems.add(f"{self.path}:{line.number}", error.problems)
+                if problems.is_enough:
                     break
                 continue
             self._index.add(trial_key(found.sample_id, found.trial), line.number, line.offset)
             count += 1
         for later, earlier, offset in self._index.clashes():
-            problems.add(later, self._clash(offset, earlier))
+            problems.add(f"{self.path}:{later}", self._clash(offset, earlier))
         problems.raise_if_any()
         return count, hasher.hexdigest()
 

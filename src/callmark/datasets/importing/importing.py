@@ -83,18 +83,18 @@ def _cluster(whole: Object) -> Object:
 
 def read_items(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
     """Everything as it is; the header's own fields stay, its hash is made anew."""
-    problems = Problems(str(desk.source))
+    problems = Problems()
     for number, (line, item) in enumerate(records):
         if not isinstance(item, dict):
-            problems.add(line, "must be a JSON object")
+            problems.add(f"{desk.source}:{line}", "must be a JSON object")
         elif number == 0 and _takes_header(item, line, desk):
             continue
         else:
             wrong = item_problems(item) or _second_header(item)
-            problems.add(line, wrong)
+            problems.add(f"{desk.source}:{line}", wrong)
             if not wrong:
                 yield Imported(line=line, sample_id=sample_id_of(item), item=item)
-        if problems.enough:
+        if problems.is_enough:
             break
     problems.raise_if_any()
 

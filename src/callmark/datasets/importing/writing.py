@@ -16,7 +16,7 @@ from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object
-from callmark.records.problems import MAX_PROBLEMS, show_value
+from callmark.records.problems import refuse_problems, show_value
 from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, check_writable
 from callmark.store.recorded import BadLine, messages_of
@@ -122,9 +122,7 @@ class Writer:
                 messages_of(entry.answer, entry.line)
             except BadLine as error:
                 problems = list(error.problems)
-        if problems:
-            place = self._desk.place(entry.line)
-            raise BadInput([f"{place}: {problem}" for problem in problems[:MAX_PROBLEMS]])
+        refuse_problems(self._desk.place(entry.line), problems)
 
     def finish(self, tools: ToolCatalogue) -> ImportCounts:
         if not self._samples:
