@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from callmark.errors import CallmarkError, UsageError
-from callmark.records.jsontext import Json, digest, want_text
+from callmark.records.jsontext import Json, digest
 from callmark.records.report import GateOutcome, Report
 from callmark.resources import default_gates
 from callmark.summary.gates import GATES, is_measure
@@ -150,11 +150,13 @@ def _run(settings: dict[str, Json], folder: Path, failed: Path) -> None:
     from callmark.plugins import plugin_scope
     from callmark.run.conclude import INTERRUPTED, run
 
-    file = Path(want_text(settings.pop("config", os.devnull)))
+    file = settings.pop("config", os.devnull)
+    if not isinstance(file, str | os.PathLike):
+        raise UsageError(f"config: must be the path of a settings file, not {file!r}")
     written = {"out": str(folder / RESULTS), "report": str(folder / REPORT), "restart": True}
     try:
         with plugin_scope():
-            outcome = run(load_config(file, {**settings, **written}))
+            outcome = run(load_config(Path(file), {**settings, **written}))
     except CallmarkError as error:
         failed.write_text(str(error), "utf-8")
         return
