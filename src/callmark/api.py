@@ -289,8 +289,8 @@ def compare(  # noqa: PLR0913 - the options of the command
         common: compare the samples that both have, where they do not have the same.
         as_stored: take the scores that the files hold instead of scoring again.
         max_f1_delta: also check that macro F1 differs by no more than this.
-        plugins: files with scorers, or the scorers themselves.
         registry: the tools' specs, where the runs do not say where theirs are.
+        plugins: files with scorers, or the scorers themselves.
 
     Returns:
         The comparison: `decision`, `primary`, `pairs`, `flips`, …; `.to_dict()` is what

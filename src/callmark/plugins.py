@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -28,15 +28,11 @@ from callmark.records.problems import hint
 from callmark.records.results import Better, ScorerMark
 from callmark.records.seams import (
     AddedScorer,
-    Conversation,
-    Failure,
     Judged,
-    Observed,
     PluginRow,
-    Reply,
-    Runner,
     Seam,
 )
+from callmark.runners.custom import runner_factory
 
 RUNNERS = {
     "openai_http": "callmark.runners.http.runner:open_openai",
@@ -59,19 +55,31 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE)
 _ENDING = re.compile(r"\.[a-z0-9][a-z0-9_.-]*", re.IGNORECASE)
 
 Target = TypeVar("Target", bound=Callable[..., object])
-Factory = Callable[[Any], AbstractContextManager[Runner]]
 
 
 def runner(
     name: str | Target | None = None, *, version: str | None = None
 ) -> Callable[[Target], Target] | Target:
-    """Marks what answers a turn: a function that takes a `Conversation` and returns the text (or a
-    `Reply`, or a `Failure`), or a class like `callmark.records.seams.Runner`, made with the options
-    of the run if it takes any. It is chosen by its name: `--runner NAME`.
+    """Mark what answers a turn.
 
-        >>> @callmark.runner
-        ... def parrot(conversation):
-        ...     return conversation.messages[-1]["content"]
+    It is a function that takes a `Conversation` and returns a text (or a `Reply`, or a `Failure`),
+    or a class like `callmark.records.seams.Runner`, made with the options of the run if it takes
+    any. `--runner NAME` chooses it.
+
+    Args:
+        name: what it is called; its own name by default.
+        version: goes into the fingerprint, beside the hash of its source.
+
+    Returns:
+        The function or class, as it was.
+
+    Raises:
+        PluginError: a name that cannot be one.
+
+    >>> import callmark
+    >>> @callmark.runner
+    ... def parrot(conversation):
+    ...     return conversation.messages[-1]["content"]
     """
     return _decorate("runner", name, version, {})
 
@@ -79,12 +87,27 @@ def runner(
 def call_format(
     name: str | None = None, *, opening: str, hint: str = "", version: str | None = None
 ) -> Callable[[Target], Target]:
-    """Marks a function that reads calls out of a model's text: `(reading, start, mark_end)` gives a
-    `callmark.calls.formats.TextBlock`, or None if there is no call here. `opening` is the regular
-    expression of its mark, `hint` a text without which no answer holds it.
+    """Mark a function that reads calls out of a model's text.
 
-        >>> @callmark.call_format(opening=r"\\\\bASK ", hint="ASK ")
-        ... def ask(reading, start, mark_end): ...
+    `(reading, start, mark_end)` gives a `callmark.calls.formats.TextBlock`, or None if there is no
+    call here.
+
+    Args:
+        name: what it is called; its own name by default.
+        opening: the regular expression of the mark that a call begins with.
+        hint: a text without which no answer holds one.
+        version: goes into the fingerprint, beside the hash of its source.
+
+    Returns:
+        What to put above the function.
+
+    Raises:
+        PluginError: an expression or a name that cannot be one.
+
+    >>> import callmark
+    >>> @callmark.call_format(opening="ASK ", hint="ASK ")
+    ... def ask(reading, start, mark_end):
+    ...     return None
     """
     return _with_name("call_format", name, version, {"opening": opening, "hint": hint})
 
@@ -96,13 +119,27 @@ def scorer(
     gates: Mapping[str, object] | None = None,
     version: str | None = None,
 ) -> Callable[[Target], Target]:
-    """Marks a function that judges one trial: `(sample, trace)` gives its measures by name, each a
-    number, True, False, or None for what it cannot tell. `measures` says which way each is better
-    (a list of names: higher); `gates`, what each has to reach unless the settings say otherwise.
+    """Mark a function that judges one trial.
 
-        >>> @callmark.scorer(measures=["short_enough"], gates={"short_enough": {">=": 0.95}})
-        ... def brevity(sample, trace):
-        ...     return {"short_enough": len(trace.model_output.split()) <= 40}
+    `(sample, trace)` gives its measures by name, each a number, True, False, or None for what it
+    cannot tell.
+
+    Args:
+        name: what it is called; its own name by default.
+        measures: which way each is better, "higher" or "lower"; a list of names means higher.
+        gates: what each has to reach, unless the settings say otherwise.
+        version: goes into the fingerprint, beside the hash of its source.
+
+    Returns:
+        What to put above the function.
+
+    Raises:
+        PluginError: no measure, or a name that cannot be one.
+
+    >>> import callmark
+    >>> @callmark.scorer(measures=["short_enough"], gates={"short_enough": {">=": 0.95}})
+    ... def brevity(sample, trace):
+    ...     return {"short_enough": len(trace.model_output.split()) <= 40}
     """
     ways = dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
     return _with_name("scorer", name, version, {"measures": ways, "gates": dict(gates or {})})
@@ -111,13 +148,26 @@ def scorer(
 def report(
     name: str | None = None, *, ending: str, version: str | None = None
 ) -> Callable[[Target], Target]:
-    """Marks a function that writes a finished run in another form: it takes a `FinishedRun` (its
-    `report`, its `trials()`) and returns text or bytes. `-o FILE` chooses it by the ending of the
-    file's name, `-o NAME:FILE` by its own.
+    """Mark a function that writes a finished run in another form.
 
-        >>> @callmark.report(ending=".txt")
-        ... def one_line(run):
-        ...     return f"{run.report.verdict}: {run.report.counts.samples} samples"
+    It takes a `FinishedRun` (its `report`, its `trials()`) and returns text or bytes. `-o FILE`
+    chooses it by the ending of the file's name, `-o NAME:FILE` by its own.
+
+    Args:
+        name: what it is called; its own name by default.
+        ending: the ending of its files, such as `.txt`.
+        version: goes into the provenance, beside the hash of its source.
+
+    Returns:
+        What to put above the function.
+
+    Raises:
+        PluginError: an ending or a name that cannot be one.
+
+    >>> import callmark
+    >>> @callmark.report(ending=".txt")
+    ... def one_line(run):
+    ...     return f"{run.report.verdict}: {run.report.counts.samples} samples"
     """
     return _with_name("report", name, version, {"ending": ending})
 
@@ -128,14 +178,26 @@ def importer(
     recognise: Callable[[dict[str, Json]], bool] | None = None,
     version: str | None = None,
 ) -> Callable[[Target], Target] | Target:
-    """Marks a function that reads one entry of a foreign file: it returns an item of a dataset (an
-    object with `prompt`), a conversation (an object with `messages`), a list of these, or None to
-    leave the entry out. `--format NAME` chooses it; so does `auto`, where `recognise` says yes to
-    the first entry.
+    """Mark a function that reads one entry of a foreign file.
 
-        >>> @callmark.importer(recognise=lambda entry: "question" in entry)
-        ... def quiz(entry):
-        ...     return {"prompt": entry["question"]}
+    It returns an item of a dataset (an object with `prompt`), a conversation (an object with
+    `messages`), a list of these, or None to leave the entry out. `--format NAME` chooses it.
+
+    Args:
+        name: what it is called; its own name by default.
+        recognise: says yes to the first entry of a file that `--format auto` should read with it.
+        version: goes into the provenance, beside the hash of its source.
+
+    Returns:
+        The function, as it was.
+
+    Raises:
+        PluginError: a name that cannot be one.
+
+    >>> import callmark
+    >>> @callmark.importer(recognise=lambda entry: "question" in entry)
+    ... def quiz(entry):
+    ...     return {"prompt": entry["question"]}
     """
     return _decorate("importer", name, version, {"recognise": recognise})
 
@@ -419,101 +481,6 @@ def runner_mark(name: str) -> dict[str, Json] | None:
             return row.mark()
     point = next((point for point in _points(GROUPS["runner"]) if point.name == name), None)
     return None if point is None else _plain_row("runner", point, find_runner(name)).mark()
-
-
-def runner_factory(given: object, name: str) -> Factory:
-    """Anything that can answer, as the loop opens it: a `Runner` object, a class of them, or a
-    function that answers one conversation."""
-
-    @contextmanager
-    def opened(options: object) -> Iterator[Runner]:
-        made = given
-        if isinstance(given, type):
-            made = given(options) if _takes_options(given) else given()
-        yield GivenRunner(made, name)
-
-    return opened
-
-
-def _takes_options(made: type) -> bool:
-    try:
-        parameters = inspect.signature(made).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(one.kind in positional and one.default is one.empty for one in parameters)
-
-
-class GivenRunner(Runner):
-    """A user's runner with what it leaves out. Its `answer` may take the batch, awaited or not; a
-    function takes one conversation. A text alone is a reply."""
-
-    def __init__(self, given: object, name: str) -> None:
-        answer = getattr(given, "answer", None)
-        self._answers_batches = answer is not None
-        self._answer = answer if answer is not None else given
-        if not callable(self._answer):
-            raise UsageError(f"--runner {name}: {given!r} cannot answer: it has no `answer`")
-        self._given = given
-        self._is_async = inspect.iscoroutinefunction(self._answer)
-        self.name = name
-        self.suspends = bool(getattr(given, "suspends", self._is_async))
-        self.max_batch = int(getattr(given, "max_batch", 8 if self._is_async else 1))
-
-    async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
-        if not self._answers_batches:
-            return [_reply_of(await self._said(one), self.name) for one in batch]
-        found = await self._said(batch)
-        replies = [_reply_of(one, self.name) for one in cast("Iterable[object]", found)]
-        if len(replies) != len(batch):
-            what = f"gave {len(replies)} replies to {len(batch)} conversations"
-            raise PluginError(f"the runner {self.name} {what}")
-        return replies
-
-    async def _said(self, asked: object) -> object:
-        try:
-            found = cast("Callable[[object], object]", self._answer)(asked)
-            return await found if inspect.isawaitable(found) else found
-        except SystemExit as error:  # who ends the process would end a run as if it had passed
-            raise PluginError(f"the runner {self.name} ended the process: {error}") from error
-
-    async def ready(self) -> None:
-        await self._ask("ready", None)
-
-    async def close(self) -> None:
-        await self._ask("close", None)
-
-    async def _ask(self, method: str, default: object) -> object:
-        found = self._call(method, default)
-        return await found if inspect.isawaitable(found) else found
-
-    def fingerprint_parts(self) -> dict[str, Json]:
-        return cast("dict[str, Json]", self._call("fingerprint_parts", {}))
-
-    def model_fingerprint(self) -> str | None:
-        return cast("str | None", self._call("model_fingerprint", None))
-
-    def tokenizer_fingerprint(self) -> dict[str, Json] | None:
-        return cast("dict[str, Json] | None", self._call("tokenizer_fingerprint", None))
-
-    def observed(self) -> Observed:
-        return cast("Observed", self._call("observed", Observed()))
-
-    def without_secrets(self, text: str) -> str:
-        return cast("str", self._call("without_secrets", text, text))
-
-    def _call(self, method: str, default: object, *arguments: object) -> object:
-        found = getattr(self._given, method, None)
-        return default if found is None else found(*arguments)
-
-
-def _reply_of(said: object, name: str) -> Reply | Failure:
-    if isinstance(said, str):
-        return Reply(text=said)
-    if not isinstance(said, Reply | Failure):
-        what = f"answers with a text, a Reply or a Failure, not {type(said).__name__}"
-        raise PluginError(f"the runner {name} {what}")
-    return said
 
 
 def with_formats(builtin: tuple[Any, ...]) -> tuple[Any, ...]:

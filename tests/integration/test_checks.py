@@ -53,7 +53,7 @@ def settings(**more):
 
 def run(folder, given=None, **more):
     write_lines(folder / "answers.jsonl", answers() if given is None else given)
-    return callmark.run(settings(**more))
+    return callmark.run(settings(**more)).to_dict()
 
 
 def gate(report):
@@ -147,7 +147,7 @@ def test_every_form_tells_each_check(project, capsys):
 def test_compare_shows_them(project):
     run(project, out="a.jsonl", report="a.json")
     run(project, answers(but=dict.fromkeys(range(6), "No idea.")), out="b.jsonl", report="b.json")
-    found = callmark.compare("a.jsonl", "b.jsonl")
+    found = callmark.compare("a.jsonl", "b.jsonl").to_dict()
     row = next(one for one in found["exploratory"] if one["metric"] == "checks_ok_rate")
     assert (row["a"], row["b"], row["worse"], row["n"]) == (1.0, 0.7, 6, N)
 
@@ -201,7 +201,7 @@ def test_verify_says_which_answers_fail_their_own_checks(project, capsys):
     spoilt[4]["teacher_text"] = "It is town 4."
     spoilt[5]["metadata"]["checks"].append({"max_turns": 2})
     write_lines(project / "data.jsonl", [HEADER, *spoilt])
-    report = callmark.verify_dataset("data.jsonl")
+    report = callmark.verify_dataset("data.jsonl").to_dict()
     assert gate(report)["status"] == "fail"
     assert report["failing"]["checks_ok_rate"]["sample_ids"] == ["s04"]
     said = 'teacher_text fails a check: s04: contains "city 4": the answer does not contain it'

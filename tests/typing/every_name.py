@@ -81,3 +81,35 @@ def tools(folder: Path) -> None:
     assert_type(broker.call("web.search", {"q": "boats"})["count"] == 12, Any)
     assert_type(broker.normalize("web.search", {}), tuple[str, str | None])
     assert_type(broker.stats, Plain)
+
+
+@callmark.runner
+def parrot(conversation: object) -> str:
+    return "again"
+
+
+@callmark.call_format(opening="ASK ", hint="ASK ")
+def ask(reading: object, start: int, mark_end: int) -> None:
+    return None
+
+
+@callmark.scorer(measures={"words": "lower"}, gates={"words": {"<=": 40}})
+def brevity(sample: object, trace: object) -> dict[str, float]:
+    return {"words": 3.0}
+
+
+@callmark.report(ending=".txt")
+def one_line(run: object) -> str:
+    return "one"
+
+
+@callmark.importer(recognise=lambda entry: "question" in entry)
+def quiz(entry: Plain) -> Plain:
+    return {"prompt": entry["question"]}
+
+
+def with_plugins() -> None:
+    assert_type(callmark.run(runner=parrot, plugins=[brevity, Path("more.py")]), Report)
+    assert_type(callmark.compare("a.jsonl", "b.jsonl", plugins=[brevity]), Comparison)
+    assert_type(parrot(None), str)
+    assert_type(brevity(None, None), dict[str, float])

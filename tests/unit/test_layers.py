@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "store": (RECORDS, False),
     "resources": (RECORDS | {"store"}, False),
     "config": (RECORDS | {"store", "resources", "plugins"}, False),
-    "plugins": (RECORDS, False),
+    "plugins": (RECORDS | {"runners"}, False),
     "broker": (CALLS | {"store"}, False),
     "runners": (CALLS | {"store"}, False),
     "datasets": (CALLS | FILES | {"summary", "runners"}, False),
@@ -50,7 +50,8 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "view": (SHOWN, False),
     "cli": (WORK | {"reports", "view", "api"}, False),
     "api": (WORK, False),
-    "pytest_plugin": (WORK | {"reports", "api"}, False),
+    "pytest_plugin": (WORK | {"reports", "api", "pytest_runs"}, False),
+    "pytest_runs": (WORK | {"reports", "api"}, False),
     "__init__": (WORK | {"api"}, False),
     "__main__": ({"cli", "errors"}, False),
 }

@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-import babel
-
 from callmark.grounding.text import joins
 
 _NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
@@ -75,6 +73,8 @@ _LONGEST_MONTH = 25
 
 @lru_cache(maxsize=64)
 def _month_names(locale: str) -> dict[str, int]:
+    import babel  # large, and most answers have no locale of their own
+
     try:
         parsed = babel.Locale.parse(locale.replace("-", "_"))
     except (ValueError, babel.UnknownLocaleError, TypeError):
@@ -194,6 +194,8 @@ def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | No
 
 @lru_cache(maxsize=64)
 def _locale_is_month_first(locale: str) -> bool:
+    import babel
+
     try:
         pattern = str(babel.Locale.parse(locale.replace("-", "_")).date_formats["short"].pattern)
     except (ValueError, babel.UnknownLocaleError, TypeError):

@@ -7,9 +7,10 @@ import re
 import unicodedata
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import babel
+if TYPE_CHECKING:
+    import babel
 
 SCALE_DIGITS = 12
 SCALE: int = 10**SCALE_DIGITS
@@ -100,6 +101,8 @@ class NumberForm(NamedTuple):
 @lru_cache(maxsize=64)
 def form_of(locale: str) -> NumberForm | None:
     """None: CLDR knows no such locale."""
+    import babel  # large, and most answers have no locale of their own
+
     try:
         parsed = babel.Locale.parse(locale.replace("-", "_"))
     except (ValueError, babel.UnknownLocaleError, TypeError):

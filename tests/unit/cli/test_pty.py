@@ -79,9 +79,9 @@ def test_a_bar_says_pace_rest_misses_and_errors():
     code = (
         "import sys, time\n"
         "from callmark.records.seams import Standing\n"
-        "from callmark.reports import progress\n"
-        "progress.BAR_SECONDS = 0.0\n"
-        "with progress.RunProgress(sys.stderr) as report:\n"
+        "from callmark.reports import layout\n"
+        "layout.BAR_SECONDS = 0.0\n"
+        "with layout.RunProgress(sys.stderr) as report:\n"
         "    for n in range(1, 6):\n"
         "        report(Standing(n, 10, misses=3, errors=2)); time.sleep(0.15)\n"
     )

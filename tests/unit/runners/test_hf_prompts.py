@@ -186,7 +186,7 @@ def test_the_template_is_part_of_the_fingerprint():
     ("template", "said"),
     [
         (None, "folder: has no chat template: add chat_template.jinja"),
-        ("{{ raise_exception('not today') }}", "its chat template fails: not today; mend it"),
+        ("{{ raise_exception('not today') }}", "its chat template fails: not today; fix it"),
         ("{% if %}", "its chat template fails: Expected an expression"),
         ("{{ messages[7].content }}", "its chat template fails: list object has no element 7"),
         (
