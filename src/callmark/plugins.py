@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -55,6 +55,16 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE)
 _ENDING = re.compile(r"\.[a-z0-9][a-z0-9_.-]*", re.IGNORECASE)
 
 Target = TypeVar("Target", bound=Callable[..., object])
+
+
+@overload
+def runner(name: Target) -> Target: ...
+
+
+@overload
+def runner(
+    name: str | None = None, *, version: str | None = None
+) -> Callable[[Target], Target]: ...
 
 
 def runner(
@@ -170,6 +180,19 @@ def report(
     ...     return f"{run.report.verdict}: {run.report.counts.samples} samples"
     """
     return _with_name("report", name, version, {"ending": ending})
+
+
+@overload
+def importer(name: Target) -> Target: ...
+
+
+@overload
+def importer(
+    name: str | None = None,
+    *,
+    recognise: Callable[[dict[str, Json]], bool] | None = None,
+    version: str | None = None,
+) -> Callable[[Target], Target]: ...
 
 
 def importer(
