@@ -262,7 +262,6 @@ def test_without_a_plug_in_nothing_speaks_of_one():
     line = lines()[0]
     assert "more" not in line["scores"]
     assert "scorers" not in line["scoring"]
-    assert "measuresView" not in Path("run/report.html").read_text("utf-8")
 
 
 # Resuming, shards, engines

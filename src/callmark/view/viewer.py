@@ -11,7 +11,6 @@ import msgspec
 from callmark.errors import CallmarkError
 from callmark.records.report import GateRule
 from callmark.reports.html.page import (
-    AS_FILE,
     MEASURES,
     page_json,
     page_sample,
@@ -64,7 +63,7 @@ def written_page(path: Path) -> Page:
     """A page that is a file, with a way back."""
     with path.open("rb") as stream:
         top = stream.read(_TOP_BYTES)
-    policy = policy_of(page_style(), *(page_script(*start) for start in AS_FILE))
+    policy = policy_of(page_style(), page_script())
     return Page(policy, top.replace(_BRAND, _HOME, 1), path, len(top))
 
 

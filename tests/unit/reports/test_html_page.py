@@ -17,7 +17,6 @@ from tests.builders import make_error, make_result, missed_call, rules_with, ser
 from callmark.records.report import ReportHeader, Timing
 from callmark.reports.html import page as html_choice
 from callmark.reports.html.page import (
-    MEASURES,
     SCRIPTS,
     START,
     Candidates,
@@ -175,7 +174,7 @@ def test_the_page_is_ours_and_holds_no_way_to_run_text():
     """No framework, no address, no handler in an attribute, nothing that parses text as markup. Only
     what the viewer adds to the scripts may ask for anything, in one place."""
     names = {path.name for path in PAGE.iterdir()}
-    assert names == {"page.html", "page.css", "sample.css", *SCRIPTS, MEASURES, START, *VIEW}
+    assert names == {"page.html", "page.css", "sample.css", *SCRIPTS, START, *VIEW}
     for path in PAGE.iterdir():
         text = path.read_text("utf-8")
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",

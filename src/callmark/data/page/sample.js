@@ -97,7 +97,21 @@ function scoresView(scores) {
       .filter(([, verdict]) => verdict !== null).map(([name, verdict]) => chip(name, verdict ? "good" : "bad"))),
     listed.length ? make("ul", { class: "differences" }, listed) : null,
     checksView(scores.checks ?? []),
+    measuresView(scores.more ?? {}),
   ];
+}
+
+// What the scorers of plug-ins say.
+function measuresView(more) {
+  const shown = Object.entries(more).map(([name, value]) =>
+    make("div", { class: "score" }, make("dt", {}, name), make("dd", {}, measureText(value))));
+  return shown.length ? make("dl", { class: "scores measures", "aria-label": "Measures of plug-ins" }, shown) : null;
+}
+
+function measureText(value) {
+  if (value === null) return "not judged";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return Number.isInteger(value) ? String(value) : threeDigits(value);
 }
 
 function checksView(checks) {

@@ -44,7 +44,6 @@ from callmark.reports.html.page import (
     page_result,
 )
 from callmark.reports.layout import one_line, round_text
-from callmark.summary.gates import is_measure
 
 LABELS: dict[str, str] = {
     "fails": "lost",
@@ -197,9 +196,7 @@ def write_compare_page(
     head = comparison_head(comparison, name)
     with (
         pairs_of(comparison, a, b) as pairs,
-        PageFile(
-            stream, name, has_measures=any(is_measure(one.metric) for one in comparison.exploratory)
-        ) as page,
+        PageFile(stream, name) as page,
     ):
         page.head(msgspec.structs.replace(head, left_out=left_out(*pairs.counts())))
         pairs.write(page, labels)

@@ -24,7 +24,6 @@ from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
 from callmark.summary.failing import failing_rows
-from callmark.summary.gates import is_measure
 from callmark.summary.metrics import ChanceSample, CrossScore, Subset
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
@@ -289,9 +288,7 @@ STYLES = ("page.css", "sample.css")
 # In this order they are one script. Who shows the page otherwise than as a file replaces the last.
 SCRIPTS = ("text.js", "dom.js", "source.js", "plots.js", "overview.js", "filters.js", "list.js",
            "json.js", "answer.js", "sample.js", "app.js")  # fmt: skip
-MEASURES = "measures.js"  # where plug-ins have measures
 START = "start.js"
-AS_FILE = ((), (MEASURES, START))  # how the script of a page that is a file may start
 
 _encode = msgspec.json.Encoder().encode
 # JSON inside of HTML: nothing in it can end its element or open another one.
@@ -353,10 +350,9 @@ def shell(
 class PageFile:
     """Written from top to bottom: the head, then samples, and the index at the end."""
 
-    def __init__(self, stream: BinaryIO, title: str, *, has_measures: bool = False) -> None:
-        """`has_measures`: scorers of plug-ins have something to say about the samples."""
+    def __init__(self, stream: BinaryIO, title: str) -> None:
         self._stream = stream
-        script = page_script(*AS_FILE[has_measures])
+        script = page_script()
         self._parts = shell(title=title, style=page_style(), script=script)
         self._chunk: list[bytes] = []
         self._chunk_size = 0
@@ -488,8 +484,7 @@ def write_run_page(
     for result in read():
         survey.add(result)
     short, choice = survey.falls_short(), survey.choice()
-    has_measures = any(map(is_measure, report.metrics))
-    with PageFile(stream, name, has_measures=has_measures) as page:
+    with PageFile(stream, name) as page:
         page.head(run_head(report, name, survey.distribution(), choice.counts()))
         index = IndexBuilder()
         # The second reading: what goes into the file in full could be chosen only after all were
