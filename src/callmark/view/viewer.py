@@ -11,7 +11,6 @@ import msgspec
 from callmark.errors import CallmarkError
 from callmark.records.report import GateRule
 from callmark.reports.html.page import (
-    MEASURES,
     page_json,
     page_sample,
     page_script,
@@ -53,7 +52,7 @@ def live_page(name: str) -> Page:
 
 
 def _serve_page(title: str, start: str, template: str = "page.html") -> Page:
-    style, script = page_style("view.css"), page_script(MEASURES, "served.js", start)
+    style, script = page_style("view.css"), page_script("served.js", start)
     parts = shell(title=title, style=style, script=script, connects=True, template=template)
     policy = policy_of(style, script, connects=True)
     return Page(policy, "".join(parts).encode().replace(_BRAND, _HOME, 1))
