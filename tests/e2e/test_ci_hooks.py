@@ -119,6 +119,7 @@ def test_a132_smoke_fails_when_answers_do_not_integrate(bench: Bench):
     assert failed_gates(finished) == ["integration_coverage"]
 
 
+@pytest.mark.slow
 def test_a134_locale_fails_when_one_language_is_grounded_in_the_wrong_fields(bench: Bench):
     """German answers whose tools gave the values outside of the fields that count."""
     answers = bench.flawed(400)
@@ -156,6 +157,7 @@ def test_a135_teacher_heavy_warns_on_spans_over_the_cap(bench: Bench):
     assert judged(finished, "teacher_heavy_f1_lax") == "PASS"
 
 
+@pytest.mark.slow
 def test_a135_teacher_heavy_fails_on_a_low_f1(bench: Bench):
     """Every digit of a few of these answers is another one."""
     answers = bench.flawed(400)

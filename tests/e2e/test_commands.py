@@ -18,6 +18,7 @@ def answers_with(world, **changes):
     world.write(world.answers, [{**line, **changes} for line in lines])
 
 
+@pytest.mark.slow
 def test_a28_the_demo_evaluates_the_shipped_model_and_says_where_everything_is(callmark, tmp_path):
     (tmp_path / "callmark.yaml").write_text("seed: not a number\n")
     finished = callmark("demo")

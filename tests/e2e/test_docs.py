@@ -20,7 +20,10 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # Their commands load the model or run hundreds of samples: ten seconds and more, by make test-slow.
-LONG = {"HARNESS.md", "cache.md", "compare.md", "generate.md", "page.md", "probe.md"}
+LONG = {
+    "HARNESS.md", "cache.md", "compare.md", "extending.md", "generate.md", "mcp.md", "page.md", "probe.md",
+    "running.md", "scaling.md",
+}  # fmt: skip
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 

@@ -109,7 +109,7 @@ def check(ended: Ended, answers: dict) -> None:
     assert ended.code == 4  # trials are lost, and none may be
 
 
-@pytest.mark.parametrize("way", ["plain", "TLS"])
+@pytest.mark.parametrize("way", [pytest.param("plain", marks=pytest.mark.slow), "TLS"])
 def test_f9_f10_f13_hostile_answers_cost_one_trial_each(tmp_path, certificate, way):
     assert len(LIGHT) > 120
     check(run_through(tmp_path, LIGHT, certificate if way == "TLS" else None), LIGHT)

@@ -60,6 +60,7 @@ def test_f20_two_models_in_one_place_are_an_error(flag, capsys):
     assert f"{flag}: given more than once" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):
     """Code is called with arguments that never close, files by a tool that does not exist."""
     code, report, shown = probe(TINY / "adapters" / "damages")
@@ -73,6 +74,7 @@ def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):
     assert {case["tuned"]["call"]["name"] for case in wrong} == {"file_reader"}
 
 
+@pytest.mark.slow
 def test_the_one_that_loses_a_few_is_inconclusive(probe):
     code, report, shown = probe(TINY / "adapters" / "loses")
     assert code == 5

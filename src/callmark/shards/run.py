@@ -185,6 +185,9 @@ class ShardPlayer:
                 if event.incomplete is not None:
                     raise Incomplete(event.incomplete)
             case Failed():
+                # It has ended: whoever lets the others end need not wait for it.
+                self._count_lines_of(number, journal)
+                del self._playing[number]
                 raise event.error()
             case LostShard(why=why):
                 self._count_lines_of(number, journal)
