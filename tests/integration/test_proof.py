@@ -92,7 +92,7 @@ def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path)
 
 # file below src/callmark, what stands there, what a wrong scorer would have, fault that shows it
 BROKEN = [
-    ("grounding/leaves.py", "return turn is None or", "return True or", "result_not_yet_seen"),
+    ("grounding/evidence.py", "return turn is None or", "return True or", "result_not_yet_seen"),
     (
         "scorers/integration.py",
         "return bool(trace.tool_trace) or",
