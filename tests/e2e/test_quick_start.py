@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from callmark.plugins import runner_names
 from callmark.resources import data_path, demo_paths
 from callmark.run.doctor import PLAIN_PROMPT, PREFERRED_PROMPT
 from callmark.runners.wrappers import DEFAULT_SYSTEM
@@ -49,14 +48,6 @@ DOCTORS = {
     PLAIN_PROMPT: {"model_output": "Hello.", "tool_trace": [], "turns": [LAST]},
     PREFERRED_PROMPT: {"model_output": "4,217.", "tool_trace": [SEARCH], "turns": [FIRST, LAST]},
 }
-
-needs_http = pytest.mark.skipif(
-    "openai_http" not in runner_names(), reason="the runner openai_http is not here yet"
-)
-needs_local = pytest.mark.skipif(
-    "hf_local" not in runner_names() or not TINY.is_dir(),
-    reason="the runner hf_local or the shipped model is not here yet",
-)
 
 
 def lines_of(path: Path) -> list[dict]:
@@ -196,7 +187,6 @@ def test_every_flag_as_printed_is_known(python, checkout):
         assert (wrapped is not None) == ("--prompt-wrapper" in printed)
 
 
-@needs_http
 def test_a68_the_served_command_runs_as_printed(python, checkout, server, endpoint):
     finished = evaluate(python, checkout, SERVED, **endpoint)
     assert finished.returncode == 0, finished.stderr + finished.stdout
@@ -211,7 +201,6 @@ def test_a68_the_served_command_runs_as_printed(python, checkout, server, endpoi
     assert "sk-none-needed" not in json.dumps(report) + json.dumps(results)
 
 
-@needs_http
 @pytest.mark.slow
 def test_a46_the_sharded_command_runs_as_printed(python, checkout, endpoint):
     """Four shards into four files, which together hold every sample once."""
@@ -229,7 +218,6 @@ def test_a46_the_sharded_command_runs_as_printed(python, checkout, endpoint):
 DOCTOR = "-m callmark doctor --runner openai_http --model gpt-xyz --max-retries 0"
 
 
-@needs_http
 def test_the_doctor_finds_the_served_model_well(python, checkout, endpoint):
     finished = python(*DOCTOR.split(), "--json", cwd=checkout, **endpoint)
     assert finished.returncode == 0, finished.stdout + finished.stderr
@@ -239,14 +227,12 @@ def test_the_doctor_finds_the_served_model_well(python, checkout, endpoint):
     assert findings["equal_on_repeat"]["found"] == "0 of 5 repeats differ (0%)"
 
 
-@needs_http
 def test_the_doctor_says_that_nobody_is_there(python, checkout):
     finished = python(*DOCTOR.split(), "--base-url", "http://127.0.0.1:9/v1", cwd=checkout)
     assert finished.returncode == 4, finished.stdout + finished.stderr
     assert finished.stdout.startswith("WRONG reachable")
 
 
-@needs_local
 @pytest.mark.slow
 def test_a69_the_local_command_runs_as_printed(python, checkout):
     printed = LOCAL.replace("/models/my-checkpoint", str(TINY))
