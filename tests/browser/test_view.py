@@ -143,7 +143,7 @@ def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
     browser.js("document.querySelector('mark.value').focus()")
     assert browser.texts(".leaf.lit .exact") == ["768"]
     visit(browser, address, f"run/{run}#s=nobody&t=0")
-    browser.wait("document.querySelector('#sample .empty')")
+    browser.wait("document.querySelector('#sample .empty')?.textContent.includes('no sample')")
     assert browser.texts("#sample") == ["This page has no sample nobody, trial 0."]
     own = address.partition("?")[0]
     assert all(url.startswith(own) for url in browser.requests())

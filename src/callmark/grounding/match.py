@@ -27,7 +27,8 @@ from callmark.grounding.text import (
 from callmark.grounding.values import Value, ends_in, identifier_key, values_of
 from callmark.grounding.words import admits_failure, names_an_ending
 from callmark.records.jsontext import Json, well_formed
-from callmark.records.results import Match, ValueLabel, ValueMark
+from callmark.records.results import Match, ValueMark
+from callmark.records.statements import StatementLabel
 from callmark.records.trace import json_inside
 
 K = TypeVar("K", int, str)
@@ -345,7 +346,7 @@ class Grounder:
         marks: list[ValueMark] = []
         for value in values:
             match = self._support(value, turn, errors)
-            label: ValueLabel = "supported"
+            label: StatementLabel = "supported"
             if match is not None:
                 if match.kind != "month":
                     matches.append(match)
@@ -368,6 +369,32 @@ class Grounder:
             edges = values + [self._with_its_words(value) for value in unsupported]
             matches += self._texts(span, edges, turn, errors, whole_only=bool(unsupported))
         return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
+
+    def find_texts(
+        self, span: Span, turn: int | None, unsupported: list[Value]
+    ) -> tuple[Match, ...]:
+        """What the span repeats of the texts of results, beside its values."""
+        edges = self.values_in(span) + [self._with_its_words(value) for value in unsupported]
+        errors = self._failure_counts(span)
+        return tuple(self._texts(span, edges, turn, errors, whole_only=bool(unsupported)))
+
+    def find_failure(self, span: Span, value: Value, turn: int | None) -> Match | None:
+        """A value of a result that is an error, in a span that says that something failed."""
+        return self._support(value, turn, True) if self._failure_counts(span) else None
+
+    def match_leaf(
+        self, value: Value, call: int, path: str, leaf: Json, strict: bool, derived: bool
+    ) -> Match:
+        return Match(
+            self.to_bytes(value.start),
+            self.to_bytes(value.end),
+            call,
+            path,
+            cut_value(leaf),
+            value.kind,
+            "derived" if derived else "value",
+            strict,
+        )
 
     def values_in(self, span: Span) -> list[Value]:
         first = bisect_left(self._starts, span[0])

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from callmark.records.jsontext import Json
-from callmark.records.results import ValueLabel
+from callmark.records.statements import StatementLabel
 
-LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
+LABELS: tuple[StatementLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 
 
 class Nearest(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     trial: int
     value: str
     kind: str
-    label: ValueLabel
+    label: StatementLabel
     sentence: str
     nearest: Nearest | None = None
 
@@ -37,21 +37,21 @@ class Claims(msgspec.Struct, frozen=True):
 
     trials: int
     values: int
-    by_label: dict[ValueLabel, int]
-    by_kind: dict[str, dict[ValueLabel, int]]
+    by_label: dict[StatementLabel, int]
+    by_kind: dict[str, dict[StatementLabel, int]]
     unsupported: tuple[Claim, ...]
 
 
 def add_up_claims(trials: Iterable[Iterable[Claim]]) -> Claims:
     """One pass over the claims of each trial."""
-    by_kind: dict[str, dict[ValueLabel, int]] = {}
+    by_kind: dict[str, dict[StatementLabel, int]] = {}
     unsupported: list[Claim] = []
     number = 0
     for claims in trials:
         number += 1
         for claim in claims:
             counts = by_kind.setdefault(claim.kind, dict.fromkeys(LABELS, 0))
-            counts[claim.label] += 1
+            counts[claim.label] = counts.get(claim.label, 0) + 1
             if claim.label == "unsupported":
                 unsupported.append(claim)
     by_label = {label: sum(row[label] for row in by_kind.values()) for label in LABELS}

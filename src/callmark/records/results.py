@@ -8,9 +8,9 @@ import msgspec
 
 from callmark.records.jsontext import Json
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
+from callmark.records.statements import ArgumentOrigin, Copying, Statement, StatementLabel
 from callmark.records.trace import Stop, TraceEntry, UserTurn
 
-ValueLabel = Literal["supported", "derived", "user_said", "unsupported"]
 MatchClass = Literal["value", "derived", "error"]
 Severity = Literal["high", "medium", "low", "contextual"]
 # Held by whoever reads a line: no file may bring in a number that no scorer gives.
@@ -38,7 +38,7 @@ class ValueMark(msgspec.Struct, frozen=True):
     start: int
     end: int
     kind: str
-    label: ValueLabel
+    label: StatementLabel
 
 
 class SpanScore(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     facts_required: Count
     lax: Grounding
     strict: Grounding
-    values: dict[ValueLabel, Count]
+    values: dict[StatementLabel, Count]
     calls: CallScore
     call_f1: Share | None
     multi_call_parity_ok: bool | None
@@ -139,6 +139,13 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacyScore
     checks_ok: bool | None = None  # all of them
     checks: tuple[CheckScore, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    # None: nothing was served, or there is no leaf that an answer could state.
+    copying: Copying | None = None
+    # Of every leaf of the arguments of well-formed calls; None: there was none.
+    arguments: tuple[ArgumentOrigin, ...] | None = None
+    # There is text after the last result; None: no eligible sample, or nothing was served.
+    answered: bool | None = None
     more: Measures | msgspec.UnsetType = msgspec.UNSET
 
     @property

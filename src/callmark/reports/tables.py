@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from callmark.errors import MissingExtra
 from callmark.records.jsontext import well_formed
 from callmark.records.report import GateRule
-from callmark.records.results import Result, Scores, ValueLabel
+from callmark.records.results import Result, Scores
 from callmark.records.samples import explain_check
+from callmark.records.statements import StatementLabel
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.layout import neutralise
 from callmark.store.files import read_results
@@ -64,7 +65,7 @@ _SCORES: dict[str, tuple[Type, str]] = {
     "privacy_ok": ("yes/no", "privacy_ok"),
     "checks_ok": ("yes/no", "checks_ok"),
 }
-_LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
+_LABELS: tuple[StatementLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 _METADATA = ("scenario", "complexity", "locale", "language", "cluster", "slices")
 # name -> type, in the order of the table
 COLUMNS: dict[str, Type] = {

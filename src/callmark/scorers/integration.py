@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
+from callmark.grounding.checking import Finding
 from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.facts import Fact, fact_of
 from callmark.grounding.match import (
@@ -19,12 +20,14 @@ from callmark.grounding.match import (
     names_in,
 )
 from callmark.grounding.numbers import form_of, read_every_way
+from callmark.grounding.record_tree import Field
 from callmark.grounding.spans import Span, marker_spans, sentences
 from callmark.grounding.text import char_offset
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
-from callmark.records.results import Grounding, SpanScore, ValueLabel
+from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
+from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
@@ -47,6 +50,7 @@ class TrialReading:
         self._turn_ends = [end for _, end in turns or ()]
         keys = _strict_keys(sample, tool_strict_keys, header_strict_keys)
         served = [*_prompt_results(sample.prompt, keys), *_trace_results(trace, keys)]
+        self.served = tuple(served)
         self.evidence = Evidence(served)
         # Without a strict key no answer could be strictly grounded: that is not the model's fault.
         self.has_strict_keys = (
@@ -70,6 +74,11 @@ class TrialReading:
         if self._turns is None:
             return None
         return bisect_right(self._turn_ends, position) + 1
+
+    def is_strict(self, field: Field) -> bool:
+        """Does a strict key stand in its path?"""
+        keys = field.record.served.strict_keys
+        return any(part in keys for part in field.path.split("/"))
 
     def is_after_first_result(self, span: Span) -> bool:
         turn = self.turn_at(span[0])
@@ -212,7 +221,7 @@ def _names(trace: Trace) -> Iterator[tuple[int, str]]:
                 yield turn, name
 
 
-LABELS: tuple[ValueLabel, ...] = ("supported", "derived", "user_said", "unsupported")
+LABELS: tuple[StatementLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 
 
 class IntegrationVerdict(NamedTuple):
@@ -224,7 +233,7 @@ class IntegrationVerdict(NamedTuple):
     required: int
     lax: Grounding
     strict: Grounding
-    values: dict[ValueLabel, int]
+    values: dict[StatementLabel, int]
     scored: tuple[Span, ...]  # in characters, for the scorers that look further
 
 
@@ -243,22 +252,28 @@ class _Judged(NamedTuple):
 
     @property
     def lax(self) -> bool:
-        return bool(self.grounding.matches)
+        return bool(self.grounding.matches) and (self.good_lax or not self.counted)
 
     @property
     def strict(self) -> bool:
         return any(match.strict for match in self.grounding.matches)
 
 
-def score_integration(reading: TrialReading, extractor: Extractor, cap: int) -> IntegrationVerdict:
-    judged = list(_judge_marked(reading, cap) if extractor == "marker" else _judge_claimed(reading))
+def score_integration(
+    reading: TrialReading, extractor: Extractor, cap: int, findings: Sequence[Finding]
+) -> IntegrationVerdict:
+    """`findings`: the statements of the answer, in its order. Only `claims` asks for them."""
+    if extractor == "marker":
+        judged = list(_judge_marked(reading, cap))
+    else:
+        judged = list(_judge_claimed(reading, findings))
     scored = [one for one in judged if one.scored]
     counted = [one for one in scored if one.counted]
     facts = [fact_of(fact) for fact in reading.sample.expectation.required_facts]
-    values = dict.fromkeys(LABELS, 0)
+    values: dict[StatementLabel, int] = dict.fromkeys(LABELS, 0)
     for one in scored:
         for mark in one.grounding.marks:
-            values[mark.label] += 1
+            values[mark.label] = values.get(mark.label, 0) + 1
     lax = sum(one.good_lax for one in counted)
     strict = sum(one.good_strict for one in counted)
     found_lax, found_strict = min(lax, 1), min(strict, 1)
@@ -287,19 +302,62 @@ def _judge_marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, scored, scored, bool(grounding.matches), strict)
 
 
-def _judge_claimed(reading: TrialReading) -> Iterator[_Judged]:
+def _judge_claimed(reading: TrialReading, findings: Sequence[Finding]) -> Iterator[_Judged]:
+    """A sentence counts if it has a good label or a firm flag, and is good without such a flag."""
+    by_start = {value.start: value for value in reading.grounder.values}
+    starts = [one.start for one in findings]
     for span in sentences(reading.text):
         if not reading.is_after_first_result(span):
             continue
         turn = reading.turn_at(span[0])
-        grounding = reading.grounder.ground(span, turn)
-        support = grounding.matches + grounding.derived
-        if not support and not grounding.marks:
+        first, last = bisect_left(starts, span[0]), bisect_left(starts, span[1])
+        grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)
+        if not grounding.matches and not grounding.derived and first == last:
             continue
-        sound = not grounding.unsupported
-        strict = sound and any(match.strict for match in support)
-        counted = not grounding.wholly_user_said
-        yield _Judged(span, turn, grounding, True, counted, sound and bool(support), strict)
+        good = bool(grounding.matches or grounding.derived) or any(
+            one.label in GOOD for one in findings[first:last]
+        )
+        strict = any(match.strict for match in grounding.matches + grounding.derived)
+        sound = good and not is_firm
+        yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict)
+
+
+def _ground_claimed(
+    reading: TrialReading,
+    span: Span,
+    turn: int | None,
+    findings: Sequence[Finding],
+    by_start: dict[int, Value],
+) -> tuple[SpanGrounding, bool]:
+    """What the sentence rests on, and whether a firm flag lies on it."""
+    grounder = reading.grounder
+    matches: list[Match] = []
+    computed: list[Match] = []
+    marks: list[ValueMark] = []
+    flagged: list[Value] = []
+    is_firm = False
+    for one in findings:
+        value = by_start.get(one.start)
+        is_firm = is_firm or (one.label in FLAGS and RULES[one.rule].tier == "firm")
+        if value is None or value.end != one.end:
+            continue
+        label = one.label
+        if label in GOOD and one.fields:
+            field, derived = one.fields[0], label in ("calculated", "derived")
+            strict = reading.is_strict(field)
+            match = grounder.match_leaf(value, field.call, field.path, field.value, strict, derived)
+            (computed if derived else matches).append(match)
+        elif label in ("user_said", "unsupported"):
+            failure = grounder.find_failure(span, value, turn)
+            if failure is not None:
+                matches.append(failure)
+        if label in FLAGS:
+            flagged.append(value)
+        start, end = grounder.to_bytes(value.start), grounder.to_bytes(value.end)
+        marks.append(ValueMark(start, end, value.kind, label))
+    if not any(match.strict for match in matches):  # else the text could add nothing
+        matches += grounder.find_texts(span, turn, flagged)
+    return SpanGrounding(tuple(matches), tuple(computed), tuple(marks)), is_firm
 
 
 def _count_facts(

@@ -29,8 +29,9 @@ from callmark.scorers.integration import (
 )
 from callmark.scorers.privacy import check, known_texts
 from callmark.scorers.redaction import without_placeholders
+from callmark.scorers.statements import check_statements
 
-SCORER_VERSION = "3"
+SCORER_VERSION = "4"
 
 
 class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,10 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
     expectation = sample.expectation
     kind = expectation.kind
     reading = _read(sample, trace, settings)
-    integration = score_integration(reading, settings.extractor, settings.span_cap)
+    statements = check_statements(reading, settings.registry)
+    integration = score_integration(
+        reading, settings.extractor, settings.span_cap, statements.findings
+    )
     calls = score_calls(
         expectation,
         trace,
@@ -100,6 +104,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         privacy=privacy,
         checks_ok=all(check.ok for check in checks) if checks else None,
         checks=checks,
+        statements=statements.marks,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
 
@@ -158,7 +163,8 @@ def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:
         # Placeholders are the same in all redacted traces, and would ground each other.
         trace = _unplaced(trace)
     reading = _read(sample, trace, settings)
-    return score_integration(reading, own.span_extractor, settings.span_cap).lax.f1
+    findings = check_statements(reading, settings.registry).findings
+    return score_integration(reading, own.span_extractor, settings.span_cap, findings).lax.f1
 
 
 def _unplaced(trace: Trace) -> Trace:

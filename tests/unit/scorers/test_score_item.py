@@ -12,7 +12,7 @@ FIELDS = {
     "kind", "span_extractor", "spans", "spans_total", "spans_over_cap", "spans_counted", "recall_kind", "facts_required",
     "lax", "strict", "values", "calls", "call_f1", "multi_call_parity_ok", "json_args_valid", "recovered",
     "gave_up_honestly", "controls_with_integration", "negative_control_ok", "clarify_ok", "locale_probe_ok", "unresolved", "strict_keys",
-    "privacy_ok", "privacy", "checks_ok", "checks",
+    "privacy_ok", "privacy", "checks_ok", "checks", "statements", "copying", "arguments", "answered",
 }  # fmt: skip
 
 

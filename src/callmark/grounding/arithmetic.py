@@ -1,0 +1,214 @@
+"""Numbers that follow from others: equations that are written out, and sums, differences and
+products that a word announces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.values import Value
+
+LONGEST_GAP = 80  # characters between two numbers of one equation
+RECENT = 14  # numbers that were stated before, as operands
+NEAR = 8  # one of the two operands of a difference is among so many
+FAR = 60  # the same for numbers with decimals
+MAX_TERMS = 10
+_BETWEEN = re.compile(
+    r"[\s*_]*(?:\([^()\n]{0,60}\)|\[[^\]\n]{0,40}\]"
+    r"|[^\W\d_]{1,20}(?:[ /][^\W\d_]{1,20}){0,3})?[\s*_]*"
+    r"(?P<op>[+\-−–×x*/÷=]|plus|minus|times|mal|más|menos|por|plus|moins|fois)"
+    r"[\s*_]*\(?[A-Z]{0,3}[$€£¥₹]?\s?",
+)
+_OPERATIONS = {
+    "+": "+", "plus": "+", "más": "+", "-": "-", "−": "-", "–": "-", "minus": "-", "menos": "-",
+    "moins": "-", "×": "*", "x": "*", "*": "*", "times": "*", "mal": "*", "por": "*", "fois": "*",
+    "/": "/", "÷": "/", "=": "=",
+}  # fmt: skip
+
+
+def _cue(words: str) -> re.Pattern[str]:
+    """Any of these words, `_` for a blank; also after Markdown's underscores."""
+    alternatives = "|".join(words.split()).replace("_", "[ ]")
+    return re.compile(rf"(?<![^\W_])(?:{alternatives})", re.IGNORECASE)
+
+
+_SUM = _cue(
+    r"""
+    (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
+    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b summe\b somme\b au_total\b en_total\b
+    """
+)
+_DIFFERENCE = _cue(
+    r"""
+    differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
+    more\b less\b cheaper\b sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
+    decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
+    differenz\b rückerstatt\w* verbleib\w* diferencia\b reembolso\b restante\w* différence\b
+    rembours\w*
+    """
+)
+_MANY = (
+    "passengers?|people|persons?|nights?|travell?ers?|items?|tickets?|bags?|months?|days?|hours?"
+    "|units?"
+)
+_PRODUCT = _cue(
+    rf"""
+    each\b per\b for_(?:all|both|the|\w+)_(?:\w+_)?(?:{_MANY})\b total\w* both\b everyone\b
+    jeweils\b pro\b cada\b par\b chaque\b
+    """
+)
+_TIMES = re.compile(r"[×x]\s?\d")
+_AVERAGE = _cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
+
+
+class Sum(NamedTuple):
+    """How a number came about: the rule, and the numbers that it was made of."""
+
+    rule: str
+    operands: tuple[int, ...]
+
+
+class Equation(NamedTuple):
+    """`value` stands on its right; `result` is what its left comes to."""
+
+    value: int
+    result: int
+    holds: bool
+    operands: tuple[int, ...]
+
+
+def find_equations(text: str, values: Sequence[Value]) -> dict[int, Equation]:
+    """By the place of the value that an equation states, in the list of values."""
+    found: dict[int, Equation] = {}
+    at = 0
+    while at < len(values):
+        chain, operations = _chain(text, values, at)
+        if "=" in operations:
+            for equation in _judge(values, chain, operations):
+                found[equation.value] = equation
+        at = chain[-1] + 1
+    return found
+
+
+def _chain(text: str, values: Sequence[Value], first: int) -> tuple[list[int], list[str]]:
+    chain, operations = [first], []
+    while values[chain[-1]].readings and chain[-1] + 1 < len(values):
+        left, right = values[chain[-1]], values[chain[-1] + 1]
+        if not right.readings or right.start - left.end > LONGEST_GAP:
+            break
+        between = _BETWEEN.fullmatch(text, left.end, right.start)
+        if between is None or "\n" in between[0]:
+            break
+        operations.append(_OPERATIONS[between["op"].casefold()])
+        chain.append(chain[-1] + 1)
+    return chain, operations
+
+
+def _judge(values: Sequence[Value], chain: list[int], operations: list[str]) -> list[Equation]:
+    sides: list[tuple[list[int], list[str]]] = [([], [])]
+    for place, at in enumerate(chain):
+        sides[-1][0].append(at)
+        if place < len(operations):
+            if operations[place] == "=":
+                sides.append(([], []))
+            else:
+                sides[-1][1].append(operations[place])
+    judged = []
+    for (left, left_operations), (right, _) in pairwise(sides):
+        if len(left) > 1 and len(right) == 1:
+            result = _evaluate([values[at].readings[0] for at in left], left_operations)
+            stated = values[right[0]]
+            if result is not None:
+                holds = any(abs(result - one) <= half_unit(stated) for one in stated.readings)
+                operands = tuple(values[at].readings[0] for at in left)
+                judged.append(Equation(right[0], result, holds, operands))
+    return judged
+
+
+def _evaluate(numbers: list[int], operations: list[str]) -> int | None:
+    """Products first, then sums, from left to right."""
+    terms, sign = [numbers[0]], 1
+    for operation, number in zip(operations, numbers[1:], strict=True):
+        match operation:
+            case "*":
+                terms[-1] = terms[-1] * number // SCALE
+            case "/" if number == 0:
+                return None
+            case "/":
+                terms[-1] = terms[-1] * SCALE // number
+            case _:
+                sign = 1 if operation == "+" else -1
+                terms.append(sign * number)
+    return sum(terms)
+
+
+def half_unit(value: Value) -> int:
+    """Half a unit of the last digit that is stated."""
+    _, point, decimals = value.text.rpartition(".")
+    places = len(decimals) if point and decimals.isdecimal() else 0
+    return SCALE * value.form.factor // (2 * int(10**places))
+
+
+def follows(
+    value: Value, cues: str, operands: Sequence[int], run: Sequence[int], factors: Sequence[int]
+) -> Sum | None:
+    """`cues` are the words around it, `operands` the numbers that it may be made of, `run` those
+    stated right before it, the last one last, `factors` how many there are of something."""
+    wanted = abs(value.readings[0])
+    known = {abs(number) for number in operands if number}
+    found = None
+    if _DIFFERENCE.search(cues):
+        found = _as_difference(wanted, known, run)
+    if found is None and _SUM.search(cues):
+        found = _as_sum(wanted, known, run)
+    if found is None and (_PRODUCT.search(cues) or _TIMES.search(cues)):
+        found = _as_product(wanted, known, factors)
+    if found is None and _AVERAGE.search(cues):
+        found = _as_average(wanted, run, half_unit(value))
+    return found
+
+
+def _as_difference(wanted: int, known: set[int], run: Sequence[int]) -> Sum | None:
+    near = {abs(number) for number in run[-NEAR:]} or known
+    for number in sorted(near):
+        for other in (number - wanted, number + wanted):
+            if other > 0 and other in known and other != number:
+                return Sum("difference", (max(number, other), min(number, other)))
+    return None
+
+
+def _as_sum(wanted: int, known: set[int], run: Sequence[int]) -> Sum | None:
+    """Of what was stated right before it, signs counted or not, or of any two."""
+    plain = signed = 0
+    for count, number in enumerate(reversed(run[-MAX_TERMS:]), start=1):
+        plain += abs(number)
+        signed += number
+        if count > 1 and wanted in (plain, abs(signed)):
+            return Sum("sum", tuple(run[-count:]))
+    for number in sorted(known):
+        if number < wanted and wanted - number in known:
+            return Sum("sum", (number, wanted - number))
+    return None
+
+
+def _as_product(wanted: int, known: set[int], factors: Sequence[int]) -> Sum | None:
+    for factor in factors:
+        if factor > 1 and wanted % factor == 0 and wanted // factor in known:
+            return Sum("product", (factor * SCALE, wanted // factor))
+    return None
+
+
+def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
+    total = 0
+    for count, number in enumerate(reversed(run[-MAX_TERMS:]), start=1):
+        total += number
+        if count > 1 and abs(total - wanted * count) <= half * count:
+            return Sum("average", tuple(run[-count:]))
+    return None
+
+
+def announces_a_sum(cues: str) -> bool:
+    return _SUM.search(cues) is not None

@@ -1,0 +1,267 @@
+"""The served results as records: every leaf knows its record, every record its kin and its names.
+
+A record is an object; what a list or an object of like objects holds are siblings. Records are
+numbered in the order in which they are met, so that kinship is a comparison of two numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import snowballstemmer  # type: ignore[import-untyped]
+
+from callmark.grounding.evidence import MAX_DEPTH, Served, is_number, parts_of
+from callmark.grounding.numbers import of_json
+from callmark.grounding.text import fold
+from callmark.grounding.values import identifier_key
+from callmark.records.jsontext import Json
+from callmark.records.trace import is_mcp_result, json_inside
+
+LONGEST_NAME = 8  # words
+_WORD = re.compile(r"\w+")
+_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_NAMING = frozenset("id ids name title number code sku email username".split())
+# Words that many records have in common, whatever else their keys say.
+_NOT_NAMING = frozenset("origin destination city status type state country first last".split())
+_DIGIT = re.compile(r"\d")
+
+_stem = snowballstemmer.stemmer("english").stemWord
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    stemmed: str = _stem(word.casefold())
+    return stemmed
+
+
+@lru_cache(maxsize=1 << 14)
+def key_words(key: str) -> tuple[str, ...]:
+    """`RestaurantsTakeOut` and `total_price` in words, lower case."""
+    return tuple(word.casefold() for word in _KEY_WORD.findall(key))
+
+
+@lru_cache(maxsize=1 << 14)
+def key_stems(key: str) -> tuple[str, ...]:
+    return tuple(map(stem, key_words(key)))
+
+
+class Record:
+    """One object of one result. `last` is the number of the last record inside it."""
+
+    __slots__ = (
+        "children",
+        "fields",
+        "key",
+        "kind",
+        "last",
+        "names",
+        "number",
+        "parent",
+        "path",
+        "served",
+    )
+
+    def __init__(
+        self, number: int, served: Served, path: str, key: str, kind: str, parent: Record | None
+    ) -> None:
+        self.number = number
+        self.last = number
+        self.served = served
+        self.path = path
+        self.key = key
+        self.kind = kind
+        self.parent = parent
+        self.fields: list[Field] = []
+        self.children: list[Record] = []
+        self.names: list[str] = []
+
+    def holds(self, other: Record) -> bool:
+        return self.number <= other.number <= self.last
+
+    def is_kin(self, other: Record) -> bool:
+        """One is the other, or lies inside it."""
+        return self.holds(other) or other.holds(self)
+
+    def within(self) -> Iterator[Record]:
+        yield self
+        for child in self.children:
+            yield from child.within()
+
+    def counts_for(self, turn: int | None) -> bool:
+        return turn is None or self.served.turn is None or self.served.turn < turn
+
+
+class Field(NamedTuple):
+    """One leaf. `echo`: it repeats an argument of its own call."""
+
+    record: Record
+    path: str
+    key: str
+    value: Json
+    echo: bool
+
+    @property
+    def call(self) -> int:
+        return self.record.served.call
+
+    def counts_for(self, turn: int | None) -> bool:
+        return self.record.counts_for(turn)
+
+
+class Series(NamedTuple):
+    """One list: where it stands and what it holds."""
+
+    record: Record
+    path: str
+    key: str
+    items: list[Json]
+
+
+class RecordTree:
+    """Every record, leaf and list of the results that are no errors."""
+
+    def __init__(self, served: Iterable[Served]) -> None:
+        self.records: list[Record] = []
+        self.fields: list[Field] = []
+        self.series: list[Series] = []
+        self.keys: set[str] = set()
+        for one in served:
+            if not one.error:
+                self._add(one)
+
+    def _add(self, served: Served) -> None:
+        self._served = served
+        self._echoes = {fold(text) for text in texts_in(served.arguments)}
+        root = self._record(served.root, "", "", None)
+        if is_mcp_result(served.result):
+            for path, key, value in parts_of(served.result):
+                self._visit(value, f"{served.root}{path}", key, root, "", 0)
+        else:
+            self._visit(served.result, served.root, "", root, "", 0)
+        root.last = len(self.records) - 1
+
+    def _record(self, path: str, key: str, kind: str, parent: Record | None) -> Record:
+        record = Record(len(self.records), self._served, path, key, kind, parent)
+        self.records.append(record)
+        if parent is not None:
+            parent.children.append(record)
+        return record
+
+    def _visit(
+        self, value: Json, path: str, key: str, record: Record, kind: str, depth: int
+    ) -> None:
+        if depth > MAX_DEPTH:
+            return
+        if isinstance(value, str):
+            value = json_inside(value)
+        if isinstance(value, dict):
+            self._visit_object(value, path, key, record, kind, depth)
+        elif isinstance(value, list):
+            self.series.append(Series(record, path, key, value))
+            for index, entry in enumerate(value):
+                self._visit(entry, f"{path}/{index}", key, record, f"{kind}/*", depth + 1)
+        else:
+            self._visit_leaf(value, path, key, record)
+
+    def _visit_object(
+        self, value: dict[str, Json], path: str, key: str, parent: Record, kind: str, depth: int
+    ) -> None:
+        record = self._record(path, key, kind, parent) if depth else parent
+        if _DIGIT.search(key):
+            _name(record, key)
+        # `{"HAT001": {…}, "HAT002": {…}}` is a list whose entries have names.
+        is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
+        for name, entry in value.items():
+            self.keys.add(name)
+            pointer = f"{path}/{_escape(name)}"
+            below = f"{kind}/*" if is_table else f"{kind}/{name}"
+            self._visit(entry, pointer, name, record, below, depth + 1)
+        first, last = value.get("first_name"), value.get("last_name")
+        if isinstance(first, str) and isinstance(last, str):
+            _name(record, f"{first} {last}")
+        record.last = len(self.records) - 1
+
+    def _visit_leaf(self, value: Json, path: str, key: str, record: Record) -> None:
+        is_text = isinstance(value, str)
+        echo = is_text and bool(self._echoes) and fold(str(value)) in self._echoes
+        field = Field(record, path, key, value, echo)
+        self.fields.append(field)
+        record.fields.append(field)
+        words = key_words(key)
+        names = words and words[-1] in _NAMING and words[0] not in _NOT_NAMING
+        if names and (is_text or is_number(value)):
+            _name(record, str(value))
+
+
+def _name(record: Record, text: str) -> None:
+    if 3 <= len(text) <= 80:
+        record.names.append(text)
+
+
+class Names:
+    """The names of records, and where a text mentions them."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_words: dict[tuple[str, ...], list[Record]] = {}
+        self._longest = 0
+        for record in records:
+            for name in record.names:
+                words = tuple(_WORD.findall(fold(name)))
+                if words and len(words) <= LONGEST_NAME:
+                    self._by_words.setdefault(words, []).append(record)
+                    self._longest = max(self._longest, len(words))
+
+    def mentions(self, text: str) -> list[Mention]:
+        """From left to right, the longest name at each place."""
+        tokens = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text)]
+        mentions: list[Mention] = []
+        at = 0
+        while at < len(tokens):
+            for length in range(min(self._longest, len(tokens) - at), 0, -1):
+                words = tuple(token[2] for token in tokens[at : at + length])
+                records = self._by_words.get(words)
+                if records:
+                    start, end = tokens[at][0], tokens[at + length - 1][1]
+                    mentions.append(Mention(start, end, tuple(records)))
+                    at += length
+                    break
+            else:
+                at += 1
+        return mentions
+
+
+class Mention(NamedTuple):
+    """A place in the answer that names records: more than one where they share the name."""
+
+    start: int
+    end: int
+    records: tuple[Record, ...]
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from texts_in(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from texts_in(entry)
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
+def number_of(value: Json) -> int | None:
+    return of_json(value) if is_number(value) else None
+
+
+def shape_of(identifier: str) -> str:
+    """What identifiers of one kind have in common: digits are alike, and so are letters where there
+    are no words: `hat000`, `000`, `aa0a`."""
+    key = identifier_key(identifier)
+    digits = _DIGIT.sub("0", key)
+    return digits if re.search(r"[^\W\d_]{4}", key) else re.sub(r"[^\W\d_]", "a", digits)

@@ -1,0 +1,126 @@
+"""What an answer says, clause by clause, and what a rule makes of it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from callmark.records.jsontext import Json
+
+StatementLabel = Literal[
+    "supported",  # a result says so
+    "rounded",
+    "converted",  # in another unit
+    "calculated",  # an equation that is written out, and right
+    "derived",  # a count, sum, difference, product that a word announces
+    "user_said",
+    "not_claimed",  # a plan, an offer, a question, a promise
+    "unsupported",
+    "misattributed",  # true of another record
+    "wrong_field",  # true of another field of the record
+    "contradicted",
+    "miscalculated",
+    "miscounted",
+    "unit_mismatch",
+    "altered",  # a name or an identifier near a real one
+    "unchecked",  # no rule can decide: counted, shown, never a pass
+]
+Tier = Literal["firm", "advisory"]
+Origin = Literal["said", "served", "default", "derived", "invented"]
+
+GOOD: frozenset[StatementLabel] = frozenset(
+    ("supported", "rounded", "converted", "calculated", "derived")
+)
+NEUTRAL: frozenset[StatementLabel] = frozenset(("user_said", "not_claimed"))
+FLAGS: frozenset[StatementLabel] = frozenset(
+    (
+        "unsupported",
+        "misattributed",
+        "wrong_field",
+        "contradicted",
+        "miscalculated",
+        "miscounted",
+        "unit_mismatch",
+        "altered",
+    )
+)
+
+
+class Rule(NamedTuple):
+    """One row of the table of rules that raise flags. `tier` holds for a scorer version: a rule is
+    firm only while the counts in `docs/agreement.json` carry it."""
+
+    name: str
+    label: StatementLabel
+    tier: Tier
+    what: str
+
+
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        Rule("equation", "miscalculated", "firm", "a sum that is written out does not come out"),
+        Rule("count", "miscounted", "firm", "more things are counted than the results list"),
+        Rule("value", "unsupported", "firm", "a value that nothing served, said or implied"),
+        Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),
+        Rule("binding", "misattributed", "firm", "the value of another record"),
+        Rule("field", "wrong_field", "advisory", "the value of another field of the record"),
+        Rule("unit", "unit_mismatch", "firm", "the right number in the wrong unit or currency"),
+        Rule("polarity", "contradicted", "advisory", "yes where the results say no, or no for yes"),
+        Rule("unknown", "unsupported", "advisory", "yes or no where the results know nothing"),
+        Rule("hours", "contradicted", "advisory", "days or times that the opening hours deny"),
+        Rule("weekday", "contradicted", "firm", "the wrong day of the week for a date"),
+        Rule("rank", "contradicted", "advisory", "a superlative that its column denies"),
+        Rule("enum", "contradicted", "advisory", "another value of the same enumeration"),
+        Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
+        Rule("denial", "contradicted", "advisory", "a value that a result gives is denied"),
+    )
+}
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Bytes `start` to `end` of the answer. `rule` gave the label; `tier` is that of a flag. `call`
+    and `path` are the leaf that it rests on, or should have: `expected` is what stands there, and
+    `because` the whole of it in one sentence. `call` -1 is a result that stood in the prompt."""
+
+    start: int
+    end: int
+    label: StatementLabel
+    rule: str
+    tier: Tier | None = None
+    call: int | None = None
+    path: str | None = None
+    expected: Json = None
+    because: str = ""
+
+    @property
+    def is_flag(self) -> bool:
+        return self.tier is not None
+
+    @property
+    def is_firm(self) -> bool:
+        return self.tier == "firm"
+
+
+class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a leaf of a call's arguments comes from. `call` indexes `tool_trace`, `path` is a JSON
+    pointer into its arguments; `source` names the leaf of the result that served it."""
+
+    call: int
+    path: str
+    origin: Origin
+    source: str = ""
+
+
+class Copying(msgspec.Struct, frozen=True):
+    """How many of the `leaves` of the evidence the answer states, and how many characters of JSON
+    it repeats word for word."""
+
+    stated: int
+    leaves: int
+    verbatim: int = 0
+
+    @property
+    def ratio(self) -> float | None:
+        return self.stated / self.leaves if self.leaves else None
