@@ -61,6 +61,7 @@ _PRODUCT = _cue(
     """
 )
 _TIMES = re.compile(r"[×x]\s?\d")
+_PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
 _AVERAGE = _cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
 
 
@@ -153,17 +154,29 @@ def half_unit(value: Value) -> int:
 
 
 def follows(
-    value: Value, cues: str, operands: Sequence[int], run: Sequence[int], factors: Sequence[int]
+    value: Value,
+    cues: str,
+    operands: Sequence[int],
+    run: Sequence[int],
+    amounts: Sequence[int],
+    factors: Sequence[int],
+    columns: Sequence[Sequence[int]],
 ) -> Sum | None:
     """`cues` are the words around it, `operands` the numbers that it may be made of, `run` those
-    stated right before it, the last one last, `factors` how many there are of something."""
+    stated right before it, the last one last, `amounts` those of the record that it is said of,
+    `factors` how many there are of something, `columns`
+    what the records around have under one key."""
     wanted = abs(value.readings[0])
     known = {abs(number) for number in operands if number}
     found = None
     if _DIFFERENCE.search(cues):
-        found = _as_difference(wanted, known, run)
-    if found is None and _SUM.search(cues):
+        found = _as_difference(wanted, known, [*run[-NEAR:], *amounts])
+        for column in columns if found is None else ():
+            found = found or _as_difference(wanted, set(column), ())
+    if found is None and (_SUM.search(cues) or _PLUS.search(cues)):
         found = _as_sum(wanted, known, run)
+        for column in columns if found is None else ():
+            found = found or _as_sum(wanted, set(), column)
     if found is None and (_PRODUCT.search(cues) or _TIMES.search(cues)):
         found = _as_product(wanted, known, factors)
     if found is None and _AVERAGE.search(cues):
@@ -172,7 +185,7 @@ def follows(
 
 
 def _as_difference(wanted: int, known: set[int], run: Sequence[int]) -> Sum | None:
-    near = {abs(number) for number in run[-NEAR:]} or known
+    near = {abs(number) for number in run} or known
     for number in sorted(near):
         for other in (number - wanted, number + wanted):
             if other > 0 and other in known and other != number:

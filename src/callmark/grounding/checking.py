@@ -9,14 +9,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
+from callmark.grounding.binding import (
+    NEAREST,
+    Binder,
+    Subject,
+    counted_fields,
+    is_like,
+    named_fields,
+    names_one,
+    own_fields,
+)
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.outline import Outline
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import (
     Field,
-    Mention,
-    Record,
     Series,
     key_stems,
     number_of,
@@ -28,8 +36,12 @@ from callmark.grounding.values import Value
 from callmark.grounding.words import names_an_ending
 from callmark.records.statements import FLAGS, StatementLabel
 
+MAX_TERMS = 12  # of a sum
+MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
+_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
 _HEDGE = re.compile(
@@ -46,12 +58,22 @@ _PROMISE = re.compile(
     r"(?:the\s)?(?:\d+\s?(?:-|–|to)\s?)?$",
     re.IGNORECASE,
 )
+# What is proposed may be open; what it costs, or has, is a fact.
+_DESCRIBED = re.compile(
+    r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending)\w*"
+    r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(
     r"(?:e\.g\.,?|for example,?|such as|like|z\. ?B\.|p\. ?ej\.)\s?[\"“(]?$", re.I
 )
 _CHANGE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
-    r"|originally|previous\w*|versus|vs|compared|differen\w+|refund\w*|total)\b|->|→|➝",
+    r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
+    re.IGNORECASE,
+)
+_CHANGE_ABOVE = re.compile(
+    r"\b(?:chang\w+|swap\w*|exchang\w+|replac\w+|modif\w+|proposed|target|requested)\b",
     re.IGNORECASE,
 )
 
@@ -92,8 +114,10 @@ class Checker:
         self.failed = failed
         self.turn_at = turn_at
         self.stated: list[Value] = []
-        self._mentions = index.names.mentions(outline.text)
-        self._mention_starts = [mention.start for mention in self._mentions]
+        self._worked_out: dict[int, Finding] = {}
+        self._by_label: dict[frozenset[str], list[int]] = {}
+        self._line_ends: list[tuple[int, int]] = []
+        self._binder = Binder(outline, index)
         self._equations = arithmetic.find_equations(outline.text, values)
 
     def check(self) -> Iterator[Finding]:
@@ -101,6 +125,9 @@ class Checker:
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
                 self.stated.append(value)
+                self._remember(value)
+                if finding.label in ("calculated", "derived"):
+                    self._worked_out.setdefault(abs(value.readings[0]), finding)
             yield finding
 
     # --- one value
@@ -118,10 +145,14 @@ class Checker:
             return self._small(value, sentence, fields)
         if fields:
             return self._bind(value, sentence, fields)
+        if self._binder.is_whole_name(value):
+            return self._found(value, "supported", "name")
         return (
             self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
+            or self._restated(value)
+            or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
             or self._identifier(value, sentence)
@@ -164,6 +195,9 @@ class Checker:
         linked = [field for field in fields if self._is_linked(value, field, sentence)]
         if linked:
             return self._bind(value, sentence, linked)
+        other = self._other_than_named(value, sentence)
+        if other is not None:
+            return other
         said = self._said(value, self.turn_at(value.start))
         if said is not None:
             return said
@@ -183,9 +217,10 @@ class Checker:
         return after is not None and stem(after[0]) in map(stem, _WORD.findall(field.value[:60]))
 
     def _count(self, value: Value) -> Finding | None:
-        nouns = [stem(word) for word in _WORD.findall(self.text[value.end : value.end + 40])[:2]]
-        if not nouns or "\n" in self.text[value.end : value.end + 12]:
+        counted = _COUNTED.match(self.text, value.end)
+        if counted is None:
             return None
+        nouns = [stem(word) for word in counted.groups() if word]
         stated = value.readings[0] // SCALE
         most: tuple[int, str] | None = None
         for series in self._series_of(nouns):
@@ -266,7 +301,7 @@ class Checker:
         before = self.text[max(sentence[0], value.start - 30) : value.start]
         if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
             return self._found(value, "not_claimed", "duration")
-        if self.outline.is_proposed(sentence):
+        if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
         if value.moments and not any(moment.groundable for moment in value.moments):
             return self._found(value, "unchecked", "month")
@@ -275,65 +310,97 @@ class Checker:
     # --- binding
 
     def _bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> Finding:
-        if self._is_name(value):
+        if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
-        mentions = self._said_of(value, sentence)
-        if not mentions or value.kind in ("quote", "code", "url", "email"):
+        subject = self._binder.subject_of(value, sentence)
+        is_bare = any(not field.key for field in fields)  # what a calculator gives is nobody's
+        if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
-        records = _most_specific(mentions)
         for field in fields:
-            if any(record.is_kin(field.record) for record in records):
+            if any(record.is_kin(field.record) for record in subject.records):
                 return self._found(value, "supported", "bound", field)
-        names = {name for record in records for name in record.names}
         for field in fields:
-            if _names_one(field.record, names):
+            if names_one(field.record, subject):
                 return self._found(value, "supported", "joined", field)
-        if _CHANGE.search(self.text, *sentence):
+        if not subject.beside and self._tells_a_change(value, sentence):
             return self._found(value, "supported", "change", *fields[:3])
-        keys = {field.key for field in fields}
-        for record in records:
-            own = [one for one in _own_fields(record, keys) if _is_like(one, value)]
-            if 0 < len(own) <= 6:
-                return self._found(
-                    value, "misattributed", "binding", own[0], because=_place(fields[0])
-                )
-        return self._found(value, "supported", "unbound", *fields[:3])
+        return self._misattributed(value, subject, fields) or self._found(
+            value, "supported", "unbound", *fields[:3]
+        )
 
-    def _is_name(self, value: Value) -> bool:
-        """Does the value name a record itself?"""
-        at = bisect_left(self._mention_starts, value.end) - 1
-        return at >= 0 and self._mentions[at].end > value.start
+    def _misattributed(
+        self, value: Value, subject: Subject, fields: Sequence[Field]
+    ) -> Finding | None:
+        """Only where the record has another value of its own under that key."""
+        if subject.inherited:
+            label = self._binder.label_of(value) | self._binder.words_before(value)
+            fields = [
+                field
+                for field in fields
+                if label.intersection(key_stems(field.key) + key_stems(field.record.key))
+            ]
+        widely = subject.inherited and len(subject.records) == 1
+        own = [
+            field
+            for record in subject.records[:NEAREST]
+            for field in own_fields(record, fields, widely=widely)
+            if is_like(field, value)
+        ]
+        stated = next((one for one in own if self._states(one, value)), None)
+        if stated is not None:
+            label_of = "user_said" if stated.echo else "supported"
+            return self._found(value, label_of, "echo", stated)
+        if not 0 < len(own) <= MOST_OWN:
+            return None
+        because = _place(fields[0])
+        return self._found(value, "misattributed", "binding", own[0], because=because)
 
-    def _said_of(self, value: Value, sentence: Span) -> Sequence[Mention]:
-        """The records that the value is said of: those that its clause names, else its sentence,
-        else its line, its siblings before it, what it stands under."""
-        for start, end in (self.outline.clause_at(value.start), sentence):
-            found = self._mentions_in(start, end, value)
-            if found:
-                return found
+    def _other_than_named(self, value: Value, sentence: Span) -> Finding | None:
+        """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
+        else may have said 7, or 6."""
+        if value.kind not in ("number", "moment"):
+            return None
+        subject = self._binder.subject_of(value, sentence)
+        if subject is None or not (subject.beside or not self._tells_a_change(value, sentence)):
+            return None
+        named: list[Field] = []
+        unit = _UNIT.match(self.text, value.end) if value.kind == "number" else None
+        noun = frozenset((stem(unit[1]),)) if unit else frozenset()
+        if unit is not None:
+            named = counted_fields(subject, stem(unit[1]))
+        if not named and self._binder.is_labelled(value):
+            label = self._binder.label_of(value)
+            narrowed = self._binder.narrow(subject, value)
+            named = named_fields(narrowed, label, value) or named_fields(
+                narrowed, label | noun, value
+            )
+        if not named and noun:
+            named = named_fields(subject, noun, value)
+        if not named or any(self._states(field, value) for field in named):
+            return None
+        return self._found(value, "misattributed", "binding", named[0])
+
+    def _tells_a_change(self, value: Value, sentence: Span) -> bool:
         line = self.outline.line_at(value.start)
-        found = self._mentions_in(line.start, value.start, value)
-        if found:
-            return found[-1:]
-        for start, end in reversed((*line.heads, *line.siblings)):
-            found = self._mentions_in(start, end, value)
-            if found:
-                return found
-        return ()
+        return _CHANGE.search(self.text, *sentence) is not None or any(
+            _CHANGE_ABOVE.search(self.text, *head) for head in line.heads[-1:]
+        )
 
-    def _mentions_in(self, start: int, end: int, but: Value) -> list[Mention]:
-        at = bisect_left(self._mention_starts, start)
-        found = []
-        while at < len(self._mentions) and self._mentions[at].start < end:
-            mention = self._mentions[at]
-            if not mention.start < but.end <= mention.end and not (
-                but.start <= mention.start < but.end
-            ):
-                found.append(mention)
-            at += 1
-        return found
+    def _states(self, field: Field, value: Value) -> bool:
+        """Does the leaf state the value, be it as an echo, or rounded?"""
+        number = number_of(field.value)
+        if number is not None and value.readings:
+            return any(abs(number - one) <= arithmetic.half_unit(value) for one in value.readings)
+        return any(one is field for one in self.index.stating(value, None, echoes=True))
 
     # --- arithmetic
+
+    def _restated(self, value: Value) -> Finding | None:
+        """What was worked out once is evidence from then on."""
+        if value.kind != "number" or not value.readings:
+            return None
+        before = self._worked_out.get(abs(value.readings[0]))
+        return before and before._replace(start=value.start, end=value.end)
 
     def _implied(self, value: Value, sentence: Span) -> Finding | None:
         if value.kind != "number" or not value.readings:
@@ -350,7 +417,8 @@ class Checker:
             for one in self.values_after(value, sentence[1])
             if self._is_alike(one, value)
         ]
-        operands += self._amounts(value, sentence)
+        amounts = self._amounts(value, sentence)
+        operands += amounts
         if "." in value.text:
             operands += [
                 one.readings[0]
@@ -362,12 +430,40 @@ class Checker:
         if column is not None and arithmetic.announces_a_sum(cues):
             return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
         found = arithmetic.follows(
-            value, cues, operands, [one.readings[0] for one in run], self._factors(cues)
+            value,
+            cues,
+            operands,
+            [one.readings[0] for one in run],
+            amounts[:8],
+            self._factors(cues),
+            self._columns(value),
         )
         if found is None:
             return None
         because = " and ".join(map(_plain, found.operands))
         return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
+
+    def _remember(self, value: Value) -> None:
+        """By its label, and as the last number of its line: what a total may add up."""
+        line = self.outline.line_at(value.start)
+        if self._line_ends and self._line_ends[-1][0] == line.start:
+            self._line_ends.pop()
+        self._line_ends.append((line.start, value.readings[0]))
+        if self._binder.is_labelled(value):
+            label = self._binder.label_of(value)
+            self._by_label.setdefault(label, []).append(value.readings[0])
+
+    def _columns(self, value: Value) -> list[list[int]]:
+        """Numbers that belong together: of the records around, of lines with one label, and at the
+        ends of the lines before."""
+        label = self._binder.label_of(value)
+        labelled = [
+            column[-MAX_TERMS:]
+            for words, column in self._by_label.items()
+            if words and words < label and len(column) > 1
+        ]
+        ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
+        return [*self._binder.columns_around(value), *labelled, ends]
 
     def _is_alike(self, one: Value, other: Value) -> bool:
         return bool(one.readings) and self._is_money(one) == self._is_money(other)
@@ -388,7 +484,8 @@ class Checker:
     def _amounts(self, value: Value, sentence: Span) -> list[int]:
         """The numbers of the records that the value is said of."""
         found: list[int] = []
-        for record in _most_specific(self._said_of(value, sentence)):
+        subject = self._binder.subject_of(value, sentence)
+        for record in subject.records if subject else ():
             for inner in record.within():
                 for field in inner.fields:
                     number = number_of(field.value)
@@ -417,43 +514,6 @@ _NUMBER_WORDS = {
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "zwei": 2, "drei": 3, "vier": 4, "dos": 2,
     "tres": 3, "cuatro": 4, "deux": 2, "trois": 3, "quatre": 4,
 }  # fmt: skip
-
-
-def _most_specific(mentions: Sequence[Mention]) -> list[Record]:
-    """Without those that merely hold another one: an order, where one of its items is named."""
-    records = {record.number: record for one in mentions for record in one.records}
-    ordered = sorted(records)
-    kept = []
-    for place, number in enumerate(ordered):
-        following = ordered[place + 1] if place + 1 < len(ordered) else None
-        if following is None or following > records[number].last:
-            kept.append(records[number])
-    return kept
-
-
-def _names_one(record: Record, names: set[str]) -> bool:
-    """Does the record, or the one that it is a part of, hold one of these names as a value?"""
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
-
-
-def _own_fields(record: Record, keys: set[str]) -> Iterator[Field]:
-    for inner in record.within():
-        for field in inner.fields:
-            if field.key in keys:
-                yield field
-
-
-def _is_like(field: Field, value: Value) -> bool:
-    if value.kind == "number":
-        return number_of(field.value) is not None or (
-            isinstance(field.value, str) and any(map(str.isdecimal, field.value))
-        )
-    return isinstance(field.value, str) and any(map(str.isdecimal, field.value))
 
 
 def _place(field: Field) -> str:

@@ -65,10 +65,12 @@ class RecordIndex:
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
 
-    def stating(self, value: Value, turn: int | None) -> list[Field]:
-        """The leaves that state this value, echoes of arguments left out."""
+    def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
+        """The leaves that state this value, echoes of arguments left out unless asked for."""
         return [
-            field for field in self._stating(value) if field.counts_for(turn) and not field.echo
+            field
+            for field in self._stating(value)
+            if field.counts_for(turn) and (echoes or not field.echo)
         ]
 
     def _stating(self, value: Value) -> Iterator[Field]:

@@ -20,7 +20,7 @@ from callmark.records.jsontext import Json
 from callmark.records.trace import is_mcp_result, json_inside
 
 LONGEST_NAME = 8  # words
-_WORD = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"[^\W_]+")
 _KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _NAMING = frozenset("id ids name title number code sku email username".split())
 # Words that many records have in common, whatever else their keys say.
@@ -88,6 +88,14 @@ class Record:
         yield self
         for child in self.children:
             yield from child.within()
+
+    def ancestors(self) -> Iterator[Record]:
+        """What it is a part of, the nearest first; not the whole result, unless it is a record."""
+        above = self.parent
+        while above is not None:
+            if above.fields:
+                yield above
+            above = above.parent
 
     def counts_for(self, turn: int | None) -> bool:
         return turn is None or self.served.turn is None or self.served.turn < turn
@@ -208,14 +216,16 @@ class Names:
         self._longest = 0
         for record in records:
             for name in record.names:
-                words = tuple(_WORD.findall(fold(name)))
+                words = tuple(_NAME_WORD.findall(fold(name)))
                 if words and len(words) <= LONGEST_NAME:
                     self._by_words.setdefault(words, []).append(record)
                     self._longest = max(self._longest, len(words))
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        tokens = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text)]
+        tokens = [
+            (found.start(), found.end(), fold(found[0])) for found in _NAME_WORD.finditer(text)
+        ]
         mentions: list[Mention] = []
         at = 0
         while at < len(tokens):

@@ -1,0 +1,346 @@
+"""Whose value is it: the records that an answer speaks of where it states a value, and the fields
+of theirs that it names."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from callmark.grounding.outline import Line, Outline
+from callmark.grounding.record_index import RecordIndex
+from callmark.grounding.record_tree import Field, Mention, Record, key_stems, number_of, stem
+from callmark.grounding.spans import Span
+from callmark.grounding.values import Value, values_of
+
+FAR = 90  # the same after an identifier, where nothing else is spoken of in between
+NEAR = 40  # characters between a name and what stands in brackets or after a comma behind it
+SHORT = 4  # words of a label
+NEAREST = 12  # lines above, and records of one name, that are looked at
+MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
+_BEFORE = re.compile(r"[*_`]*\s?\(\s?(?:[^\W\d_]{2,10}(?:[ _]?id)?[ :#]{0,2})?", re.IGNORECASE)
+_APART = re.compile(
+    r"[.;→➝](?:\s|$)|->|\b(?:to|from|minus|plus|and|or|with|instead|versus|vs|than|previous\w*|original\w*"
+    r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
+_QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
+# Words that say how something is said, not what.
+_EMPTY = frozenset(
+    map(stem, "the your you our is are was of for in at on to and with per from by this".split())
+)
+
+
+class Subject(NamedTuple):
+    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
+    be meant; `inherited`: by what the line stands under, or after."""
+
+    records: tuple[Record, ...]
+    beside: bool = False
+    inherited: bool = False
+
+
+class Binder:
+    """One answer's mentions of records."""
+
+    def __init__(self, outline: Outline, index: RecordIndex) -> None:
+        self.outline = outline
+        self.text = outline.text
+        self._index = index
+        self._mentions = index.names.mentions(outline.text)
+        self._starts = [mention.start for mention in self._mentions]
+
+    def is_name(self, value: Value) -> bool:
+        """Does the value name a record itself?"""
+        at = bisect_left(self._starts, value.end) - 1
+        return at >= 0 and self._mentions[at].end > value.start
+
+    def is_whole_name(self, value: Value) -> bool:
+        """The same, with nothing before or after it: `#W1-CNL` is not W1."""
+        at = bisect_left(self._starts, value.end) - 1
+        return (
+            at >= 0
+            and self._mentions[at].end >= value.end
+            and self._mentions[at].start <= value.start + 1
+        )
+
+    def subject_of(self, value: Value, sentence: Span) -> Subject | None:
+        """The record right beside it, else those that its clause names, else its sentence, else
+        its line, else what the line stands under and after."""
+        line = self.outline.line_at(value.start)
+        beside = self._beside(value, sentence)
+        if beside is not None:
+            return Subject(_most_specific([beside]), beside=True)
+        for start, end in (self.outline.clause_at(value.start), sentence):
+            found = self._within(start, end, value)
+            if found:
+                return Subject(_most_specific(found))
+        found = self._within(line.start, value.start, value)
+        if found:
+            return Subject(_most_specific(found[-1:]))
+        for start, end in self._above(line):
+            found = self._within(start, end, value)
+            if found:
+                return Subject(_most_specific(found), inherited=True)
+        return None
+
+    def narrow(self, subject: Subject, value: Value) -> Subject:
+        """Of several records with one name, those inside what the lines above speak of."""
+        records = subject.records
+        line = self.outline.line_at(value.start)
+        for start, end in islice(self._above(line), NEAREST) if len(records) > 1 else ():
+            around = [
+                record
+                for mention in self._within(start, end, value)
+                for record in mention.records[:NEAREST]
+            ]
+            kept = tuple(one for one in records if any(other.is_kin(one) for other in around))
+            records = kept or records
+        return subject._replace(records=records)
+
+    def _beside(self, value: Value, sentence: Span) -> Mention | None:
+        """`HAT 023 ($364)`, `$364 (HAT 023)`, and the last identifier before it, unless something
+        else is spoken of in between."""
+        at = bisect_left(self._starts, value.start) - 1
+        if at >= 0:
+            mention = self._mentions[at]
+            if mention.start >= sentence[0]:
+                between = (mention.end, value.start)
+                if value.start - mention.end <= NEAR and _BESIDE.fullmatch(self.text, *between):
+                    return mention
+                if (
+                    self._is_identifier(mention)
+                    and value.start - mention.end <= FAR
+                    and not _APART.search(self.text, *between)
+                ):
+                    return mention
+        after = bisect_left(self._starts, value.end)
+        if after < len(self._mentions):
+            mention = self._mentions[after]
+            if mention.start < sentence[1] and _BEFORE.fullmatch(
+                self.text, value.end, mention.start
+            ):
+                return mention if self._is_identifier(mention) else None
+        return None
+
+    def _is_identifier(self, mention: Mention) -> bool:
+        return any(map(str.isdecimal, self.text[mention.start : mention.end]))
+
+    def _above(self, line: Line) -> Iterator[Span]:
+        """Lines before it in its block, the nearest first; then what it stands under, and what
+        stands before that. A plain sentence inherits nothing from sentences before it."""
+        if self._is_labelled(line):
+            yield from reversed(line.siblings)
+        is_json = self.text[line.start : line.end].lstrip().startswith('"')
+        for head in reversed(line.heads):
+            if is_json and not self._is_part(head):
+                return  # another object speaks of another record
+            yield head
+            above = self.outline.line_at(head[0])
+            if self._is_labelled(above):
+                yield from reversed(above.siblings)
+
+    def _is_part(self, head: Span) -> bool:
+        """`"options": {` is a part of the record whose fields stand before it, if any result has
+        records with such a part."""
+        found = _JSON_KEY.match(self.text, *head)
+        return found is not None and found[1] in self._part_keys
+
+    @cached_property
+    def _part_keys(self) -> frozenset[str]:
+        return frozenset(
+            record.key
+            for record in self._index.tree.records
+            if record.parent is not None and not record.names
+        )
+
+    def _is_labelled(self, line: Line) -> bool:
+        """`- Price: $54`, or `- Cabin prices:` over a list; not a sentence before a list."""
+        found = _LABELLED.match(self.text, line.start, line.end)
+        return found is not None and (
+            found.end() < line.end or len(_WORD.findall(found[0])) <= SHORT
+        )
+
+    def _within(self, start: int, end: int, but: Value) -> list[Mention]:
+        at = bisect_left(self._starts, start)
+        found = []
+        while at < len(self._mentions) and self._mentions[at].start < end:
+            mention = self._mentions[at]
+            if not mention.start < but.end <= mention.end and not (
+                but.start <= mention.start < but.end
+            ):
+                found.append(mention)
+            at += 1
+        return found
+
+    def columns_around(self, value: Value) -> list[list[int]]:
+        """What the records that the block of a value names have under each of their keys."""
+        columns: dict[tuple[str, str], list[int]] = {}
+        for record in self._around(value):
+            for inner in record.within():
+                for field in inner.fields[:40]:
+                    number = number_of(field.value)
+                    if number is not None:
+                        columns.setdefault((inner.key, field.key), []).append(number)
+        return [column[:12] for column in columns.values() if len(column) > 1]
+
+    def _around(self, value: Value) -> list[Record]:
+        line = self.outline.line_at(value.start)
+        records: dict[int, Record] = {}
+        for start, end in ((line.start, line.end), *line.siblings, *line.heads):
+            for mention in self._within(start, end, value):
+                for record in mention.records[:4]:
+                    records.setdefault(record.number, record)
+        return [records[number] for number in sorted(records)][:20]
+
+    def label_of(self, value: Value) -> frozenset[str]:
+        """The words of `Departure:` in a line, else those of the clause before the value."""
+        line = self.outline.line_at(value.start)
+        labelled = _LABELLED.match(self.text, line.start, line.end)
+        if labelled is not None and labelled.end() <= value.start + 2:
+            start, end = labelled.span()
+        else:
+            start, end = self.outline.clause_at(value.start)[0], value.start
+            start = max(start, end - 60)
+        words = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        return frozenset(words - _EMPTY)
+
+    def words_before(self, value: Value) -> frozenset[str]:
+        """`Business ($338)`: what stands right before it in its line."""
+        start = max(self.outline.line_at(value.start).start, value.start - 25)
+        return frozenset(stem(word) for word in _WORD.findall(self.text[start : value.start]))
+
+    def is_labelled(self, value: Value) -> bool:
+        """Is it what a line `Label: value` says, and all that it says?"""
+        line = self.outline.line_at(value.start)
+        labelled = _LABELLED.match(self.text, line.start, line.end)
+        return (
+            labelled is not None
+            and 0 <= value.start - labelled.end() <= 2
+            and '"' not in labelled[0]  # in JSON the keys above it belong to the label
+        )
+
+
+def named_fields(subject: Subject, words: frozenset[str], value: Value) -> list[Field]:
+    """The fields of the records, else of what holds them, that all these words name: none where
+    they name two kinds."""
+    if value.kind not in ("number", "moment") or not words:
+        return []
+    fields = list(_fields_within(subject.records))
+    found = _best_named(fields, words, value)
+    if found:
+        return found
+    above = {id(one): one for record in subject.records for one in record.ancestors()}
+    return _best_named([field for one in above.values() for field in one.fields], words, value)
+
+
+def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
+    best: list[Field] = []
+    most = 0
+    for field in fields:
+        stems = frozenset(key_stems(field.key))
+        above = frozenset(key_stems(field.record.key))
+        own = words & stems
+        if not own or not words <= stems | above or not is_like(field, value):
+            continue
+        score = 2 * len(words & (stems | above)) + (own == stems)
+        if score > most:
+            best, most = [field], score
+        elif score == most:
+            best.append(field)
+    return best if len({(field.record.key, field.key) for field in best}) == 1 else []
+
+
+def counted_fields(subject: Subject, unit: str) -> list[Field]:
+    """The texts of the records that are a number of the same things: `8GB`, `15-inch`."""
+    return [
+        field
+        for field in _fields_within(subject.records)
+        if isinstance(field.value, str)
+        and len(field.value) <= 24
+        and (found := _QUANTITY.fullmatch(field.value)) is not None
+        and stem(found["unit"]) == unit
+    ]
+
+
+def _fields_within(records: Sequence[Record]) -> Iterator[Field]:
+    seen = 0
+    for record in records:
+        for inner in record.within():
+            yield from inner.fields
+            seen += 1 + len(inner.fields)
+            if seen > MAX_FIELDS:
+                return
+
+
+def _most_specific(mentions: Sequence[Mention]) -> tuple[Record, ...]:
+    """Without those that merely hold another one: an order, where one of its items is named."""
+    records = {record.number: record for one in mentions for record in one.records}
+    ordered = sorted(records)
+    kept = []
+    for place, number in enumerate(ordered):
+        following = ordered[place + 1] if place + 1 < len(ordered) else None
+        if following is None or following > records[number].last:
+            kept.append(records[number])
+    return tuple(kept)
+
+
+def is_like(field: Field, value: Value) -> bool:
+    """Could the field have held such a value?"""
+    if value.kind == "moment":
+        return isinstance(field.value, str) and any(
+            stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
+            for stated in value.moments
+            for other in values_of(field.value[:80])
+            for moment in other.moments
+        )
+    if value.kind == "number":
+        return number_of(field.value) is not None or (
+            isinstance(field.value, str) and any(map(str.isdecimal, field.value))
+        )
+    return isinstance(field.value, str) and any(map(str.isdecimal, field.value))
+
+
+def names_one(record: Record, subject: Subject) -> bool:
+    """Does the record, or the one that it is a part of, hold an identifier of the subject as a
+    value? Another record of the same kind is never meant."""
+    if any(record.kind == one.kind and record.key == one.key for one in subject.records):
+        return False
+    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
+    near = [record] if record.parent is None or record.names else [record, record.parent]
+    return any(
+        isinstance(field.value, str) and field.value in names
+        for one in near
+        for field in one.fields
+    )
+
+
+def own_fields(record: Record, like: Sequence[Field], *, widely: bool) -> list[Field]:
+    """The fields of the record that say of it what these say of others; `widely`: else those of
+    what it is a part of. A part with a name of its own must be of the same kind as theirs."""
+    keys = {field.key for field in like}
+    groups = {_group(field.record) for field in like}
+    for one in (record, *record.ancestors()) if widely else (record,):
+        found = [
+            field
+            for field in _fields_within((one,))
+            if field.key in keys
+            and (field.record is one or not field.record.names or _group(field.record) in groups)
+        ]
+        if found:
+            return found
+    return []
+
+
+def _group(record: Record) -> str:
+    """What a record is called together with its like: the key of its list, or of its table."""
+    if any(map(str.isdecimal, record.key)) and record.parent is not None:
+        return record.parent.key
+    return record.key
