@@ -66,6 +66,7 @@ _VERBS = frozenset(
     features feature there serves serve includes include allows allow takes take boasts
     """.split()
 )
+_SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
 _NOT_SAID = re.compile(
     r"\b(?:if|whether|would|could|might|may|please|unless|should)\b|\?", re.IGNORECASE
 )
@@ -173,7 +174,8 @@ class PolarFields:
             if at + 1 < len(tokens):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
                 for row in self._by_stem.get(pair, ()):
-                    if pair == row.joined:
+                    # `take out` is takeout; `in time` is not intimate.
+                    if pair == row.joined and len(row.stems) > 1:
                         yield (at, at + 1), row
 
     def _is_told(self, row: Polar) -> bool:
@@ -238,10 +240,12 @@ def _is_denied(text: str, tokens: Sequence[PolarToken], first: int, last: int) -
 def _denied_before(text: str, tokens: Sequence[PolarToken], first: int) -> bool:
     """A negation holds until another predicate begins."""
     denied = False
-    for at, token in enumerate(tokens[:first]):
+    for at, token in enumerate(tokens[: first + 1]):
         if at and "," in text[tokens[at - 1].end : token.start] and _has_verb(text, tokens, at):
             denied = False
-        if token.word == "and" and tokens[at + 1].word in _VERBS:
+        if at == first:
+            break
+        if token.word == "and" and at + 1 < first and _has_verb(text, tokens[: first + 1], at + 1):
             denied = False
         if token.word in _NO or token.word.endswith("n't"):
             denied = True
@@ -262,12 +266,18 @@ def _has_verb(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
 
 def _denied_after(text: str, tokens: Sequence[PolarToken], last: int) -> bool | None:
     """What is said of it afterwards, up to its verb. None: nothing."""
+    is_apart = False
     for at in range(last + 1, len(tokens)):
         word, before = tokens[at].word, tokens[at - 1]
         if at == last + 1 and ":" in text[before.end : tokens[at].start]:
             return word in ("no", "not", "none", "false", "unavailable")
         if word == "unavailable":
             return True
+        if word in ("but", "while"):
+            return None
+        is_apart = is_apart or (word == "and" and "," in text[before.end : tokens[at].start])
+        if is_apart and word in _SINGULAR:
+            return None  # `, and WiFi is not` is said of WiFi alone
         if word in _VERBS or word.endswith("n't"):
             if before.word in ("and", "but", "or", "which", "that", "they", "it"):
                 return None

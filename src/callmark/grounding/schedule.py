@@ -39,6 +39,13 @@ _EXCEPT = re.compile(
     re.IGNORECASE,
 )
 _HOURS = re.compile(r"\s*(\d{1,2}):(\d{1,2})\s*[-–]\s*(\d{1,2}):(\d{1,2})\s*")
+_NOT_ALL = re.compile(
+    r"\b(?:except\w*|but|other than|not|closed|most|var(?:y|ying|ies))\b", re.IGNORECASE
+)
+_LONGER = re.compile(
+    r"\b(?:extended|longer|later)\s+(?:\w+\s+)?hours?\s+(?:on|during|at)\s+(?:the\s+)?(?=\w)",
+    re.IGNORECASE,
+)
 FURTHEST = 30  # characters between `closed` and its days
 
 Times = tuple[int | None, int | None]  # minutes of the day; None: not said
@@ -87,6 +94,13 @@ class Schedule:
             return True
         return self._can_be_closed and self.hours[day][1] == (0, 0)
 
+    def length(self, day: int) -> int:
+        """Minutes; open until after midnight is longer than until before it."""
+        if self.is_closed(day):
+            return 0
+        start, end = self.hours[day][1]
+        return (end - start) % DAY or DAY
+
     def keeps(self, day: int, stated: Sequence[Times]) -> bool:
         start, end = self.hours[day][1]
         return any(_same(start, a) and _same(end, b) for a, b in stated)
@@ -105,6 +119,21 @@ def wrong_hours(outline: Outline, schedule: Schedule) -> Iterator[Wrong]:
     for sentence in outline.sentences:
         if not _OF_SOMETHING_ELSE.search(outline.text, *sentence):
             yield from _check(outline.text, sentence, schedule)
+            yield from _longer_days(outline.text, sentence, schedule)
+
+
+def _longer_days(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
+    """`with extended hours on weekends`: longer than on the other days."""
+    for found in _LONGER.finditer(text, *sentence):
+        days = _DAY_SET.match(text, found.end(), sentence[1])
+        if days is None:
+            continue
+        following = _DAY_SET.finditer(text, found.end(), min(sentence[1], days.end() + FURTHEST))
+        named = frozenset().union(*map(_day_set, following))
+        others = [schedule.length(day) for day in range(7) if day not in named]
+        longest = max((schedule.length(day) for day in named), default=0)
+        if others and longest <= max(others):
+            yield _wrong(found.start(), days.end(), schedule, min(named))
 
 
 def _check(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
@@ -134,7 +163,7 @@ def _open_days(
     for event in events:
         closed = sorted(day for day in event.days if schedule.is_closed(day))
         around = text[max(sentence[0], event.start - 40) : min(sentence[1], event.end + 25)]
-        if closed and not _EXCEPT.search(around):
+        if closed and not _NOT_ALL.search(around):
             yield _wrong(event.start, event.end, schedule, closed[0])
 
 
