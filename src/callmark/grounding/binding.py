@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from callmark.grounding.outline import Line, Outline
+from callmark.grounding.outline import WIDE, Line, Outline
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, Mention, Record, key_stems, number_of, stem
 from callmark.grounding.spans import Span
@@ -47,6 +47,30 @@ class Subject(NamedTuple):
     inherited: bool = False
 
 
+class RecordFields:
+    """The fields of a record and of all that lies in it, by what may be asked of them."""
+
+    def __init__(self, record: Record) -> None:
+        self.by_stem: dict[str, list[Field]] = {}
+        self.by_unit: dict[str, list[Field]] = {}
+        self.by_key: dict[str, list[Field]] = {}
+        self.numbers: list[int] = []
+        for field in islice(_fields_within(record), MAX_FIELDS):
+            self._add(field)
+
+    def _add(self, field: Field) -> None:
+        self.by_key.setdefault(field.key, []).append(field)
+        for one in key_stems(field.key):
+            self.by_stem.setdefault(one, []).append(field)
+        number = number_of(field.value)
+        if number is not None:
+            self.numbers.append(number)
+        elif isinstance(field.value, str) and len(field.value) <= 24:
+            found = _QUANTITY.fullmatch(field.value)
+            if found is not None:
+                self.by_unit.setdefault(stem(found["unit"]), []).append(field)
+
+
 class Binder:
     """One answer's mentions of records."""
 
@@ -54,6 +78,7 @@ class Binder:
         self.outline = outline
         self.text = outline.text
         self._index = index
+        self._fields: dict[int, RecordFields] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
 
@@ -78,11 +103,11 @@ class Binder:
         beside = self._beside(value, sentence)
         if beside is not None:
             return Subject(_most_specific([beside]), beside=True)
-        for start, end in (self.outline.clause_at(value.start), sentence):
-            found = self._within(start, end, value)
+        for span in (self.outline.clause_at(value.start), sentence):
+            found = self._within(*self.outline.near(value, span), value)
             if found:
                 return Subject(_most_specific(found))
-        found = self._within(line.start, value.start, value)
+        found = self._within(max(line.start, value.start - WIDE), value.start, value)
         if found:
             return Subject(_most_specific(found[-1:]))
         for start, end in self._above(line):
@@ -170,6 +195,7 @@ class Binder:
 
     def _within(self, start: int, end: int, but: Value) -> list[Mention]:
         at = bisect_left(self._starts, start)
+        end = min(end, start + 2 * WIDE)
         found = []
         while at < len(self._mentions) and self._mentions[at].start < end:
             mention = self._mentions[at]
@@ -194,11 +220,65 @@ class Binder:
     def _around(self, value: Value) -> list[Record]:
         line = self.outline.line_at(value.start)
         records: dict[int, Record] = {}
-        for start, end in ((line.start, line.end), *line.siblings, *line.heads):
+        for start, end in (self.outline.near(value, line), *line.siblings, *line.heads):
             for mention in self._within(start, end, value):
                 for record in mention.records[:4]:
                     records.setdefault(record.number, record)
         return [records[number] for number in sorted(records)][:20]
+
+    def fields_of(self, record: Record) -> RecordFields:
+        found = self._fields.get(record.number)
+        if found is None:
+            found = self._fields[record.number] = RecordFields(record)
+        return found
+
+    def numbers_of(self, subject: Subject) -> Iterator[int]:
+        for record in subject.records[:NEAREST]:
+            yield from self.fields_of(record).numbers
+
+    def counted_fields(self, subject: Subject, unit: str) -> list[Field]:
+        """The texts of the records that are a number of the same things: `8GB`, `15-inch`."""
+        return [
+            field
+            for record in subject.records[:NEAREST]
+            for field in self.fields_of(record).by_unit.get(unit, ())[:NEAREST]
+        ]
+
+    def named_fields(self, subject: Subject, words: frozenset[str], value: Value) -> list[Field]:
+        """The fields of the records, else of what holds them, that all these words name: none
+        where they name two kinds."""
+        if value.kind not in ("number", "moment") or not words:
+            return []
+        records = subject.records[:NEAREST]
+        inside = [
+            field
+            for record in records
+            for word in sorted(words)
+            for field in self.fields_of(record).by_stem.get(word, ())[:NEAREST]
+        ]
+        found = _best_named(inside, words, value)
+        if found:
+            return found
+        above = {one.number: one for record in records for one in record.ancestors()}
+        outside = [field for one in above.values() for field in one.fields[:MAX_FIELDS]]
+        return _best_named(outside, words, value)
+
+    def own_fields(self, record: Record, like: Sequence[Field], *, widely: bool) -> list[Field]:
+        """The fields of the record that say of it what these say of others; `widely`: else those
+        of what it is a part of. A part with a name of its own must be of their kind."""
+        keys = sorted({field.key for field in like})
+        groups = {_group(field.record) for field in like}
+        for one in (record, *record.ancestors()) if widely else (record,):
+            by_key = self.fields_of(one).by_key
+            found = [
+                field
+                for key in keys
+                for field in by_key.get(key, ())[:NEAREST]
+                if field.record is one or not field.record.names or _group(field.record) in groups
+            ]
+            if found:
+                return found
+        return []
 
     def label_of(self, value: Value) -> frozenset[str]:
         """The words of `Departure:` in a line, else those of the clause before the value."""
@@ -228,56 +308,27 @@ class Binder:
         )
 
 
-def named_fields(subject: Subject, words: frozenset[str], value: Value) -> list[Field]:
-    """The fields of the records, else of what holds them, that all these words name: none where
-    they name two kinds."""
-    if value.kind not in ("number", "moment") or not words:
-        return []
-    fields = list(_fields_within(subject.records))
-    found = _best_named(fields, words, value)
-    if found:
-        return found
-    above = {id(one): one for record in subject.records for one in record.ancestors()}
-    return _best_named([field for one in above.values() for field in one.fields], words, value)
-
-
 def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
-    best: list[Field] = []
+    best: dict[str, Field] = {}
     most = 0
     for field in fields:
         stems = frozenset(key_stems(field.key))
-        above = frozenset(key_stems(field.record.key))
+        known = stems.union(key_stems(field.record.key))
         own = words & stems
-        if not own or not words <= stems | above or not is_like(field, value):
+        if not own or not words <= known or not is_like(field, value):
             continue
-        score = 2 * len(words & (stems | above)) + (own == stems)
+        score = 2 * len(words) + (own == stems)
         if score > most:
-            best, most = [field], score
-        elif score == most:
-            best.append(field)
-    return best if len({(field.record.key, field.key) for field in best}) == 1 else []
+            best, most = {}, score
+        if score == most:
+            best[f"{field.call} {field.path}"] = field
+    kinds = {(field.record.key, field.key) for field in best.values()}
+    return list(best.values()) if len(kinds) == 1 else []
 
 
-def counted_fields(subject: Subject, unit: str) -> list[Field]:
-    """The texts of the records that are a number of the same things: `8GB`, `15-inch`."""
-    return [
-        field
-        for field in _fields_within(subject.records)
-        if isinstance(field.value, str)
-        and len(field.value) <= 24
-        and (found := _QUANTITY.fullmatch(field.value)) is not None
-        and stem(found["unit"]) == unit
-    ]
-
-
-def _fields_within(records: Sequence[Record]) -> Iterator[Field]:
-    seen = 0
-    for record in records:
-        for inner in record.within():
-            yield from inner.fields
-            seen += 1 + len(inner.fields)
-            if seen > MAX_FIELDS:
-                return
+def _fields_within(record: Record) -> Iterator[Field]:
+    for inner in record.within():
+        yield from inner.fields
 
 
 def _most_specific(mentions: Sequence[Mention]) -> tuple[Record, ...]:
@@ -320,23 +371,6 @@ def names_one(record: Record, subject: Subject) -> bool:
         for one in near
         for field in one.fields
     )
-
-
-def own_fields(record: Record, like: Sequence[Field], *, widely: bool) -> list[Field]:
-    """The fields of the record that say of it what these say of others; `widely`: else those of
-    what it is a part of. A part with a name of its own must be of the same kind as theirs."""
-    keys = {field.key for field in like}
-    groups = {_group(field.record) for field in like}
-    for one in (record, *record.ancestors()) if widely else (record,):
-        found = [
-            field
-            for field in _fields_within((one,))
-            if field.key in keys
-            and (field.record is one or not field.record.names or _group(field.record) in groups)
-        ]
-        if found:
-            return found
-    return []
 
 
 def _group(record: Record) -> str:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
@@ -13,15 +14,12 @@ from callmark.grounding.binding import (
     NEAREST,
     Binder,
     Subject,
-    counted_fields,
     is_like,
-    named_fields,
     names_one,
-    own_fields,
 )
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.outline import Outline
+from callmark.grounding.outline import WIDE, Outline
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import (
     Field,
@@ -101,6 +99,7 @@ class Checker:
         outline: Outline,
         values: list[Value],
         index: RecordIndex,
+        binder: Binder,
         said: Said,
         turn_at: TurnAt,
         failed: Said | None = None,
@@ -117,7 +116,7 @@ class Checker:
         self._worked_out: dict[int, Finding] = {}
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
-        self._binder = Binder(outline, index)
+        self._binder = binder
         self._equations = arithmetic.find_equations(outline.text, values)
 
     def check(self) -> Iterator[Finding]:
@@ -192,7 +191,7 @@ class Checker:
         counted = self._count(value)
         if counted is not None:
             return counted
-        linked = [field for field in fields if self._is_linked(value, field, sentence)]
+        linked = self._linked(value, fields, sentence)
         if linked:
             return self._bind(value, sentence, linked)
         other = self._other_than_named(value, sentence)
@@ -205,16 +204,24 @@ class Checker:
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
 
-    def _is_linked(self, value: Value, field: Field, sentence: Span) -> bool:
-        """Do words of the leaf's key, or the words beside the number in it, stand near?"""
+    def _linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
+        """Those with words of their key, or with the words beside the number in them, near it."""
         start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
         near = {stem(word) for word in _WORD.findall(self.text[start:end])}
-        if near.intersection(key_stems(field.key)):
-            return True
-        if not isinstance(field.value, str):
-            return False
         after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
-        return after is not None and stem(after[0]) in map(stem, _WORD.findall(field.value[:60]))
+        noun = stem(after[0]) if after else None
+        keys = {field.key for field in fields}
+        spoken_of = {key for key in keys if near.intersection(key_stems(key))}
+        return [
+            field
+            for field in fields
+            if field.key in spoken_of
+            or (
+                noun is not None
+                and isinstance(field.value, str)
+                and noun in map(stem, _WORD.findall(field.value[:60]))
+            )
+        ]
 
     def _count(self, value: Value) -> Finding | None:
         counted = _COUNTED.match(self.text, value.end)
@@ -264,9 +271,10 @@ class Checker:
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
-            for field in self.index.numbers[number][:8]:
-                if hedged or "." in digits or self._is_linked(value, field, sentence):
-                    return self._found(value, "rounded", "match", field)
+            fields = self.index.numbers[number][:8]
+            linked = fields if hedged or "." in digits else self._linked(value, fields, sentence)
+            if linked:
+                return self._found(value, "rounded", "match", linked[0])
         return None
 
     def _ending(self, value: Value) -> Finding | None:
@@ -343,13 +351,12 @@ class Checker:
         own = [
             field
             for record in subject.records[:NEAREST]
-            for field in own_fields(record, fields, widely=widely)
+            for field in self._binder.own_fields(record, fields, widely=widely)
             if is_like(field, value)
         ]
         stated = next((one for one in own if self._states(one, value)), None)
         if stated is not None:
-            label_of = "user_said" if stated.echo else "supported"
-            return self._found(value, label_of, "echo", stated)
+            return self._found(value, "user_said" if stated.echo else "supported", "echo", stated)
         if not 0 < len(own) <= MOST_OWN:
             return None
         because = _place(fields[0])
@@ -367,23 +374,24 @@ class Checker:
         unit = _UNIT.match(self.text, value.end) if value.kind == "number" else None
         noun = frozenset((stem(unit[1]),)) if unit else frozenset()
         if unit is not None:
-            named = counted_fields(subject, stem(unit[1]))
+            named = self._binder.counted_fields(subject, stem(unit[1]))
         if not named and self._binder.is_labelled(value):
             label = self._binder.label_of(value)
             narrowed = self._binder.narrow(subject, value)
-            named = named_fields(narrowed, label, value) or named_fields(
+            named = self._binder.named_fields(narrowed, label, value) or self._binder.named_fields(
                 narrowed, label | noun, value
             )
         if not named and noun:
-            named = named_fields(subject, noun, value)
+            named = self._binder.named_fields(subject, noun, value)
         if not named or any(self._states(field, value) for field in named):
             return None
         return self._found(value, "misattributed", "binding", named[0])
 
     def _tells_a_change(self, value: Value, sentence: Span) -> bool:
         line = self.outline.line_at(value.start)
-        return _CHANGE.search(self.text, *sentence) is not None or any(
-            _CHANGE_ABOVE.search(self.text, *head) for head in line.heads[-1:]
+        return _CHANGE.search(self.text, *self.outline.near(value, sentence)) is not None or any(
+            _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
+            for start, end in line.heads[-1:]
         )
 
     def _states(self, field: Field, value: Value) -> bool:
@@ -406,8 +414,8 @@ class Checker:
         if value.kind != "number" or not value.readings:
             return None
         line = self.outline.line_at(value.start)
-        around = [(line.start, line.end), *line.heads[-1:]]
-        cues = " ".join(self.text[start:end] for start, end in around)
+        around = [self.outline.near(value, line), *line.heads[-1:]]
+        cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
         # Cents tell numbers apart: the more of them a number has, the further back it may look.
         reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
         run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
@@ -459,7 +467,7 @@ class Checker:
         label = self._binder.label_of(value)
         labelled = [
             column[-MAX_TERMS:]
-            for words, column in self._by_label.items()
+            for words, column in islice(reversed(self._by_label.items()), NEAREST)
             if words and words < label and len(column) > 1
         ]
         ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
@@ -483,17 +491,8 @@ class Checker:
 
     def _amounts(self, value: Value, sentence: Span) -> list[int]:
         """The numbers of the records that the value is said of."""
-        found: list[int] = []
         subject = self._binder.subject_of(value, sentence)
-        for record in subject.records if subject else ():
-            for inner in record.within():
-                for field in inner.fields:
-                    number = number_of(field.value)
-                    if number is not None:
-                        found.append(number)
-                if len(found) > 40:
-                    return found
-        return found
+        return [] if subject is None else list(islice(self._binder.numbers_of(subject), 40))
 
     def _factors(self, cues: str) -> list[int]:
         """How many of something there are: lengths of lists, and small numbers near."""

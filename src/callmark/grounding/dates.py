@@ -36,6 +36,16 @@ class Moment(NamedTuple):
         return all(mine is None or mine == theirs for mine, theirs in zip(self, other, strict=True))
 
 
+def moment_keys(moment: Moment) -> list[tuple[int | None, ...]]:
+    """Under what a moment is filed, the most telling first: its day, or its time of day."""
+    keys: list[tuple[int | None, ...]] = []
+    if moment.has_day:
+        keys.append((moment.month, moment.day))
+    if moment.hour is not None:
+        keys.append((moment.hour, None, None))
+    return keys or [()]
+
+
 class FoundMoment(NamedTuple):
     start: int
     end: int

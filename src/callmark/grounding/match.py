@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from callmark.grounding import match as derived
-from callmark.grounding.dates import Moment
+from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, best_of, is_number, telling
 from callmark.grounding.numbers import SCALE, of_json, read_unlocalised
 from callmark.grounding.spans import Span
@@ -24,7 +24,7 @@ from callmark.grounding.text import (
     is_boundary,
     token_pattern,
 )
-from callmark.grounding.values import Value, ends_in, identifier_key, values_of
+from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier_key, values_of
 from callmark.grounding.words import admits_failure, names_an_ending
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.results import Match, ValueMark
@@ -61,7 +61,8 @@ class Said:
         self._locale = locale
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
-        self._moments: list[tuple[Moment, int]] = []
+        self._moments: dict[tuple[int | None, ...], list[tuple[Moment, int]]] = {}
+        self._endings: dict[str, list[tuple[str, int]]] | None = None
         self._folded: list[tuple[str, int]] = []
         self._indexed = False
 
@@ -73,7 +74,7 @@ class Said:
             return any(
                 _earlier(at, turn) and stated.agrees(moment)
                 for stated in value.moments
-                for moment, at in self._moments
+                for moment, at in self._moments.get(moment_keys(stated)[0], ())
             )
         if value.kind in ("quote", "code"):
             return self.holds_text(value.key, turn) or self.holds_key(
@@ -88,7 +89,14 @@ class Said:
 
     def holds_ending(self, digits: str, turn: int | None) -> bool:
         self._index()
-        return any(ends_in(key, digits) and _earlier(at, turn) for key, at in self._keys.items())
+        if self._endings is None:
+            self._endings = {}
+            for key, at in self._keys.items():
+                self._endings.setdefault(key[-PARTIAL_DIGITS:], []).append((key, at))
+        return any(
+            ends_in(key, digits) and _earlier(at, turn)
+            for key, at in self._endings.get(digits[-PARTIAL_DIGITS:], ())
+        )
 
     def holds_text(self, folded: str, turn: int | None) -> bool:
         self._index()
@@ -128,7 +136,10 @@ class Said:
         for reading in value.readings:
             _note(self._numbers, reading, turn)
         for moment in value.moments:
-            self._moments.append((moment, turn))
+            for key in moment_keys(moment):
+                found = self._moments.setdefault(key, [])
+                if (moment, turn) not in found[-MOST_MOMENTS:] and len(found) < MOST_MOMENTS:
+                    found.append((moment, turn))
         if value.key:
             _note(self._keys, value.key, turn)
         for inner in value.inner:
@@ -303,6 +314,7 @@ def _pieces(identifier: str) -> list[str]:
     return [identifier]
 
 
+MOST_MOMENTS = 50  # of one day or hour that the user named
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from callmark.grounding.spans import Span, sentences
+from callmark.grounding.values import Value
 
+WIDE = 300  # characters around a value that are looked at, whatever its sentence is as long as
 NEAREST_HEADS = 4
 NEAREST_SIBLINGS = 8
 _ITEM = re.compile(r"(?:[-*•‣–+]|\(?\d{1,3}[.)])\s")
@@ -52,6 +54,7 @@ class Outline:
         self.lines = list(_lines(text))
         self._line_starts = [line.start for line in self.lines]
         self._clauses: dict[Span, list[Span]] = {}
+        self._proposed: dict[Span, bool] = {}
 
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
@@ -69,18 +72,23 @@ class Outline:
 
     def clause_at(self, position: int) -> Span:
         sentence = self.sentence_at(position)
-        for start, end in self.clauses(sentence):
-            if start <= position < end:
-                return start, end
-        return sentence
+        clauses = self.clauses(sentence)
+        at = bisect_right(clauses, (position, len(self.text) + 1)) - 1
+        return clauses[at] if at >= 0 and position < clauses[at][1] else sentence
+
+    def near(self, value: Value, span: Span | Line) -> Span:
+        """The part of the span that stands near the value."""
+        return max(span[0], value.start - WIDE), min(span[1], value.end + WIDE)
 
     def is_proposed(self, sentence: Span) -> bool:
         """A question, an offer, a plan, a request: nothing that is claimed to be so."""
-        start, end = sentence
-        return (
-            _QUESTION.match(self.text, end) is not None
-            or _PROPOSED.search(self.text, start, end) is not None
-        )
+        found = self._proposed.get(sentence)
+        if found is None:
+            found = self._proposed[sentence] = (
+                _QUESTION.match(self.text, sentence[1]) is not None
+                or _PROPOSED.search(self.text, *sentence) is not None
+            )
+        return found
 
 
 def _lines(text: str) -> Iterator[Line]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from callmark.grounding.outline import Outline
+from callmark.grounding.binding import Binder
+from callmark.grounding.outline import WIDE, Outline
 from callmark.grounding.record_tree import Field, Record, RecordTree, key_stems, key_words, stem
 from callmark.grounding.spans import Span
+from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
 
+MOST_RECORDS = 12  # that a clause may speak of
 WIDEST = 5  # words between the first and the last word of a key
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -108,84 +112,153 @@ class PolarToken(NamedTuple):
     word: str
 
 
+class PolarKey:
+    """All fields that are spoken of with the same words, in the order of their records."""
+
+    __slots__ = ("joined", "needed", "numbers", "rows", "stems")
+
+    def __init__(self, first: Polar) -> None:
+        self.stems = first.stems
+        self.joined = first.joined
+        self.needed = first.needed
+        self.rows: list[Polar] = []
+        self.numbers: list[int] = []
+
+    def add(self, row: Polar) -> None:
+        self.rows.append(row)
+        self.numbers.append(row.field.record.number)
+
+    def meant(self, records: Sequence[Record]) -> Polar | None:
+        """The field of these records; None where they have none, or say different things."""
+        found: list[Polar] = []
+        for record in records[:MOST_RECORDS]:
+            first = bisect_left(self.numbers, record.number)
+            last = bisect_right(self.numbers, record.last)
+            found += self.rows[first : min(last, first + MOST_RECORDS)]
+            for above in record.ancestors():
+                at = bisect_left(self.numbers, above.number)
+                if at < len(self.numbers) and self.numbers[at] == above.number:
+                    found.append(self.rows[at])
+        states = {row.state for row in found}
+        return found[0] if len(states) == 1 else None
+
+
 class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
     def __init__(self, tree: RecordTree) -> None:
-        self._by_stem: dict[str, list[Polar]] = {}
-        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._keys: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarKey] = {}
+        self._by_stem: dict[str, list[PolarKey]] = {}
         for record in tree.records:
             self._add(record)
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
         long = [text.casefold() for text in texts if len(text) > LONG_TEXT]
-        self._told = {stem(found[0]) for text in long for found in _TOKEN.finditer(text)}
+        self._told = {
+            stem(word) for word in {found for text in long for found in _TOKEN.findall(text)}
+        }
         self._texts = "\n".join(long)
+        self._is_told_of: dict[str, bool] = {}
 
     def _add(self, record: Record) -> None:
         states = [(field, state_of(field.value)) for field in record.fields]
         polar = [(field, state) for field, state in states if state != "other"]
-        if not polar:
+        # Where nothing is yes or no, null says that something is not there, not that it is unknown.
+        if not any(state in ("yes", "no") for _, state in polar) and not _is_of_flags(
+            record.parent
+        ):
             return
         shared = Counter(word for field in record.fields for word in set(key_words(field.key)))
         for field, state in polar:
             row = _row(field, None if state == "unknown" else state == "yes", shared)
-            if row is not None:
-                self._kinds[record.kind, field.key] += 1
-                self._by_stem.setdefault(row.stems[0], []).append(row)
+            if row is None:
+                continue
+            key = self._keys.get((row.stems, row.needed))
+            if key is None:
+                key = self._keys[row.stems, row.needed] = PolarKey(row)
+                self._by_stem.setdefault(row.stems[0], []).append(key)
                 if len(row.stems) > 1:
-                    self._by_stem.setdefault(row.joined, []).append(row)
+                    self._by_stem.setdefault(row.joined, []).append(key)
+            key.add(row)
 
-    def said_in(self, outline: Outline) -> Iterator[PolarClause]:
+    def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
         for sentence in outline.sentences:
             for clause in outline.clauses(sentence):
-                yield from self._said_in_clause(outline.text, sentence, clause)
+                yield from self._said_in_clause(outline.text, sentence, clause, binder)
 
-    def _said_in_clause(self, text: str, sentence: Span, clause: Span) -> Iterator[PolarClause]:
+    def _said_in_clause(
+        self, text: str, sentence: Span, clause: Span, binder: Binder
+    ) -> Iterator[PolarClause]:
         tokens = [
             PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
             for found in _TOKEN.finditer(text, *clause)
         ]
         stems = [stem(token.word) for token in tokens]
-        found = {id(row): (row, at) for at, row in self._spoken_of(tokens, stems)}
+        found = {id(key): (key, at) for at, key in self._spoken_of(tokens, stems)}
         if not found or _NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause):
             return
-        around = {stem(one[0]) for one in _TOKEN.finditer(text, *sentence)}
-        for row, (first, last) in found.values():
-            if row.needed and not around.intersection(row.needed):
+        around = {
+            stem(one)
+            for one in _TOKEN.findall(
+                text, max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
+            )
+        }
+        for key, (first, last) in found.values():
+            if key.needed and not around.intersection(key.needed):
+                continue
+            place = Value(tokens[first].start, tokens[last].end, "quote", "")
+            row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
+            if row is None:
                 continue
             asserted = not _is_denied(text, tokens, first, last)
-            said = PolarClause(tokens[first].start, tokens[last].end, row, asserted)
+            said = PolarClause(place.start, place.end, row, asserted)
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
 
+    def _bound(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
+        """With several records, the one that is meant has to be named."""
+        subject = binder.subject_of(place, sentence)
+        return None if subject is None else key.meant(subject.records)
+
     def _spoken_of(
         self, tokens: Sequence[PolarToken], stems: Sequence[str]
-    ) -> Iterator[tuple[tuple[int, int], Polar]]:
+    ) -> Iterator[tuple[tuple[int, int], PolarKey]]:
         places: dict[str, list[int]] = {}
         for at, one in enumerate(stems):
             places.setdefault(one, []).append(at)
         for at, one in enumerate(stems):
-            for row in self._by_stem.get(one, ()):
-                where = (at, at) if one == row.joined else _together(row, at, places)
+            for key in self._by_stem.get(one, ()):
+                where = (at, at) if one == key.joined else _together(key, at, places)
                 if where is not None:
-                    yield where, row
+                    yield where, key
             if at + 1 < len(tokens):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
-                for row in self._by_stem.get(pair, ()):
+                for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.
-                    if pair == row.joined and len(row.stems) > 1:
-                        yield (at, at + 1), row
+                    if pair == key.joined and len(key.stems) > 1:
+                        yield (at, at + 1), key
 
     def _is_told(self, row: Polar) -> bool:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
-        if not self._told.issuperset(row.stems):
-            return False
-        words = key_words(row.field.key)
-        return (
-            len(row.stems) == 1 or " ".join(words[-2:]) in self._texts or row.joined in self._texts
-        )
+        known = self._is_told_of.get(row.joined)
+        if known is None:
+            words = key_words(row.field.key)
+            known = self._is_told_of[row.joined] = self._told.issuperset(row.stems) and (
+                len(row.stems) == 1
+                or " ".join(words[-2:]) in self._texts
+                or row.joined in self._texts
+            )
+        return known
+
+
+def _is_of_flags(record: Record | None) -> bool:
+    """Does it, or a part of it, say yes or no of anything?"""
+    return record is not None and any(
+        state_of(field.value) in ("yes", "no")
+        for one in (record, *record.children[:MOST_RECORDS])
+        for field in one.fields[:40]
+    )
 
 
 def state_of(value: Json) -> str:
@@ -220,14 +293,16 @@ def _row(field: Field, state: bool | None, shared: Counter[str]) -> Polar | None
     return Polar(field, state, tuple(map(stem, core)), stem("".join(core)), needed)
 
 
-def _together(row: Polar, at: int, places: dict[str, list[int]]) -> tuple[int, int] | None:
+def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int, int] | None:
     """Where all words of the key stand near each other, from its first word at `at` on."""
     nearest = []
-    for one in row.stems:
+    for one in key.stems:
         where = places.get(one)
         if where is None:
             return None
-        nearest.append(min(where, key=lambda place: abs(place - at)))
+        right = bisect_left(where, at)
+        near = where[max(0, right - 1) : right + 1]
+        nearest.append(min(near, key=lambda place: abs(place - at)))
     first, last = min(nearest), max(nearest)
     return (first, last) if last - first <= WIDEST else None
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from callmark.grounding.dates import Moment
+from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import TOLERANCE
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of, shape_of
@@ -55,7 +55,7 @@ class RecordIndex:
         for reading in value.readings:
             _note(self.numbers, reading, field)
         for moment in value.moments:
-            for key in _moment_keys(moment):
+            for key in moment_keys(moment):
                 found = self.moments.setdefault(key, [])
                 if len(found) < MAX_CANDIDATES:
                     found.append((moment, field))
@@ -93,7 +93,7 @@ class RecordIndex:
 
     def _at(self, moment: Moment) -> Iterator[Field]:
         if moment.groundable:
-            for key in _moment_keys(moment)[:1]:
+            for key in moment_keys(moment)[:1]:
                 for other, field in self.moments.get(key, ()):
                     if moment.agrees(other):
                         yield field
@@ -140,13 +140,3 @@ def _note(
     found = index.setdefault(key, [])  # type: ignore[arg-type]
     if len(found) < MAX_CANDIDATES and (not found or found[-1] is not field):
         found.append(field)
-
-
-def _moment_keys(moment: Moment) -> list[tuple[int | None, ...]]:
-    """Under what a moment is filed, the most telling first: day, or time of day."""
-    keys: list[tuple[int | None, ...]] = []
-    if moment.has_day:
-        keys.append((moment.month, moment.day))
-    if moment.hour is not None:
-        keys.append((moment.hour, None, None))
-    return keys

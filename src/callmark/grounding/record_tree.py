@@ -20,6 +20,7 @@ from callmark.records.jsontext import Json
 from callmark.records.trace import is_mcp_result, json_inside
 
 LONGEST_NAME = 8  # words
+MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
 _KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _NAMING = frozenset("id ids name title number code sku email username".split())
@@ -218,7 +219,9 @@ class Names:
             for name in record.names:
                 words = tuple(_NAME_WORD.findall(fold(name)))
                 if words and len(words) <= LONGEST_NAME:
-                    self._by_words.setdefault(words, []).append(record)
+                    named = self._by_words.setdefault(words, [])
+                    if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
+                        named.append(record)
                     self._longest = max(self._longest, len(words))
 
     def mentions(self, text: str) -> list[Mention]:
@@ -232,7 +235,7 @@ class Names:
             for length in range(min(self._longest, len(tokens) - at), 0, -1):
                 words = tuple(token[2] for token in tokens[at : at + length])
                 records = self._by_words.get(words)
-                if records:
+                if records and len(records) <= MOST_NAMED:
                     start, end = tokens[at][0], tokens[at + length - 1][1]
                     mentions.append(Mention(start, end, tuple(records)))
                     at += length

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
+from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Finding
 from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.match import Said, Utterance, cut_value
@@ -36,8 +37,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = RecordTree(reading.served)
         index = RecordIndex(tree)
-        findings += _check_values(reading, outline, index)
-        findings += _check_polarity(reading, outline, tree)
+        binder = Binder(outline, index)
+        findings += _check_values(reading, outline, index, binder)
+        findings += _check_polarity(reading, outline, tree, binder)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
@@ -45,7 +47,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
 
-def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -> Iterator[Finding]:
+def _check_values(
+    reading: TrialReading, outline: Outline, index: RecordIndex, binder: Binder
+) -> Iterator[Finding]:
     failed = [
         Utterance(one.turn or 0, text)
         for one in reading.served
@@ -56,6 +60,7 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
         outline,
         reading.grounder.values,
         index,
+        binder,
         reading.said,
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
@@ -63,8 +68,10 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
     return checker.check()
 
 
-def _check_polarity(reading: TrialReading, outline: Outline, tree: RecordTree) -> Iterator[Finding]:
-    for said in PolarFields(tree).said_in(outline):
+def _check_polarity(
+    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
+) -> Iterator[Finding]:
+    for said in PolarFields(tree).said_in(outline, binder):
         field = said.polar.field
         if not field.counts_for(reading.turn_at(said.start)):
             continue
