@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -14,11 +15,13 @@ from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
+from callmark.records.jsontext import canonical_json, well_formed
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, RULES, Statement
 from callmark.scorers.integration import TrialReading
 
 _LONGEST = 80  # characters of a value in a sentence
+_NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 
 
 class Statements(NamedTuple):
@@ -60,7 +63,38 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
     )
-    return checker.check()
+    return _tell_nearest(reading, index, checker.check())
+
+
+def _tell_nearest(
+    reading: TrialReading, index: RecordIndex, findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """What no result has gets the number beside it that comes nearest."""
+    numbers = {value.start: value.readings for value in reading.grounder.values if value.readings}
+    ordered: list[int] | None = None
+    for one in findings:
+        if one.rule != "value" or one.label != "unsupported":
+            yield one
+            continue
+        because = "no result has it"
+        if one.start in numbers:
+            ordered = sorted(index.numbers) if ordered is None else ordered
+            turn = reading.turn_at(one.start)
+            field = _nearest(numbers[one.start][0], index, ordered, turn)
+            because += "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+        yield one._replace(because=because)
+
+
+def _nearest(
+    reading: int, index: RecordIndex, ordered: list[int], turn: int | None
+) -> Field | None:
+    at = bisect_left(ordered, reading)
+    around = ordered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+    for number in sorted(around, key=lambda number: abs(number - reading)):
+        for field in index.numbers[number]:
+            if field.counts_for(turn) and not field.echo:
+                return field
+    return None
 
 
 def _check_polarity(reading: TrialReading, outline: Outline, tree: RecordTree) -> Iterator[Finding]:
@@ -122,7 +156,7 @@ def _mark(reading: TrialReading, one: Finding) -> Statement:
 
 
 def explain(text: str, one: Finding) -> str:
-    """`says 57; call 1 /flights/0/price has 120 (57 is the price of /flights/1)`."""
+    """`says “57”; call 1 /flights/0/price has 120; 57 is price of /flights/1/price`."""
     said = " ".join(text[one.start : one.end].split())
     said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
     parts = [f"says “{said}”"]
@@ -130,12 +164,20 @@ def explain(text: str, one: Finding) -> str:
         parts.append(_place(one.fields[0]))
     if one.because:
         parts.append(one.because)
-    return "; ".join(parts)
+    return well_formed("; ".join(parts))
 
 
 def _place(field: Field) -> str:
-    where = f"call {field.call}" if field.call >= 0 else "the prompt"
-    return f"{where} {field.path or '/'} has {cut_value(field.value, _LONGEST)!r}"
+    return f"{_where(field)} has {_show(field)}"
+
+
+def _where(field: Field) -> str:
+    call = f"call {field.call}" if field.call >= 0 else "the prompt"
+    return f"{call} {field.path or '/'}"
+
+
+def _show(field: Field) -> str:
+    return canonical_json(cut_value(field.value, _LONGEST))
 
 
 def flagged(statements: Iterable[Statement]) -> list[Statement]:
