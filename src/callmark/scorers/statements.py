@@ -15,12 +15,11 @@ from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
-from callmark.records.jsontext import canonical_json, well_formed
+from callmark.records.jsontext import canonical_json
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import FLAGS, RULES, Statement
+from callmark.records.statements import FLAGS, LONGEST_QUOTE, RULES, Statement, quote_said
 from callmark.scorers.integration import TrialReading
 
-_LONGEST = 80  # characters of a value in a sentence
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 
 
@@ -150,21 +149,19 @@ def _mark(reading: TrialReading, one: Finding) -> Statement:
         tier=RULES[one.rule].tier if is_flag else None,
         call=None if field is None else field.call,
         path=None if field is None else field.path,
-        expected=cut_value(field.value, _LONGEST) if is_flag and field is not None else None,
+        expected=cut_value(field.value, LONGEST_QUOTE) if is_flag and field is not None else None,
         because=explain(reading.text, one) if is_flag else one.because,
     )
 
 
 def explain(text: str, one: Finding) -> str:
     """`says “57”; call 1 /flights/0/price has 120; 57 is price of /flights/1/price`."""
-    said = " ".join(text[one.start : one.end].split())
-    said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
-    parts = [f"says “{said}”"]
+    parts = [quote_said(text[one.start : one.end])]
     if one.fields:
         parts.append(_place(one.fields[0]))
     if one.because:
         parts.append(one.because)
-    return well_formed("; ".join(parts))
+    return "; ".join(parts)
 
 
 def _place(field: Field) -> str:
@@ -177,7 +174,7 @@ def _where(field: Field) -> str:
 
 
 def _show(field: Field) -> str:
-    return canonical_json(cut_value(field.value, _LONGEST))
+    return canonical_json(cut_value(field.value, LONGEST_QUOTE))
 
 
 def flagged(statements: Iterable[Statement]) -> list[Statement]:
