@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 from callmark.cli import main
+from callmark.records.statements import FLAGS as FLAG_LABELS
+from callmark.records.statements import Statement, StatementLabel, Tier
 
 FLIGHTS = {
     "flights": [
@@ -56,3 +58,18 @@ def write_run(folder: Path, *options: str, lines: list[dict] | None = None) -> P
     answers.write_text("".join(f"{json.dumps(line)}\n" for line in recorded), "utf-8")
     main(["score", str(answers), "--out", str(out), "--quiet", *options])
     return out
+
+
+def stated(*labels: StatementLabel, tier: Tier = "firm") -> tuple[Statement, ...]:
+    """Hand-made statements, one byte each; what is a flag has the tier."""
+    return tuple(
+        Statement(
+            start=at,
+            end=at + 1,
+            label=label,
+            rule="value",
+            tier=tier if label in FLAG_LABELS else None,
+            because="says “9”; no result has it" if label in FLAG_LABELS else "",
+        )
+        for at, label in enumerate(labels)
+    )
