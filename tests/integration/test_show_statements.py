@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.stated_run import FLAGS, write_run
+from tests.stated_run import FLAGS, recorded_lines, write_run
 
-from callmark.cli import show
+from callmark.cli import main, show
 from callmark.errors import UsageError
 from callmark.reports.statements import flags_of, list_statements
 from callmark.run.rescore import score_file
@@ -142,3 +142,49 @@ def test_a_flag_is_seen_over_what_else_stands_there():
         (8, 10, "warn"),
         (10, 20, "supported"),
     ]
+
+
+def test_junit_and_markdown_list_the_firm_flags_of_what_failed(stated, tmp_path):
+    junit, markdown = tmp_path / "j.xml", tmp_path / "m.md"
+    assert main(["report", str(stated), "-o", str(junit), "-o", str(markdown)]) == 0
+    sentence = "misattributed: says “257”; call 0 /flights/0/price has 120; 257 is price of"
+    assert sentence in junit.read_text("utf-8")
+    assert f"  - `{sentence} /flights/1/price`\n" in markdown.read_text("utf-8")
+    # An advisory flag fails nothing.
+    assert "bags_included" not in junit.read_text("utf-8")
+
+
+def test_the_end_of_a_command_shows_counts_and_the_first_flags(stated, capsys):
+    lines = stated.with_name("answers.jsonl")
+    main(["score", str(lines), "--out", str(stated.with_name("again.jsonl"))])
+    said = capsys.readouterr().out
+    at = said.index("statements: 10 supported, 1 unsupported, 1 misattributed, ")
+    assert said.startswith(
+        "  firm      shifted: unsupported: says “123.45”; ", said.index("\n", at) + 1
+    )
+    assert said.index("firm      invented-id") < said.index("advisory  yes-for-no")
+
+
+def test_redacted_lines_say_the_same_without_what_is_personal(tmp_path):
+    """The whole way: labels and counts stay, sentences name no phone."""
+    lines = recorded_lines()[:3]
+    for line in lines:
+        line["model_output"] += " Call me at (415) 555-2671, or 415-555-2672, which costs $777.25."
+    open_run = write_run(folder(tmp_path, "open"), lines=lines)
+    shut_run = write_run(folder(tmp_path, "shut"), "--redact-pii", lines=lines)
+    opened, shut = (list_statements(read_results(path)) for path in (open_run, shut_run))
+    assert opened.by_rule == shut.by_rule
+    assert [flag.label for flag in opened.flags] == [flag.label for flag in shut.flags]
+    assert any("555" in flag.because for flag in opened.flags)
+    assert "555" not in shut_run.read_text("utf-8")
+    for result in read_results(shut_run):
+        answer = result.model_output.encode()
+        for one in result.scores.statements:
+            if one.is_flag:
+                assert one.because.startswith(f"says “{answer[one.start : one.end].decode()}”")
+
+
+def folder(parent, name):
+    made = parent / name
+    made.mkdir()
+    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import get_args
 
 import msgspec
@@ -114,10 +113,12 @@ def count_tiers(scores: Scores) -> TierCounts:
     return TierCounts(good, firm, advisory, unchecked)
 
 
-def explain_firm(scores: Scores | None) -> tuple[str, ...]:
-    """The sentences of the firm flags of a trial, the first ones, and how many more there are."""
-    found = [] if scores is None else [one for one in scores.statements if one.is_firm]
-    sentences = [explain_flag(one) for one in islice(found, SHOWN_FLAGS)]
+def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
+    """The sentences of the firm flags of a trial that are not `told` already: the first ones, and
+    how many more there are."""
+    statements = () if scores is None else scores.statements
+    found = [one for one in statements if one.is_firm and one.because not in told]
+    sentences = [explain_flag(one) for one in found[:SHOWN_FLAGS]]
     if len(found) > SHOWN_FLAGS:
         sentences.append(f"and {len(found) - SHOWN_FLAGS} more flags")
     return tuple(sentences)
