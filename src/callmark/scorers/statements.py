@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from functools import cached_property
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.checking import Checker, Finding
+from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
@@ -15,6 +18,7 @@ from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
+from callmark.grounding.values import Value
 from callmark.records.jsontext import canonical_json
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, LONGEST_QUOTE, RULES, Statement, quote_said
@@ -68,29 +72,65 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
 def _tell_nearest(
     reading: TrialReading, index: RecordIndex, findings: Iterable[Finding]
 ) -> Iterator[Finding]:
-    """What no result has gets the number beside it that comes nearest."""
-    numbers = {value.start: value.readings for value in reading.grounder.values if value.readings}
-    ordered: list[int] | None = None
+    """What no result has gets the number or the day beside it that comes nearest."""
+    nearest = _NearestLeaf(index)
+    values = {value.start: value for value in reading.grounder.values}
     for one in findings:
-        if one.rule != "value" or one.label != "unsupported":
-            yield one
-            continue
-        because = "no result has it"
-        if one.start in numbers:
-            ordered = sorted(index.numbers) if ordered is None else ordered
-            turn = reading.turn_at(one.start)
-            field = _nearest(numbers[one.start][0], index, ordered, turn)
-            because += "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
-        yield one._replace(because=because)
+        if one.rule == "value" and one.label == "unsupported":
+            value = values.get(one.start)
+            field = None if value is None else nearest.find(value, reading.turn_at(one.start))
+            near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+            one = one._replace(because=f"no result has it{near}")
+        yield one
 
 
-def _nearest(
-    reading: int, index: RecordIndex, ordered: list[int], turn: int | None
+class _NearestLeaf:
+    """The leaf whose number or day comes nearest to one that no leaf has."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+
+    def find(self, value: Value, turn: int | None) -> Field | None:
+        if value.kind == "number" and value.readings:
+            return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
+        days = [day for moment in value.moments if (day := _day_of(moment)) is not None]
+        return _closest(days[0], self._dates, self._days, turn) if days else None
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return sorted(self._index.numbers)
+
+    @cached_property
+    def _dates(self) -> list[int]:
+        return sorted(self._days)
+
+    @cached_property
+    def _days(self) -> dict[int, list[Field]]:
+        days: dict[int, list[Field]] = {}
+        for moments in self._index.moments.values():
+            for moment, field in moments:
+                day = _day_of(moment)
+                if day is not None:
+                    days.setdefault(day, []).append(field)
+        return days
+
+
+def _day_of(moment: Moment) -> int | None:
+    if moment.year is None or moment.month is None or moment.day is None:
+        return None
+    try:
+        return date(moment.year, moment.month, moment.day).toordinal()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _closest(
+    wanted: int, ordered: list[int], leaves: Mapping[int, list[Field]], turn: int | None
 ) -> Field | None:
-    at = bisect_left(ordered, reading)
+    at = bisect_left(ordered, wanted)
     around = ordered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
-    for number in sorted(around, key=lambda number: abs(number - reading)):
-        for field in index.numbers[number]:
+    for place in sorted(around, key=lambda place: abs(place - wanted)):
+        for field in leaves[place]:
             if field.counts_for(turn) and not field.echo:
                 return field
     return None
