@@ -214,7 +214,7 @@ def _marks_of(scores: Scores) -> Iterator[_Mark]:
             yield _Mark(0 if firm else 1, one.start, one.end, style, *signs)
         elif one.label in GOOD:
             yield _Mark(3, one.start, one.end, "supported")
-    for span in scores.spans if scores.span_extractor == "marker" else ():
+    for span in scores.spans:
         for value in span.values if span.scored else ():
             if value.label == "unsupported":
                 yield _Mark(2, value.start, value.end, "unsupported")
