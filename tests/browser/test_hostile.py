@@ -11,6 +11,7 @@ from tests.hostile import HOSTILE
 
 from callmark.records.report import ReportHeader
 from callmark.records.results import Match, SpanScore, ValueMark
+from callmark.records.statements import Statement
 from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.reports.html.page import write_run_page
 from callmark.reports.layout import neutralise
@@ -28,6 +29,10 @@ def hostile_result(index, text):
         0, end, True, True, True, True, True,
         (Match(0, end, 0, "/" + short.replace("~", "~0").replace("/", "~1"), text, "text", "value", True),),
         (ValueMark(0, min(1, end), "number", "unsupported"),),
+    )  # fmt: skip
+    flag = Statement(
+        start=min(1, end), end=min(2, end), label="misattributed", rule=short, tier="firm", call=0,
+        path=short, expected=text, because=text,
     )  # fmt: skip
     entry = TraceEntry(
         name=short, arguments={short: text, "url": text}, result={short: text, "list": [text]}, turn=1, raw=text,
@@ -51,7 +56,7 @@ def hostile_result(index, text):
         ],
         said=(UserTurn(1, text),),
         reasoning=text,
-        scores=msgspec.structs.replace(result.scores, spans=(span,)),
+        scores=msgspec.structs.replace(result.scores, spans=(span,), statements=(flag,)),
     )
 
 

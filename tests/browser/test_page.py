@@ -5,6 +5,7 @@ import json
 import pytest
 from tests.browser.conftest import DOWN, END, ENTER, TAB
 from tests.builders import make_result, numbered, rules_with
+from tests.stated_run import FLAGS, stated, write_run
 
 from callmark.cli import main
 from callmark.records.report import ReportHeader
@@ -178,8 +179,8 @@ def test_values_are_told_apart_without_colour(browser, demo_page):
         "return [...document.querySelectorAll('mark.value')].map((one) => "
         "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"
     )
-    assert ["value unsupported", "✗", "wavy"] in signs
-    assert len(browser.texts(".legend li")) == 4
+    assert ["value unsupported firm", "✗", "wavy"] in signs
+    assert browser.texts(".legend li") == ["✗ unsupported nothing holds it, firm"]
 
 
 def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_page):
@@ -321,9 +322,9 @@ def test_f3_f24_only_what_passed_has_a_tick(browser, tmp_path):
     """A warning is no cross, and an answer with an unsupported value shows no tick."""
     results = numbered(
         [
-            make_result(kind="unclassified", values={"supported": 2}),
-            make_result(kind="unclassified", values={"supported": 2, "unsupported": 1}),
-            make_result(kind="unclassified", values={}),
+            make_result(kind="unclassified", statements=stated("supported", "derived")),
+            make_result(kind="unclassified", statements=stated("supported", "unsupported")),
+            make_result(kind="unclassified", statements=stated("unchecked")),
             make_result(strict=0.0),
             make_result(f1=0.0),
         ]
@@ -365,3 +366,70 @@ def test_a_sample_shows_each_of_its_checks(browser, tmp_path):
         "✗ called web.open: it was not called",
     ]
     assert "✗ checks" in browser.texts("#sample .chip")
+
+
+@pytest.fixture(scope="module")
+def stated_page(tmp_path_factory):
+    out = write_run(tmp_path_factory.mktemp("stated"))
+    assert main(["report", str(out), "--html", str(out.with_name("page.html"))]) == 0
+    return out.with_name("page.html")
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_each_flag_is_marked_listed_and_lights_what_was_expected(browser, stated_page, name):
+    label, rule = FLAGS[name]
+    browser.open(stated_page, f"s={name}&t=0")
+    tier = "advisory" if rule == "polarity" else "firm"
+    marks = browser.js(
+        "return [...document.querySelectorAll('mark.value')].map((one) => "
+        "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"
+    )
+    assert [f"value {label} {tier}", "?" if tier == "advisory" else "✗", "wavy"] in marks
+    [told] = browser.texts(".flags li")
+    assert f"{tier} {label}: says “" in told
+    assert f"(rule {rule})" in told
+    assert any(f"{label} " in text and text.endswith(tier) for text in browser.texts(".legend li"))
+    browser.js("document.querySelector('.flags li button').click()")
+    browser.wait("document.activeElement.matches('mark.value')")
+    assert tier in browser.texts(".peek")[0]
+    paths = {
+        "other-record": ["/flights/0/price"],
+        "yes-for-no": ["/bags_included"],
+        "invented-id": ["/reservation_id"],
+    }
+    lit = "return [...document.querySelectorAll('.leaf.lit')].map((one) => one.dataset.path)"
+    assert browser.js(lit) == paths.get(name, [])
+    assert browser.complaints() == []
+
+
+def test_what_is_unchecked_is_counted_and_no_column_is_cut(browser, stated_page):
+    browser.open(stated_page, "s=nothing-checked&t=0")
+    assert browser.texts(".flags p") == ["2 statements: 2 unchecked"]
+    assert browser.texts(".flags li") == []
+    assert "value unchecked" in browser.js(
+        "return [...document.querySelectorAll('mark.value')].map((one) => one.className)"
+    )
+    browser.open(stated_page, "s=other-record&t=0")
+    cut = browser.js(
+        "return [...document.querySelectorAll('.evidence td, .flags li')]"
+        ".filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"
+    )
+    assert cut == []
+
+
+def test_rows_are_chosen_by_label_and_rule(browser, stated_page):
+    browser.open(stated_page, "s=right&t=0")
+    browser.choose("label", "misattributed")
+    browser.wait("document.querySelectorAll('.row').length === 1")
+    assert browser.texts(".row .id") == ["other-record"]
+    browser.choose("label", "")
+    browser.choose("rule", "equation")
+    browser.wait("document.querySelectorAll('.row').length === 1")
+    assert browser.texts(".row .id") == ["sum"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_statements(browser, stated_page, theme):
+    browser.open(stated_page, "s=yes-for-no&t=0")
+    browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    assert browser.violations() == []

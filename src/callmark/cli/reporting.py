@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from callmark.records.results import Result
     from callmark.reports.finished_run import FinishedRun
     from callmark.reports.formats import WantedForm
+    from callmark.reports.statements import StatementList
+
+READ_TRIALS = 1000  # whose statements a terminal counts
 
 
 class RunPaths(NamedTuple):
@@ -39,16 +42,29 @@ def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
         return
-    steps = [*_next_steps(report, places), *more]
-    write(
-        report_blocks(report, misses=explained_misses(report, places), next_steps=steps), sys.stdout
+    blocks = report_blocks(
+        report,
+        misses=explained_misses(report, places),
+        statements=first_statements(report, places),
+        next_steps=[*_next_steps(report, places), *more],
     )
+    write(blocks, sys.stdout)
 
 
 def say_warnings(warnings: Sequence[str]) -> None:
     """Beside what is printed, so that whoever reads that finds nothing else in it."""
     for text in warnings:
         print(f"warning: {neutralise(text)}", file=sys.stderr)
+
+
+def first_statements(report: Report, places: RunPaths) -> StatementList | None:
+    """Those of the first trials: a run may have a million, and a person reads a few."""
+    from callmark.reports.statements import list_statements
+    from callmark.store.files import read_results
+
+    if places.results is None or not report.complete or not Path(places.results).is_file():
+        return None
+    return list_statements(islice(read_results(Path(places.results)), READ_TRIALS))
 
 
 def explained_misses(report: Report, places: RunPaths) -> list[str]:

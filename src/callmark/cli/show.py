@@ -15,16 +15,16 @@ def build_parser() -> CommandParser:
         "show",
         """
         Show one conversation of a run: the prompt; every call with its arguments, verdict and
-        result; the answer with its spans marked; and for each value in it the evidence (which call,
-        which JSON path, which value), or that there is none. With --claims, for one sample or the
-        whole run: how many values in the answers are supported by results, follow from results,
-        were said by the user, or are supported by nothing, and every sentence with an unsupported
-        value, beside the nearest value in a result.
+        result; the answer with its spans and flags marked; what each statement in it rests on
+        (which call, which JSON path, which value); and every flag in one sentence. With
+        --statements, for one sample or the whole run: how many statements of the answers have
+        each label (supported, derived, unsupported, misattributed, unchecked, …), by which rule,
+        and every flag with what was expected instead.
         """,
         """
         callmark show results.jsonl search-rope-01
         callmark show demo-run search-rope-01 --full
-        callmark show results.jsonl --claims
+        callmark show results.jsonl --statements
         """,
     )
     parser.add_argument(
@@ -35,11 +35,12 @@ def build_parser() -> CommandParser:
         "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
     parser.add_argument(
-        "--claims",
+        "--statements",
+        "--claims",  # the name that 0.1.0 gave it
         action="store_true",
-        help="show the values in the answers, and the evidence for each",
+        help="show the statements of the answers: counts by label, and every flag",
     )
-    parser.add_argument("--json", action="store_true", help="with --claims: print JSON")
+    parser.add_argument("--json", action="store_true", help="with --statements: print JSON")
     parser.add_argument("--full", action="store_true", help="show long results in full")
     return parser
 
@@ -52,28 +53,25 @@ def main(arguments: list[str]) -> int:
     from callmark.store.runs import results_of
 
     path = results_of(options.run)
-    if options.claims:
-        return _show_claims(path, options.id, options.trial, as_json=options.json)
+    if options.statements:
+        return _show_statements(path, options.id, options.trial, as_json=options.json)
     if options.id is None or options.json:
-        raise UsageError("show: name a sample (callmark show RUN ID), or give --claims")
+        raise UsageError("show: name a sample (callmark show RUN ID), or give --statements")
     _, result = find_result(path, options.id, options.trial)
     write(show_blocks(result, full=options.full), sys.stdout)
     return 0
 
 
-def _show_claims(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
-    from callmark.records.claims import add_up_claims
+def _show_statements(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
-    from callmark.reports.show import claims_blocks
-    from callmark.scorers.claims import claims_of
+    from callmark.reports.show import statement_blocks
+    from callmark.reports.statements import list_statements
     from callmark.store.files import find_result, read_results
 
-    if sample_id is None:
-        claims = add_up_claims(map(claims_of, read_results(path)))
-    else:
-        claims = add_up_claims([claims_of(find_result(path, sample_id, trial)[1])])
+    results = read_results(path) if sample_id is None else [find_result(path, sample_id, trial)[1]]
+    listed = list_statements(results)
     if as_json:
-        print(canonical_json(plain(claims)))
+        print(canonical_json(plain(listed)))
     else:
-        write(claims_blocks(claims), sys.stdout)
+        write(statement_blocks(listed), sys.stdout)
     return 0

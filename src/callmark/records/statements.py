@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, well_formed
 
 StatementLabel = Literal[
     "supported",  # a result says so
@@ -101,6 +101,16 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def is_firm(self) -> bool:
         return self.tier == "firm"
+
+
+LONGEST_QUOTE = 80  # characters of a value in a sentence
+
+
+def quote_said(text: str) -> str:
+    """How the sentence of a flag begins: `says “57”`."""
+    said = " ".join(text.split())
+    said = said if len(said) <= LONGEST_QUOTE else f"{said[: LONGEST_QUOTE - 1]}…"
+    return well_formed(f"says “{said}”")
 
 
 class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,6 +10,7 @@ import msgspec
 from callmark.errors import UsageError
 from callmark.records.report import GateOutcome, Report
 from callmark.records.results import Result
+from callmark.reports.statements import explain_firm
 from callmark.store.files import read_results
 from callmark.summary.failing import why_failed
 from callmark.summary.metrics import CrossScore
@@ -43,12 +44,14 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedTrial(msgspec.Struct, frozen=True):
-    """`trial` None: a report names only the sample. `lost`: infrastructure failed, not a model."""
+    """`trial` None: a report names only the sample. `lost`: infrastructure failed, not a model.
+    `flags`: the sentences of its firm flags that no reason tells already."""
 
     sample_id: str
     trial: int | None
     reasons: tuple[str, ...]
     lost: bool = False
+    flags: tuple[str, ...] = ()
 
 
 class FailedTrials(msgspec.Struct, frozen=True):
@@ -70,7 +73,8 @@ def failed_trials(finished: FinishedRun) -> FailedTrials:
         count += 1
         if len(first) < LISTED_TRIALS:
             lost = result.scores is None
-            first.append(FailedTrial(result.sample_id, result.trial, reasons, lost))
+            flags = explain_firm(result.scores, told="\n".join(reasons))
+            first.append(FailedTrial(result.sample_id, result.trial, reasons, lost, flags))
     return FailedTrials(count, tuple(first))
 
 

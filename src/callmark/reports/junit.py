@@ -101,7 +101,7 @@ def _trial_case(failed: FailedTrial) -> JunitCase:
         failed.sample_id + trial,
         "error" if failed.lost else "failure",
         failed.reasons[0],
-        "\n".join(failed.reasons),
+        "\n".join((*failed.reasons, *failed.flags)),
     )
 
 

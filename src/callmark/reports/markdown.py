@@ -96,6 +96,7 @@ def _html_words(title: str) -> Iterator[str]:
 
 
 SHOWN_TRIALS = 30
+SHOWN_FLAGS = 3  # of one trial
 SHOWN_GROUPS = 40
 _VERDICTS: dict[Verdict, str] = {
     "pass": "✅ Passed",
@@ -176,15 +177,20 @@ def _gate_row(gate: GateOutcome, metric: Metric | None) -> tuple[str, ...]:
 
 
 def _trials(failed: FailedTrials) -> list[str]:
-    shown = [_trial_line(one) for one in failed.first[:SHOWN_TRIALS]]
-    if failed.count > len(shown):
-        shown.append(f"- and {failed.count - len(shown)} more")
+    first = failed.first[:SHOWN_TRIALS]
+    shown = [text for one in first for text in _trial_lines(one)]
+    if failed.count > len(first):
+        shown.append(f"- and {failed.count - len(first)} more")
     return fold_lines(f"{failed.count} trials to look at", shown)
 
 
-def _trial_line(failed: FailedTrial) -> str:
+def _trial_lines(failed: FailedTrial) -> Iterator[str]:
     trial = f" trial {failed.trial}" if failed.trial else ""
-    return f"- {as_code(failed.sample_id, 80)}{trial}: {as_code('; '.join(failed.reasons))}"
+    yield f"- {as_code(failed.sample_id, 80)}{trial}: {as_code('; '.join(failed.reasons))}"
+    for flag in failed.flags[:SHOWN_FLAGS]:
+        yield f"  - {as_code(flag)}"
+    if len(failed.flags) > SHOWN_FLAGS:
+        yield f"  - and {len(failed.flags) - SHOWN_FLAGS} more"
 
 
 def _tools(report: Report) -> list[str]:

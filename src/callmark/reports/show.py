@@ -1,16 +1,22 @@
 """One conversation as a person reads it: prompt, turns, calls with their results, the answer with
-its spans marked, and the evidence behind each."""
+its spans and flags marked, and what each of its statements rests on."""
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from callmark.records.claims import LABELS, Claim, Claims
 from callmark.records.jsontext import Json, canonical_json
-from callmark.records.results import CallDifferences, Result, Scores, SpanScore
+from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore
 from callmark.records.samples import ExtractorBy, describe_check
+from callmark.records.statements import GOOD, Statement
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.reports.statements import ORDER, StatementList, explain_flag
 from callmark.summary.failing import show_measure
 
 SHOWN_JSON = 600
@@ -77,16 +83,15 @@ def _say(role: str, text: str, limit: int | None) -> Iterator[Block]:
 
 def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
     """Turn by turn where the turns are known, else all calls and then the answer."""
-    spans = () if result.scores is None else result.scores.spans
-    answer = result.model_output.encode("utf-8")
+    answer = _PaintedAnswer(result)
     numbered = list(enumerate(result.tool_trace))
     if result.turns is None:
         yield from _calls(numbered, limit)
-        yield from _answer("answer", answer, spans, 0, len(answer))
+        yield from _answer("answer", answer.pieces(0, answer.length))
         return
     for turn, part in enumerate(result.turns, start=1):
         if part.end > part.start:
-            yield from _answer(f"assistant, turn {turn}", answer, spans, part.start, part.end)
+            yield from _answer(f"assistant, turn {turn}", answer.pieces(part.start, part.end))
         yield from _calls([pair for pair in numbered if pair[1].turn == turn], limit)
         for said in result.said:
             if said.turn == turn:
@@ -121,13 +126,11 @@ def _json(value: Json, limit: int | None) -> str:
     return one_line(canonical_json(value), limit)
 
 
-def _answer(
-    title: str, answer: bytes, spans: Sequence[SpanScore], start: int, end: int
-) -> Iterator[Block]:
+def _answer(title: str, pieces: Iterator[Cell]) -> Iterator[Block]:
     yield line()
     yield line(title, "strong")
     cells: list[Cell] = []
-    for text, style in _pieces(answer, spans, start, end):
+    for text, style in pieces:
         for number, part in enumerate(text.split("\n")):
             if number:
                 yield TextLine(tuple(cells), indent=2)
@@ -137,66 +140,149 @@ def _answer(
     yield TextLine(tuple(cells), indent=2)
 
 
-def _pieces(
-    answer: bytes, spans: Sequence[SpanScore], start: int, end: int
-) -> Iterator[tuple[str, Style]]:
-    place = start
-    for span in sorted(spans, key=lambda span: span.start):
-        low, high = max(span.start, place), min(span.end, end)
-        if low >= high:
+class _Mark(NamedTuple):
+    """Bytes of the answer and how they look. Of two that overlap the lower `rank` is seen."""
+
+    rank: int
+    start: int
+    end: int
+    style: Style
+    before: str = ""
+    after: str = ""
+
+
+class _PaintedAnswer:
+    """Spans stand between marks, and in them the values with and without evidence. What a colour
+    says to one reader, the marks say to another."""
+
+    def __init__(self, result: Result) -> None:
+        scores = result.scores
+        self._answer = result.model_output.encode("utf-8", "surrogatepass")
+        self.length = len(self._answer)
+        self._spans = [] if scores is None else sorted(scores.spans, key=lambda span: span.start)
+        self._marks = [] if scores is None else _visible_marks(_marks_of(scores))
+        self._starts = [mark.start for mark in self._marks]
+
+    def pieces(self, start: int, end: int) -> Iterator[Cell]:
+        place = start
+        for span in self._spans:
+            low, high = max(span.start, place), min(span.end, end)
+            if low >= high:
+                continue
+            yield from self._paint(place, low, "plain")
+            yield from self._span(span, low, high)
+            place = high
+        yield from self._paint(place, end, "plain")
+
+    def _span(self, span: SpanScore, low: int, high: int) -> Iterator[Cell]:
+        if not span.scored:
+            yield from self._paint(low, high, "quiet")
+            return
+        if not span.counted:
+            yield from self._paint(low, high, "plain")
+            return
+        style: Style = "grounded" if span.good else "ungrounded"
+        before, after = ("[+", "+]") if span.good else ("[-", "-]")
+        yield Cell(before, style)
+        yield from self._paint(low, high, style)
+        yield Cell(after, style)
+
+    def _paint(self, start: int, end: int, style: Style) -> Iterator[Cell]:
+        place = start
+        at = max(0, bisect_right(self._starts, start) - 1)
+        while at < len(self._marks) and self._marks[at].start < end:
+            mark = self._marks[at]
+            low, high = max(mark.start, place), min(mark.end, end)
+            if low < high:
+                yield Cell(self._text(place, low), style)
+                yield Cell(f"{mark.before}{self._text(low, high)}{mark.after}", mark.style)
+                place = high
+            at += 1
+        yield Cell(self._text(place, end), style)
+
+    def _text(self, start: int, end: int) -> str:
+        return self._answer[start:end].decode("utf-8", "replace")
+
+
+def _marks_of(scores: Scores) -> Iterator[_Mark]:
+    """What is wrong is seen before what is right, the firm before the advisory."""
+    for one in scores.statements:
+        if one.tier is not None:
+            firm = one.tier == "firm"
+            signs = ("{!", "!}") if firm else ("{?", "?}")
+            style: Style = "unsupported" if firm else "warn"
+            yield _Mark(0 if firm else 1, one.start, one.end, style, *signs)
+        elif one.label in GOOD:
+            yield _Mark(3, one.start, one.end, "supported")
+    for span in scores.spans:
+        for value in span.values if span.scored else ():
+            if value.label == "unsupported":
+                yield _Mark(2, value.start, value.end, "unsupported")
+    for span in scores.spans:
+        for match in span.matches if span.scored else ():
+            yield _Mark(4, match.start, match.end, "supported")
+
+
+def _visible_marks(marks: Iterator[_Mark]) -> list[_Mark]:
+    """In the order of the answer, none over another: what lies under one is cut."""
+    waiting = sorted(marks, key=lambda mark: mark.start)
+    edges = sorted({edge for mark in waiting for edge in (mark.start, mark.end)})
+    seen: list[_Mark] = []
+    over: list[_Mark] = []
+    at = 0
+    for start, end in pairwise(edges):
+        while at < len(waiting) and waiting[at].start <= start:
+            heapq.heappush(over, waiting[at])
+            at += 1
+        while over and over[0].end <= start:
+            heapq.heappop(over)
+        if not over:
             continue
-        yield answer[place:low].decode("utf-8", "replace"), "plain"
-        yield from _span_pieces(answer, span, low, high)
-        place = high
-    yield answer[place:end].decode("utf-8", "replace"), "plain"
-
-
-def _span_pieces(
-    answer: bytes, span: SpanScore, low: int, high: int
-) -> Iterator[tuple[str, Style]]:
-    """A span between marks, and in it the values with and without evidence. What a colour says to
-    one reader, the marks say to another."""
-    if not span.scored:
-        yield answer[low:high].decode("utf-8", "replace"), "quiet"
-        return
-    style: Style = "grounded" if span.good else "ungrounded"
-    before, after = ("[+", "+]") if span.good else ("[-", "-]")
-    yield before, style
-    place = low
-    for start, end, label in _values(span):
-        if place <= start < end <= high:
-            yield answer[place:start].decode("utf-8", "replace"), style
-            yield answer[start:end].decode("utf-8", "replace"), label
-            place = end
-    yield answer[place:high].decode("utf-8", "replace"), style
-    yield after, style
-
-
-def _values(span: SpanScore) -> list[tuple[int, int, Style]]:
-    """Where in the answer something stands that a result proves, or that none does."""
-    proved: set[tuple[int, int, Style]] = {
-        (match.start, match.end, "supported") for match in span.matches
-    }
-    invented: set[tuple[int, int, Style]] = {
-        (value.start, value.end, "unsupported")
-        for value in span.values
-        if value.label == "unsupported"
-    }
-    return sorted(proved | invented)
+        top = over[0]
+        last = seen[-1] if seen else None
+        if last is not None and last.end == start and last[3:] == top[3:] and top.start < start:
+            seen[-1] = last._replace(end=end)
+        else:
+            seen.append(top._replace(start=start, end=end))
+    return seen
 
 
 def _evidence(result: Result) -> Iterator[Block]:
     scores = result.scores
-    if scores is None or not scores.spans:
-        yield line()
-        yield line(f"no span was found in the answer, {_read_with(result)}", "warn")
+    if scores is None:
         return
-    answer = result.model_output.encode("utf-8")
-    rows = tuple(row for span in scores.spans for row in _span_rows(answer, span))
     yield line()
-    yield line(f"[+…+] counts as grounded, [-…-] does not; {_read_with(result)}", "quiet")
-    columns = ("bytes", "in the answer", "is", "call", "path", "value", "strict")
-    yield Table(columns, rows, elastic=frozenset({1, 4, 5}))
+    if not scores.spans:
+        yield line(f"no span was found in the answer, {_read_with(result)}", "warn")
+    else:
+        yield line(f"[+…+] counts as grounded, [-…-] does not; {_read_with(result)}", "quiet")
+    rows = _evidence_rows(result.model_output.encode("utf-8", "surrogatepass"), scores)
+    if rows:
+        columns = ("bytes", "in the answer", "is", "call", "path", "value", "strict")
+        yield Table(columns, rows, elastic=frozenset({1, 4, 5}))
+    yield from _flags(scores)
+
+
+def _flags(scores: Scores) -> Iterator[Block]:
+    """What is wrong in one sentence each, the firm ones first; then what all statements are."""
+    if not scores.statements:
+        return
+    flags = sorted(
+        (one for one in scores.statements if one.is_flag), key=lambda one: one.tier != "firm"
+    )
+    if flags:
+        yield line()
+        yield line(
+            "{!…!} is a firm flag: it counts. {?…?} is an advisory one: it is only shown", "quiet"
+        )
+    for one in flags:
+        style: Style = "bad" if one.is_firm else "warn"
+        told = f"  {explain_flag(one)} (rule {one.rule})"
+        yield TextLine((Cell(f"{one.tier:<8}", style), Cell(told)), indent=2)
+    counts = Counter(one.label for one in scores.statements)
+    told = ", ".join(f"{counts[label]} {label}" for label in ORDER if counts[label])
+    yield line()
+    yield line(f"statements: {told}")
 
 
 def _read_with(result: Result) -> str:
@@ -206,28 +292,68 @@ def _read_with(result: Result) -> str:
     return f"read with {result.span_extractor}{why}"
 
 
-def _span_rows(answer: bytes, span: SpanScore) -> Iterator[tuple[Cell, ...]]:
-    for match in span.matches:
-        yield (
-            Cell(f"{match.start}-{match.end}"),
-            Cell(_quote(answer, match.start, match.end)),
-            Cell(f"{'supported' if match.cls == 'value' else match.cls} ({match.kind})", "good"),
-            Cell("prompt" if match.call < 0 else str(match.call)),
-            Cell(match.path or "/"),
-            Cell(_excerpt(match.value, _quote(answer, match.start, match.end))),
-            Cell("yes" if match.strict else "no"),
-        )
-    proved = {(match.start, match.end) for match in span.matches}
-    for value in span.values:
-        if (value.start, value.end) in proved:
-            continue
-        style: Style = "bad" if value.label == "unsupported" else "plain"
-        yield (
-            Cell(f"{value.start}-{value.end}"),
-            Cell(_quote(answer, value.start, value.end)),
-            Cell(f"{value.label} ({value.kind})", style),
-            *(Cell("") for _ in range(4)),
-        )
+def _evidence_rows(answer: bytes, scores: Scores) -> tuple[tuple[Cell, ...], ...]:
+    """Statements, each beside the leaf that it rests on; what else grounds a span; and values of
+    a marked span that no statement speaks of."""
+    matches = {(match.start, match.end): match for span in scores.spans for match in span.matches}
+    stated = {(one.start, one.end): one for one in scores.statements}
+    rows: list[tuple[int, int, tuple[Cell, ...]]] = []
+    for one in scores.statements:
+        place = one.start, one.end
+        match = matches.get(place) if one.label in GOOD else None
+        rows.append((*place, _statement_row(answer, one, match)))
+    for span in scores.spans:
+        for match in span.matches:
+            known = stated.get((match.start, match.end))
+            if known is None or known.label not in GOOD:
+                name = "supported" if match.cls == "value" else match.cls
+                rows.append(
+                    (match.start, match.end, _match_row(answer, match, f"{name} ({match.kind})"))
+                )
+        for value in span.values:
+            place = value.start, value.end
+            known = stated.get(place)
+            if place in matches or (known is not None and known.label == value.label):
+                continue
+            style: Style = "bad" if value.label == "unsupported" else "plain"
+            said = Cell(f"{value.label} ({value.kind})", style)
+            rows.append((*place, (*_quoted(answer, *place), said, *_blank(4))))
+    return tuple(row for *_, row in sorted(rows, key=lambda one: one[:2]))
+
+
+def _statement_row(answer: bytes, one: Statement, match: Match | None) -> tuple[Cell, ...]:
+    is_ = f"{one.label} ({one.rule})"
+    if match is not None:
+        return _match_row(answer, match, is_)
+    style: Style = "bad" if one.is_firm else "warn" if one.is_flag else "plain"
+    head = (*_quoted(answer, one.start, one.end), Cell(is_, "good" if one.label in GOOD else style))
+    if one.call is None:
+        return (*head, *_blank(4))
+    call = "prompt" if one.call < 0 else str(one.call)
+    value = "" if one.expected is None else _excerpt(one.expected, "")
+    return (*head, Cell(call), Cell(one.path or "/"), Cell(value), Cell(""))
+
+
+def _match_row(answer: bytes, match: Match, is_: str) -> tuple[Cell, ...]:
+    place, quoted = _quoted(answer, match.start, match.end)
+    return (
+        place,
+        quoted,
+        Cell(is_, "good"),
+        Cell("prompt" if match.call < 0 else str(match.call)),
+        Cell(match.path or "/"),
+        Cell(_excerpt(match.value, quoted.text)),
+        Cell("yes" if match.strict else "no"),
+    )
+
+
+def _quoted(answer: bytes, start: int, end: int) -> tuple[Cell, Cell]:
+    text = answer[start:end].decode("utf-8", "replace")
+    return Cell(f"{start}-{end}"), Cell(one_line(text, SHOWN_VALUE))
+
+
+def _blank(cells: int) -> tuple[Cell, ...]:
+    return (Cell(""),) * cells
 
 
 def _excerpt(value: Json, quoted: str) -> str:
@@ -239,10 +365,6 @@ def _excerpt(value: Json, quoted: str) -> str:
     start = max(0, place - SHOWN_VALUE // 6)
     end = start + SHOWN_VALUE
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
-
-
-def _quote(answer: bytes, start: int, end: int) -> str:
-    return one_line(answer[start:end].decode("utf-8", "replace"), SHOWN_VALUE)
 
 
 def _scores(scores: Scores) -> Iterator[Block]:
@@ -306,44 +428,39 @@ def _verdicts(scores: Scores) -> tuple[tuple[str, bool | None], ...]:
     )
 
 
-SHOWN_SENTENCE = 200
-
-
-def claims_blocks(claims: Claims) -> Iterator[Block]:
-    yield line(f"{claims.values} values in the answers of {claims.trials} trials", "strong")
-    if not claims.values:
+def statement_blocks(listed: StatementList) -> Iterator[Block]:
+    """Counts of all labels and rules, then every flag with its sentence."""
+    yield line(f"{listed.statements} statements in the answers of {listed.trials} trials", "strong")
+    if not listed.statements:
         return
     yield line()
-    rows = [*claims.by_kind.items(), ("all", claims.by_label)]
     yield Table(
-        ("kind of value", "values", *LABELS),
+        ("label", "rule", "tier", "statements"),
         tuple(
             (
-                Cell(kind),
-                Cell(str(sum(counts.values()))),
-                *(Cell(str(counts[label])) for label in LABELS),
+                Cell(row.label, _label_style(row.tier, row.label in GOOD)),
+                Cell(row.rule),
+                Cell(row.tier or ""),
+                Cell(str(row.statements)),
             )
-            for kind, counts in rows
+            for row in listed.by_rule
         ),
-        right=frozenset(range(1, len(LABELS) + 2)),
+        right=frozenset({3}),
     )
-    if claims.unsupported:
-        yield line()
-        yield line("supported by no result, said by nobody", "bad")
-    before = None
-    for claim in claims.unsupported:
-        place = claim.sample_id, claim.trial, claim.sentence
-        if place != before:
+    yield line()
+    yield line(", ".join(f"{count} {label}" for label, count in listed.by_label.items()))
+    for tier, title in (("firm", "firm flags: they count"), ("advisory", "advisory flags: shown")):
+        flags = [flag for flag in listed.flags if flag.tier == tier]
+        if flags:
             yield line()
-            yield line(f"{claim.sample_id}, trial {claim.trial}", "strong")
-            yield line(one_line(claim.sentence, SHOWN_SENTENCE), indent=2)
-        before = place
-        yield TextLine((Cell(claim.value, "unsupported"), Cell(f"  {_nearest(claim)}")), indent=4)
+            yield line(f"{title} ({len(flags)})", "bad" if tier == "firm" else "warn")
+        for flag in flags:
+            where = f"{flag.sample_id}, trial {flag.trial}  "
+            told = f"{explain_flag(flag)} (rule {flag.rule})"
+            yield TextLine((Cell(where, "strong"), Cell(told)), indent=2)
 
 
-def _nearest(claim: Claim) -> str:
-    near = claim.nearest
-    if near is None:
-        return f"({claim.kind}) nothing in the results is near"
-    value = near.value if isinstance(near.value, str) else canonical_json(near.value)
-    return f"({claim.kind}) nearest: {one_line(value)}, call {near.call} {near.path or '/'}"
+def _label_style(tier: str | None, is_good: bool) -> Style:
+    if tier is not None:
+        return "bad" if tier == "firm" else "warn"
+    return "good" if is_good else "plain"

@@ -9,6 +9,8 @@ from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+import msgspec
+
 from callmark.errors import MissingExtra
 from callmark.records.jsontext import well_formed
 from callmark.records.report import GateRule
@@ -17,6 +19,7 @@ from callmark.records.samples import explain_check
 from callmark.records.statements import StatementLabel
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.layout import neutralise
+from callmark.reports.statements import TierCounts, count_tiers, explain_firm
 from callmark.store.files import read_results
 from callmark.summary.failing import why_failed
 from callmark.summary.gates import is_measure
@@ -64,6 +67,7 @@ _SCORES: dict[str, tuple[Type, str]] = {
     "locale_probe_ok": ("yes/no", "locale_probe_ok"),
     "privacy_ok": ("yes/no", "privacy_ok"),
     "checks_ok": ("yes/no", "checks_ok"),
+    "answered": ("yes/no", "answered"),
 }
 _LABELS: tuple[StatementLabel, ...] = ("supported", "derived", "user_said", "unsupported")
 _METADATA = ("scenario", "complexity", "locale", "language", "cluster", "slices")
@@ -79,6 +83,11 @@ COLUMNS: dict[str, Type] = {
     "reasons": "text",
     **{name: type_ for name, (type_, _) in _SCORES.items()},
     **{f"values_{label}": "whole" for label in _LABELS},
+    **{f"statements_{name}": "whole" for name in TierCounts.__struct_fields__},
+    "firm_flags": "text",
+    "copy_ratio": "number",
+    "arguments": "whole",
+    "arguments_invented": "whole",
     "checks": "text",
     **dict.fromkeys(_METADATA, "text"),
     "tools": "text",
@@ -121,6 +130,7 @@ def row_of(
         "; ".join(reasons),
         *(None if scores is None else _at(scores, place) for _, place in _SCORES.values()),
         *(None if values is None else values.get(label, 0) for label in _LABELS),
+        *_statement_cells(scores),
         None if scores is None else "; ".join(map(explain_check, scores.checks)),
         *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
@@ -128,6 +138,19 @@ def row_of(
         *(_typed(more.get(name), type_) for name, type_ in columns.items() if name not in COLUMNS),
     ]
     return [well_formed(value) if isinstance(value, str) else value for value in row]
+
+
+def _statement_cells(scores: Scores | None) -> list[Value]:
+    if scores is None:
+        return [None] * (len(TierCounts.__struct_fields__) + 4)
+    origins = scores.arguments
+    return [
+        *msgspec.structs.astuple(count_tiers(scores)),
+        "\n".join(explain_firm(scores)),
+        None if scores.copying is None else scores.copying.ratio,
+        None if origins is None else len(origins),
+        None if origins is None else sum(one.origin == "invented" for one in origins),
+    ]
 
 
 def _typed(value: bool | float | None, type_: Type) -> Value:

@@ -19,6 +19,7 @@ from callmark.records.report import (
 )
 from callmark.records.report import MetricBlock as MetricBlock
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.reports.statements import StatementList, explain_flag
 
 VERDICT_STYLE: dict[Verdict, Style] = {
     "pass": "good",
@@ -37,6 +38,8 @@ STATUS_STYLE: dict[Status, Style] = {
 SHOWN_IDS = 6
 SHOWN_MISSES = 3
 SHOWN_ERRORS = 5
+SHOWN_STATEMENTS = 5
+LONGEST_FLAG = 300
 _BLOCK_COLUMNS = (
     "integration_f1_macro_lax",
     "integration_f1_macro_strict",
@@ -46,11 +49,18 @@ _BLOCK_COLUMNS = (
 
 
 def report_blocks(
-    report: Report, *, misses: Sequence[str] = (), next_steps: Sequence[str] = ()
+    report: Report,
+    *,
+    misses: Sequence[str] = (),
+    statements: StatementList | None = None,
+    next_steps: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """`misses` explains calls without a fixture, `next_steps` says what one can do now."""
+    """`misses` explains calls without a fixture, `statements` are those of the first trials,
+    `next_steps` says what one can do now."""
     yield from _verdict(report)
     yield from _gates(report)
+    if statements is not None:
+        yield from _statements(report, statements)
     yield from _ungated(report)
     yield from _per_tool(report)
     yield from _groups("locale", report.locales)
@@ -192,6 +202,24 @@ def _reasons(outcomes: Sequence[GateOutcome]) -> dict[tuple[Status, str], list[s
             decide = "" if needed is None else f" ({needed} samples would decide)"
             found.setdefault((outcome.status, outcome.reason + decide), []).append(outcome.name)
     return found
+
+
+def _statements(report: Report, listed: StatementList) -> Iterator[Block]:
+    """Counts by label, and the first flags, the firm ones before the advisory."""
+    if not listed.statements:
+        return
+    first = listed.trials < report.counts.trials
+    which = f" of the first {listed.trials} trials" if first else ""
+    counts = ", ".join(f"{count} {label}" for label, count in listed.by_label.items())
+    yield line()
+    yield TextLine((Cell(f"statements{which}", "strong"), Cell(f": {counts}")))
+    for flag in listed.flags[:SHOWN_STATEMENTS]:
+        style: Style = "bad" if flag.tier == "firm" else "warn"
+        told = f"  {one_line(flag.sample_id, 60)}: {one_line(explain_flag(flag), LONGEST_FLAG)}"
+        yield TextLine((Cell(f"{flag.tier:<8}", style), Cell(told)), indent=2)
+    left = len(listed.flags) - SHOWN_STATEMENTS
+    if left > 0:
+        yield line(f"and {left} more flags: callmark show RESULTS --statements", "quiet", indent=2)
 
 
 def _ungated(report: Report) -> Iterator[Block]:

@@ -28,13 +28,14 @@ from callmark.records.results import (
     ValueMark,
 )
 from callmark.records.samples import expectation_of
+from callmark.records.statements import Statement, quote_said
 from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.scorers.pii import KINDS, PiiHit, find_pii
 from callmark.scorers.pii_phones import byte_length
 from callmark.scorers.privacy import number_text
 
 _PLACEHOLDERS = re.compile(rf"\[(?:{'|'.join(KINDS)})\](?: \d+)?")
-_Marked = TypeVar("_Marked", SpanScore, Match, ValueMark, PrivacyFinding, ByteRange)
+_Marked = TypeVar("_Marked", SpanScore, Match, ValueMark, PrivacyFinding, ByteRange, Statement)
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -48,10 +49,11 @@ class Edit(msgspec.Struct, frozen=True):
 
 class Redacted(msgspec.Struct, frozen=True):
     """A text without its personal data, and where its bytes went. `passes` holds the edits of
-    each pass, sorted."""
+    each pass, sorted; `found` what was replaced, by what."""
 
     text: str
     passes: tuple[tuple[Edit, ...], ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
 
     def start_of(self, offset: int) -> int:
         """The new place of a byte offset; one inside a replaced value moves to its start."""
@@ -91,10 +93,12 @@ def redact_pii(text: str) -> str:
 def redact(text: str, *, locale: str | None = None, label: str = "") -> Redacted:
     """Until nothing is found: what is left beside a replaced value can be one in its turn."""
     passes: list[tuple[Edit, ...]] = []
+    found: list[tuple[str, str]] = []
     while hits := find_pii(text, locale=locale, label=label):
+        found += [(text[hit.start : hit.end], f"[{hit.kind}]") for hit in hits]
         text, edits = _replace(text, hits)
         passes.append(edits)
-    return Redacted(text, tuple(passes))
+    return Redacted(text, tuple(passes), tuple(found))
 
 
 def redact_json(value: Json, *, locale: str | None = None) -> Json:
@@ -121,6 +125,16 @@ def _name_for(group: Json) -> str:
     return "group-" + digest(group)[:16].translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
+def _slice(text: bytes, one: Statement) -> str:
+    return text[one.start : one.end].decode("utf-8", "replace")
+
+
+def _label_of(path: str) -> str:
+    """The key that a leaf stands under; the entries of a list stand under the list's."""
+    keys = [key for key in path.split("/")[1:] if not key.isdecimal()]
+    return keys[-1].replace("~1", "/").replace("~0", "~") if keys else ""
+
+
 def _move(offset: int, edits: tuple[Edit, ...], *, to_end: bool) -> int:
     index = bisect_right(edits, offset, key=lambda edit: edit.start) - 1
     if index < 0:
@@ -137,8 +151,9 @@ def _move(offset: int, edits: tuple[Edit, ...], *, to_end: bool) -> int:
 def redact_result(result: Result) -> Result:
     """The result as `--redact-pii` writes it."""
     cleaner = _Cleaner(expectation_of(result.metadata).locale)
-    output = redact(result.model_output, locale=cleaner.locale)
+    output = cleaner.redact(result.model_output)
     turns = result.turns
+    trace = tuple(cleaner.entry(entry) for entry in result.tool_trace)
     return replace(
         result,
         prompt=cleaner.json(result.prompt),
@@ -147,8 +162,11 @@ def redact_result(result: Result) -> Result:
         model_output=output.text,
         turns=None if turns is None else tuple(output.moved(turn) for turn in turns),
         reasoning=cleaner.text(result.reasoning),
-        tool_trace=tuple(cleaner.entry(entry) for entry in result.tool_trace),
-        scores=None if result.scores is None else cleaner.scores(result.scores, output),
+        tool_trace=trace,
+        # Last: the sentences of statements repeat what the other texts say.
+        scores=None
+        if result.scores is None
+        else cleaner.scores(result.scores, result.model_output, output),
         error=cleaner.optional(result.error),
         scoring=replace(result.scoring, redacted=True),
     )
@@ -165,13 +183,55 @@ def without_placeholders(value: Json) -> Json:
     return value
 
 
+_WORD_START = re.compile(r"(?<!\w)\w")
+
+
+class _Known:
+    """What was personal where it stood: a number that only its key or the words beside it gave
+    away is personal without them too."""
+
+    def __init__(self) -> None:
+        self._by_length: dict[int, dict[str, str]] = {}
+
+    def add(self, found: Iterable[tuple[str, str]]) -> None:
+        for original, placeholder in found:
+            word = _WORD_START.search(original)
+            if word is not None:
+                text = original[word.start() :]
+                self._by_length.setdefault(len(text), {})[text] = placeholder
+
+    def replace(self, text: str) -> str:
+        """The longest first. As many look-ups for each word as there are lengths: few."""
+        if not self._by_length:
+            return text
+        lengths = sorted(self._by_length, reverse=True)
+        pieces: list[str] = []
+        place = 0
+        for word in _WORD_START.finditer(text):
+            start = word.start()
+            for length in lengths if start >= place else ():
+                end = start + length
+                placeholder = self._by_length[length].get(text[start:end])
+                if placeholder is not None and not text[end : end + 1].isalnum():
+                    pieces += [text[place:start], placeholder]
+                    place = end
+                    break
+        return "".join([*pieces, text[place:]])
+
+
 class _Cleaner(msgspec.Struct, frozen=True):
     """Replaces personal data in records, as the sample's locale writes it."""
 
     locale: str | None
+    known: _Known = msgspec.field(default_factory=lambda: _Known())
+
+    def redact(self, text: str, label: str = "") -> Redacted:
+        redacted = redact(text, locale=self.locale, label=label)
+        self.known.add(redacted.found)
+        return redacted
 
     def text(self, text: str, label: str = "") -> str:
-        return redact(text, locale=self.locale, label=label).text
+        return self.redact(text, label).text
 
     def optional(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)
@@ -256,8 +316,12 @@ class _Cleaner(msgspec.Struct, frozen=True):
             key_normalized=self.json(entry.key_normalized),
         )
 
-    def scores(self, scores: Scores, output: Redacted) -> Scores:
+    def scores(self, scores: Scores, answer: str, output: Redacted) -> Scores:
         differences = scores.calls.differences
+        old, new = (
+            answer.encode("utf-8", "surrogatepass"),
+            output.text.encode("utf-8", "surrogatepass"),
+        )
         return replace(
             scores,
             spans=tuple(self._span(span, output) for span in scores.spans),
@@ -276,7 +340,31 @@ class _Cleaner(msgspec.Struct, frozen=True):
                 replace(check, wanted=self.json(check.wanted), reason=self.optional(check.reason))
                 for check in scores.checks
             ),
+            statements=tuple(self._statement(one, old, new, output) for one in scores.statements),
+            arguments=None
+            if scores.arguments is None
+            else tuple(
+                replace(one, path=self.text(one.path), source=self._sentence(one.source))
+                for one in scores.arguments
+            ),
         )
+
+    def _statement(self, one: Statement, old: bytes, new: bytes, output: Redacted) -> Statement:
+        moved = output.moved(one)
+        because, said = one.because, quote_said(_slice(old, one))
+        if because.startswith(said):
+            # What stands there may be a part of something personal, and no such thing by itself.
+            because = quote_said(_slice(new, moved)) + because[len(said) :]
+        expected = self._leaf(one.expected, _label_of(one.path or ""))
+        return replace(
+            moved,
+            path=self.optional(one.path),
+            expected=self.known.replace(expected) if isinstance(expected, str) else expected,
+            because=self._sentence(because),
+        )
+
+    def _sentence(self, text: str) -> str:
+        return self.text(self.known.replace(text))
 
     def _span(self, span: SpanScore, output: Redacted) -> SpanScore:
         matches = (

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from functools import cached_property
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Finding
+from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
@@ -15,11 +19,13 @@ from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
+from callmark.grounding.values import Value
+from callmark.records.jsontext import canonical_json
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import FLAGS, RULES, Statement
+from callmark.records.statements import FLAGS, LONGEST_QUOTE, RULES, Statement, quote_said
 from callmark.scorers.integration import TrialReading
 
-_LONGEST = 80  # characters of a value in a sentence
+_NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 
 
 class Statements(NamedTuple):
@@ -65,7 +71,74 @@ def _check_values(
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
     )
-    return checker.check()
+    return _tell_nearest(reading, index, checker.check())
+
+
+def _tell_nearest(
+    reading: TrialReading, index: RecordIndex, findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """What no result has gets the number or the day beside it that comes nearest."""
+    nearest = _NearestLeaf(index)
+    values = {value.start: value for value in reading.grounder.values}
+    for one in findings:
+        if one.rule == "value" and one.label == "unsupported":
+            value = values.get(one.start)
+            field = None if value is None else nearest.find(value, reading.turn_at(one.start))
+            near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+            one = one._replace(because=f"no result has it{near}")
+        yield one
+
+
+class _NearestLeaf:
+    """The leaf whose number or day comes nearest to one that no leaf has."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+
+    def find(self, value: Value, turn: int | None) -> Field | None:
+        if value.kind == "number" and value.readings:
+            return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
+        days = [day for moment in value.moments if (day := _day_of(moment)) is not None]
+        return _closest(days[0], self._dates, self._days, turn) if days else None
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return sorted(self._index.numbers)
+
+    @cached_property
+    def _dates(self) -> list[int]:
+        return sorted(self._days)
+
+    @cached_property
+    def _days(self) -> dict[int, list[Field]]:
+        days: dict[int, list[Field]] = {}
+        for moments in self._index.moments.values():
+            for moment, field in moments:
+                day = _day_of(moment)
+                if day is not None:
+                    days.setdefault(day, []).append(field)
+        return days
+
+
+def _day_of(moment: Moment) -> int | None:
+    if moment.year is None or moment.month is None or moment.day is None:
+        return None
+    try:
+        return date(moment.year, moment.month, moment.day).toordinal()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _closest(
+    wanted: int, ordered: list[int], leaves: Mapping[int, list[Field]], turn: int | None
+) -> Field | None:
+    at = bisect_left(ordered, wanted)
+    around = ordered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+    for place in sorted(around, key=lambda place: abs(place - wanted)):
+        for field in leaves[place]:
+            if field.counts_for(turn) and not field.echo:
+                return field
+    return None
 
 
 def _check_polarity(
@@ -123,16 +196,14 @@ def _mark(reading: TrialReading, one: Finding) -> Statement:
         tier=RULES[one.rule].tier if is_flag else None,
         call=None if field is None else field.call,
         path=None if field is None else field.path,
-        expected=cut_value(field.value, _LONGEST) if is_flag and field is not None else None,
+        expected=cut_value(field.value, LONGEST_QUOTE) if is_flag and field is not None else None,
         because=explain(reading.text, one) if is_flag else one.because,
     )
 
 
 def explain(text: str, one: Finding) -> str:
-    """`says 57; call 1 /flights/0/price has 120 (57 is the price of /flights/1)`."""
-    said = " ".join(text[one.start : one.end].split())
-    said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
-    parts = [f"says “{said}”"]
+    """`says “57”; call 1 /flights/0/price has 120; 57 is price of /flights/1/price`."""
+    parts = [quote_said(text[one.start : one.end])]
     if one.fields:
         parts.append(_place(one.fields[0]))
     if one.because:
@@ -141,8 +212,16 @@ def explain(text: str, one: Finding) -> str:
 
 
 def _place(field: Field) -> str:
-    where = f"call {field.call}" if field.call >= 0 else "the prompt"
-    return f"{where} {field.path or '/'} has {cut_value(field.value, _LONGEST)!r}"
+    return f"{_where(field)} has {_show(field)}"
+
+
+def _where(field: Field) -> str:
+    call = f"call {field.call}" if field.call >= 0 else "the prompt"
+    return f"{call} {field.path or '/'}"
+
+
+def _show(field: Field) -> str:
+    return canonical_json(cut_value(field.value, LONGEST_QUOTE))
 
 
 def flagged(statements: Iterable[Statement]) -> list[Statement]:

@@ -13,6 +13,7 @@ from dev.campaign.determinism import without_timing
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call, silent
+from tests.stated_run import stated
 
 from callmark.records.report import ReportHeader, Timing
 from callmark.reports.html import page as html_choice
@@ -145,16 +146,36 @@ def test_f24_a_warning_is_not_a_shortfall(tmp_path):
 
 
 def test_f3_what_nobody_expects_is_marked_by_its_worst_label(tmp_path):
+    answers = [
+        stated("supported", "rounded"), stated("supported", "misattributed"), stated("unsupported"),
+        stated("supported", "contradicted", tier="advisory"), (), stated("user_said", "unchecked"),
+        stated("derived"),
+    ]  # fmt: skip
     results = [
-        make_result(at, "unclassified", values=values)
-        for at, values in enumerate(
-            [{"supported": 3}, {"supported": 3, "unsupported": 1}, {"unsupported": 2}, {},
-             {"user_said": 1}, {"derived": 1}]
-        )
-    ]  # fmt: skip
+        make_result(at, "unclassified", statements=statements)
+        for at, statements in enumerate(answers)
+    ]
     assert standings_of(tmp_path, results) == [
-        "passes", "not supported", "not supported", "nothing checked", "nothing checked", "passes",
+        "passes", "flagged", "flagged", "only warns", "nothing checked", "nothing checked",
+        "passes",
     ]  # fmt: skip
+
+
+def test_f3_a_marked_span_is_judged_by_its_values_too(tmp_path):
+    marked = {"extractor": "marker", "values": {"supported": 1, "unsupported": 1}}
+    results = [make_result(0, "unclassified", statements=stated("supported"), **marked)]
+    assert standings_of(tmp_path, results) == ["flagged"]
+
+
+def test_rows_can_be_chosen_by_label_and_by_rule(tmp_path):
+    results = [
+        make_result(0, statements=stated("supported")),
+        make_result(1, statements=stated("supported", "altered")),
+    ]
+    facets = {one["key"]: one for one in data_of(page_of(tmp_path, results), "index")["facets"]}
+    assert facets["label"]["names"] == ["altered", "supported"]
+    assert [facets["label"]["sets"][code] for code in facets["label"]["codes"]] == [[1], [0, 1]]
+    assert facets["rule"]["names"] == ["value"]
 
 
 def test_the_policy_allows_this_style_and_this_script_and_nothing_else(tmp_path, results):

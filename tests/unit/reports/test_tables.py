@@ -9,11 +9,13 @@ import pytest
 from pyarrow import parquet
 from tests.builders import make_error, make_result, numbered, served_call
 from tests.hostile import HOSTILE
+from tests.stated_run import stated
 from tests.unit.reports.finished_runs import finished, hostile_result, mixed, report_of
 
 from callmark.errors import MissingExtra, UsageError
 from callmark.records.jsontext import well_formed
 from callmark.records.results import Result, Scores
+from callmark.records.statements import ArgumentOrigin, Copying
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.tables import COLUMNS, _cell, row_of, write_csv, write_parquet
 
@@ -52,6 +54,27 @@ def test_one_row_for_each_trial_with_its_scores(tmp_path: Path):
     assert (lost["status"], lost["f1_lax"], lost["reasons"]) == ("error", "", "not scored: timeout")
 
 
+def test_statements_are_counted_and_firm_flags_told(tmp_path: Path):
+    statements = stated("supported", "rounded", "misattributed", "unchecked", "user_said")
+    advisory = stated("contradicted", tier="advisory")
+    origins = tuple(
+        ArgumentOrigin(call=0, path=f"/{origin}", origin=origin) for origin in ("said", "invented")
+    )
+    changed = {"copying": Copying(stated=3, leaves=4), "arguments": origins, "answered": True}
+    first, lost = rows_of(
+        finished(
+            tmp_path,
+            [make_result(0, statements=(*statements, *advisory), **changed), make_error(1)],
+        )
+    )
+    counts = [first[f"statements_{name}"] for name in ("good", "firm", "advisory", "unchecked")]
+    assert counts == ["2", "1", "1", "1"]
+    assert first["firm_flags"] == "misattributed: says “9”; no result has it"
+    assert (first["copy_ratio"], first["answered"]) == ("0.75", "true")
+    assert (first["arguments"], first["arguments_invented"]) == ("2", "1")
+    assert (lost["statements_good"], lost["firm_flags"], lost["arguments"]) == ("", "", "")
+
+
 def test_parquet_has_types_and_says_the_same(tmp_path: Path):
     run = finished(tmp_path, results())
     frame = frame_of(run)
@@ -75,6 +98,8 @@ def test_every_verdict_of_a_score_has_its_column():
         "privacy",
         "unresolved",
         "strict_keys",
+        "statements",  # counted by tier
+        "copying",
     }
     assert set(Scores.__struct_fields__) - flat <= set(COLUMNS)
 

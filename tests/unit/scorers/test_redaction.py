@@ -19,6 +19,7 @@ from callmark.records.results import (
     SpanScore,
     ValueMark,
 )
+from callmark.records.statements import ArgumentOrigin, Statement
 from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.scorers.pii import KINDS, find_pii
 from callmark.scorers.privacy import check, labelled_texts
@@ -223,6 +224,47 @@ def test_a143_scores_keep_their_numbers_and_point_into_the_redacted_text():
     assert after.scores.privacy.invented_urls == ("https://evil.net/?m=[email]",)
     same = ("lax", "strict", "values", "call_f1", "privacy_ok", "spans_total", "spans_counted")
     assert all(getattr(after.scores, name) == getattr(before.scores, name) for name in same)
+
+
+def test_statements_move_with_the_text_and_their_sentences_are_cleaned():
+    """A number that only its key gave away is personal in a sentence without the key too; a part
+    of one is not told either."""
+    phone = "(415) 555-2671"
+    start, end = byte_range(ANSWER, phone)
+    statements = (
+        Statement(
+            start=start, end=end, label="misattributed", rule="binding", tier="firm", call=0,
+            path="/ssn", expected=536904399,
+            because=f"says “{phone}”; call 0 /x has 536904399; {MAIL} is mail of /{MAIL}",
+        ),
+        Statement(
+            start=start + 6, end=start + 9, label="unsupported", rule="value", tier="firm",
+            because="says “555”; no result has it; nearest: 536904399 at call 0 /n",
+        ),
+        Statement(
+            start=byte_range(ANSWER, "12.50")[0], end=byte_range(ANSWER, "12.50")[1],
+            label="supported", rule="match", call=0, path="/total",
+        ),
+    )  # fmt: skip
+    arguments = (
+        ArgumentOrigin(call=0, path=f"/{MAIL}", origin="served", source=f"call 0 /{MAIL}"),
+    )
+    before = make_result()
+    scores = msgspec.structs.replace(before.scores, statements=statements, arguments=arguments)
+    after = redact_result(msgspec.structs.replace(before, scores=scores))
+    new = after.model_output.encode()
+    whole, part, amount = after.scores.statements
+    assert new[whole.start : whole.end] == new[part.start : part.end] == b"[phone]"
+    assert new[amount.start : amount.end] == b"12.50"
+    assert whole.expected == "[ssn]"
+    assert whole.because == "says “[phone]”; call 0 /x has [ssn]; [email] is mail of /[email]"
+    assert part.because == "says “[phone]”; no result has it; nearest: [ssn] at call 0 /n"
+    assert (whole.label, whole.rule, whole.tier, amount) == (
+        "misattributed", "binding", "firm",
+        msgspec.structs.replace(statements[2], start=amount.start, end=amount.end),
+    )  # fmt: skip
+    assert after.scores.arguments[0].source == "call 0 /[email]"
+    assert personal(texts_of(after)) == []
 
 
 def test_every_text_of_the_trace_is_cleaned_and_its_shape_kept():

@@ -1,18 +1,43 @@
-// An answer with its spans and values marked, each bound to the place that grounds it.
+// An answer with its spans and statements marked, each bound to the place that it rests on.
 
 const LABELS = {
-  supported: ["✓", "supported: a result holds it"],
-  derived: ["∑", "derived: computed from results"],
-  user_said: ["“", "user said: it stands in the prompt or in a call; grounds nothing"],
-  unsupported: ["✗", "unsupported: nothing holds it"],
-  error: ["!", "error: taken from a result that reports an error"],
+  supported: ["✓", "a result holds it"],
+  rounded: ["≈", "rounded from what a result holds"],
+  converted: ["⇄", "a result holds it in another unit"],
+  calculated: ["=", "an equation that comes out"],
+  derived: ["∑", "computed from results"],
+  user_said: ["“", "it stands in the prompt or in a call; grounds nothing"],
+  not_claimed: ["…", "a plan, an offer, a question or a promise"],
+  unsupported: ["✗", "nothing holds it"],
+  misattributed: ["✗", "true of another record"],
+  wrong_field: ["✗", "true of another field of the record"],
+  contradicted: ["✗", "a result says otherwise"],
+  miscalculated: ["✗", "an equation that does not come out"],
+  miscounted: ["✗", "more than the results list"],
+  unit_mismatch: ["✗", "the right number in the wrong unit"],
+  altered: ["✗", "near a real name or identifier, but not it"],
+  unchecked: ["·", "no rule can decide; never a pass"],
+  error: ["!", "taken from a result that reports an error"],
 };
+const TIERS = { firm: ["✗", "bad", "firm: it counts"], advisory: ["?", "warn", "advisory: it is only shown"] };
 const ANSWER = 20000;
+const SHOWN_FLAGS = 200;
 
-function legend() {
-  return make("ul", { class: "legend", "aria-label": "Legend" },
-    Object.entries(LABELS).filter(([name]) => name !== "error").map(([name, [sign, text]]) =>
-      make("li", {}, make("span", { class: `value ${name}` }, `${sign} ${name.replace("_", "-")}`), ` ${text.split(": ")[1]}`)));
+function signOf(one) {
+  return (TIERS[one.tier] ?? LABELS[one.label] ?? [""])[0];
+}
+
+function meaningOf(one) {
+  return LABELS[one.label]?.[1] ?? "";
+}
+
+function nameOf(one) {
+  return one.label.replaceAll("_", "-");
+}
+
+// A label in its looks: those of its tier, where it has one.
+function labelMark(one) {
+  return make("span", { class: `value ${one.label} ${one.tier ?? ""}`.trim() }, `${signOf(one)} ${nameOf(one)}`);
 }
 
 // Turns lights on and off: `trees` maps a call to the results that it was answered with, and
@@ -111,10 +136,15 @@ function whereOf(match) {
 }
 
 class MarkedAnswer {
-  constructor(text, spans, lights) {
+  constructor(text, scores, lights) {
     this.bytes = new Bytes(text);
-    this.spans = spans.map((span, at) => ({ ...span, number: at + 1 })).sort((a, b) => a.start - b.start);
+    this.spans = (scores?.spans ?? []).map((span, at) => ({ ...span, number: at + 1 })).sort((a, b) => a.start - b.start);
+    this.statements = scores?.statements ?? [];
+    this.matched = new Map(this.spans.flatMap((span) => span.matches.map((match) => [`${match.start}-${match.end}`, match])));
     this.lights = lights;
+    this.atoms = visibleAtoms(this.sources(scores?.span_extractor === "marker"))
+      .filter((atom) => this.bytes.slice(atom.start, atom.end).trim());
+    this.marks = new Map(); // of a source: its first mark
   }
 
   get length() {
@@ -129,49 +159,72 @@ class MarkedAnswer {
       const low = Math.max(span.start, place);
       const high = Math.min(span.end, end);
       if (low >= high) continue;
-      add(box, clipped(this.bytes.slice(place, low), ANSWER));
+      this.paint(box, place, low);
       box.append(this.span(span, low, high));
       place = high;
     }
-    add(box, clipped(this.bytes.slice(place, end), ANSWER));
+    this.paint(box, place, end);
     return box;
   }
 
   span(span, low, high) {
-    const state = !span.scored ? "unscored" : span.good ? "grounded" : "ungrounded";
+    const state = !span.scored || !span.counted ? "unscored" : span.good ? "grounded" : "ungrounded";
     const how = span.strict ? "lax and strict" : span.lax ? "lax only" : "not grounded";
-    const said = span.scored ? `span ${span.number}: ${state}, ${how}` : `span ${span.number}: beyond the cap, not scored`;
+    const said = !span.scored ? `span ${span.number}: beyond the cap, not scored`
+      : !span.counted ? `span ${span.number}: counts for neither side` : `span ${span.number}: ${state}, ${how}`;
     const about = { said, evidence: span.matches.map((match) => this.evidence(match)) };
     const tag = make("span", { class: "tag", role: "button", tabindex: "0", "aria-label": said, title: said },
-      `${span.scored ? (span.good ? "✓" : "✗") : "–"}${span.number}`);
+      `${state === "unscored" ? "–" : span.good ? "✓" : "✗"}${span.number}`);
     const box = make("span", { class: `span ${state}` }, this.lights.bind(tag, about));
+    this.paint(box, low, high);
+    return box;
+  }
+
+  // What lies between two places, with its marks.
+  paint(box, low, high) {
     let place = low;
-    for (const atom of this.atoms(span)) {
-      if (atom.start < place || atom.end > high) continue;
+    for (let at = firstAfter(this.atoms, low); at < this.atoms.length && this.atoms[at].start < high; at += 1) {
+      const atom = { ...this.atoms[at], start: Math.max(this.atoms[at].start, low), end: Math.min(this.atoms[at].end, high) };
       add(box, clipped(this.bytes.slice(place, atom.start), ANSWER));
       box.append(this.atom(atom));
       place = atom.end;
     }
     add(box, clipped(this.bytes.slice(place, high), ANSWER));
-    return box;
   }
 
-  // Values with their label; of the other matches what is left between them.
-  atoms(span) {
-    const atoms = span.values.map((value) => ({
-      ...value, matches: span.matches.filter((match) => match.start < value.end && value.start < match.end),
-    }));
-    for (const match of span.matches) {
-      let place = match.start;
-      const inside = span.values.filter((value) => value.start < match.end && match.start < value.end)
-        .sort((a, b) => a.start - b.start);
-      for (const cut of [...inside, { start: match.end, end: match.end }]) {
-        if (cut.start > place) atoms.push({ ...labelOf(match), start: place, end: cut.start, matches: [match] });
-        place = Math.max(place, cut.end);
+  // What can be marked. Of two that overlap the lower rank is seen: flags before what is right.
+  sources(marker) {
+    const stated = new Map(this.statements.map((one) => [`${one.start}-${one.end}`, one]));
+    const valued = new Set();
+    const found = [];
+    for (const span of this.spans) {
+      const near = (one) => span.matches.filter((match) => match.start < one.end && one.start < match.end);
+      for (const value of span.values) {
+        const key = `${value.start}-${value.end}`;
+        if (!marker && stated.has(key)) continue;
+        valued.add(key);
+        found.push({ ...value, rank: value.label === "unsupported" ? 2 : 3, matches: near(value) });
       }
+      for (const match of span.matches) found.push({ ...labelOf(match), rank: 4, start: match.start, end: match.end, matches: [match] });
     }
-    return atoms.filter((atom) => this.bytes.slice(atom.start, atom.end).trim())
-      .sort((a, b) => a.start - b.start || b.end - a.end);
+    for (const one of this.statements) {
+      if (!one.tier && valued.has(`${one.start}-${one.end}`)) continue;
+      found.push({ ...one, rank: one.tier ? (one.tier === "firm" ? 0 : 1) : 3, matches: this.leavesOf(one), statement: one });
+    }
+    return found;
+  }
+
+  // The leaves that a statement rests on, or should have.
+  leavesOf(one) {
+    const own = one.call === undefined ? [] : [{ ...one, path: one.path ?? "", value: one.expected ?? "" }];
+    if (one.tier) return own;
+    const near = this.matched.get(`${one.start}-${one.end}`);
+    return near ? [near] : own;
+  }
+
+  spanAt(place) {
+    const span = this.spans[firstAfter(this.spans, place)];
+    return span && span.start <= place ? span : null;
   }
 
   evidence(match) {
@@ -181,41 +234,105 @@ class MarkedAnswer {
 
   atom(atom) {
     const text = this.bytes.slice(atom.start, atom.end);
-    const [sign, meaning] = LABELS[atom.label];
     const places = atom.matches.map(whereOf).join("; ");
-    const said = `${text}: ${meaning.split(": ")[0]} ${places && "by " + places}`.trim();
+    const why = atom.tier ? `${atom.tier}, ${atom.because}` : places && `by ${places}`;
+    const said = visible(`${text}: ${nameOf(atom)} ${why}`.trim()).slice(0, 300);
     const mark = make("mark", {
-      class: `value ${atom.label}`, role: "button", tabindex: "0", title: visible(said).slice(0, 300),
-      "aria-label": visible(said).slice(0, 300), "data-sign": sign,
+      class: `value ${atom.label} ${atom.tier ?? ""}`.trim(), role: "button", tabindex: "0", title: said,
+      "aria-label": said, "data-sign": signOf(atom),
     }, clipped(text, 2000));
-    const about = { said: `${cut(text)}: ${meaning}`, evidence: atom.matches.map((match) => this.evidence(match)) };
+    const about = {
+      said: `${cut(text)}: ${nameOf(atom)}${atom.tier ? `, ${TIERS[atom.tier][2]}. ${atom.because}` : `: ${meaningOf(atom)}`}`,
+      evidence: atom.matches.map((match) => this.evidence(match)),
+    };
+    if (atom.statement && !this.marks.has(atom.statement)) this.marks.set(atom.statement, mark);
     return this.lights.bind(mark, about);
+  }
+
+  legend() {
+    const kinds = new Map(this.atoms.map((atom) => [`${atom.label} ${atom.tier}`, atom]));
+    const order = Object.keys(LABELS);
+    const shown = [...kinds.values()].sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label) || (a.tier ?? "").localeCompare(b.tier ?? ""));
+    return make("ul", { class: "legend", "aria-label": "Legend" }, shown.map((one) =>
+      make("li", {}, labelMark(one), ` ${[meaningOf(one), one.tier].filter(Boolean).join(", ")}`)));
+  }
+
+  // Every flag in one sentence, the firm ones first, and what all statements are.
+  flags() {
+    if (!this.statements.length) return null;
+    const flags = this.statements.filter((one) => one.tier).sort((a, b) => Number(a.tier !== "firm") - Number(b.tier !== "firm"));
+    const counts = new Map();
+    for (const one of this.statements) counts.set(one.label, (counts.get(one.label) ?? 0) + 1);
+    const told = Object.keys(LABELS).filter((label) => counts.has(label)).map((label) => `${counts.get(label)} ${nameOf({ label })}`);
+    const left = flags.length - SHOWN_FLAGS;
+    return make("section", { class: "flags", "aria-label": "Statements" },
+      make("h4", {}, "Statements"),
+      make("p", { class: "quiet" }, `${plural(this.statements.length, "statement")}: ${told.join(", ")}`),
+      flags.length ? make("ul", {}, flags.slice(0, SHOWN_FLAGS).map((one) => this.flag(one))) : null,
+      left > 0 ? make("p", { class: "quiet" }, `${plural(left, "more flag")} in the answer`) : null);
+  }
+
+  flag(one) {
+    const [sign, state, meaning] = TIERS[one.tier];
+    const mark = this.marks.get(one);
+    return make("li", { class: one.tier }, make("span", { class: `badge ${state}`, title: meaning }, `${sign} ${one.tier}`),
+      " ", make("b", {}, nameOf(one)), ": ", clipped(one.because ?? "", 600), make("span", { class: "quiet" }, ` (rule ${one.rule})`),
+      mark ? button("show", () => mark.focus(), { class: "more" }) : null);
   }
 
   // The same as a table: what stands in the answer, and where it comes from.
   table() {
-    const rows = this.spans.flatMap((span) => this.atoms(span).flatMap((atom) => {
-      const matches = atom.matches.length ? atom.matches : [null];
-      return matches.map((match) => this.row(span, atom, match));
-    }));
+    const rows = this.atoms.flatMap((atom) => (atom.matches.length ? atom.matches : [null]).map((match) => this.row(atom, match)));
     if (!rows.length) return make("p", { class: "empty" }, "No checkable value and no span was found in the answer.");
-    const heads = ["span", "in the answer", "is", "call", "path", "value", "strict"];
+    const heads = ["span", "in the answer", "is", "rule", "call", "path", "value", "strict"];
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Evidence" },
       make("table", { class: "evidence" },
         make("thead", {}, make("tr", {}, heads.map((name) => make("th", { scope: "col" }, name)))),
         make("tbody", {}, rows)));
   }
 
-  row(span, atom, match) {
+  row(atom, match) {
     const quoted = this.bytes.slice(atom.start, atom.end);
-    const is = make("span", { class: `value ${atom.label}` }, `${LABELS[atom.label][0]} ${atom.label.replace("_", "-")}`);
     const cells = match === null ? ["", "", "", ""] : [
       match.call < 0 ? "prompt" : match.call, match.path || "/",
-      cut(match.value instanceof BigNumber ? match.value.source : String(match.value)), match.strict ? "yes" : "no",
+      cut(match.value instanceof BigNumber ? match.value.source : String(match.value)),
+      match.strict === undefined ? "" : match.strict ? "yes" : "no",
     ];
-    const texts = [span.number, cut(quoted), is, ...cells];
+    const texts = [this.spanAt(atom.start)?.number ?? "", cut(quoted), labelMark(atom), atom.rule ?? "", ...cells];
     return make("tr", {}, texts.map((cell) => make("td", {}, cell)));
   }
+}
+
+// Of ranges in their order, none over another, the first that ends after a place.
+function firstAfter(ranges, place) {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ranges[middle].end > place) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+// In the order of the answer, none over another: what lies under one is cut.
+function visibleAtoms(sources) {
+  const waiting = [...sources].sort((a, b) => a.start - b.start || a.rank - b.rank);
+  const edges = [...new Set(waiting.flatMap((one) => [one.start, one.end]))].sort((a, b) => a - b);
+  const atoms = [];
+  /** @type {any[]} */
+  let over = [];
+  let at = 0;
+  for (let edge = 0; edge + 1 < edges.length; edge += 1) {
+    const [start, end] = [edges[edge], edges[edge + 1]];
+    while (at < waiting.length && waiting[at].start <= start) over.push(waiting[at++]);
+    over = over.filter((one) => one.end > start);
+    if (!over.length) continue;
+    const top = over.reduce((best, one) => (one.rank < best.rank ? one : best));
+    const last = atoms.at(-1);
+    if (last && last.end === start && last.source === top) last.end = end;
+    else atoms.push({ ...top, source: top, start, end });
+  }
+  return atoms;
 }
 
 function cut(text) {

@@ -45,13 +45,13 @@ function sideView(side, titled) {
 function conversationView(result) {
   const trees = new Map();
   const lights = new Lights(trees, result.tool_trace.map((entry) => entry.name));
-  const answer = new MarkedAnswer(result.model_output, result.scores?.spans ?? [], lights);
+  const answer = new MarkedAnswer(result.model_output, result.scores, lights);
   return [
     result.error ? make("p", { class: "card bad" }, `Not scored: ${result.error}`) : null,
     result.scores ? scoresView(result.scores) : null,
     promptView(result.prompt, trees),
     turnsView(result, answer, trees),
-    result.scores ? [make("h4", {}, "Evidence"), readWith(result), legend(), answer.table(), problemsView(result.scores)] : null,
+    result.scores ? [answer.flags(), make("h4", {}, "Evidence"), readWith(result), answer.legend(), answer.table(), problemsView(result.scores)] : null,
     result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
     folded("What the dataset says", new JsonTree(result.metadata, "Metadata").element),
     lights.peek,

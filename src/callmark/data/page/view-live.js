@@ -2,7 +2,7 @@
 
 const EVERY = 2000;
 const SO_FAR = { "not scored": "errors", "call without a fixture": "with a call without a fixture", "malformed call": "with a malformed call",
-  "invalid arguments": "with invalid arguments", "unsupported value": "with an unsupported value", "falls short": "falling short of a gate" };
+  "invalid arguments": "with invalid arguments", "firm flag": "with a firm flag", "falls short": "falling short of a gate" };
 
 class GrowingFacet {
   constructor({ key, label }, rows) {

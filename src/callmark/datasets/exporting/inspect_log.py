@@ -25,12 +25,14 @@ from callmark.records.jsontext import (
     want_text,
 )
 from callmark.records.results import Result, Scores
+from callmark.records.statements import GOOD
 from callmark.records.trace import TraceEntry
 from callmark.store.files import atomic_writer, read_results
 
 Message = dict[str, Json]
 
 NAMELESS_CALL = "malformed_call"
+FLAGGED = "flagged"
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 
@@ -202,8 +204,28 @@ def measures(scores: Scores | None) -> dict[str, float]:
         "locale_probe_ok": scores.locale_probe_ok,
         "privacy_ok": scores.privacy_ok,
         "checks_ok": scores.checks_ok,
+        "answered": scores.answered,
+        FLAGGED: _is_flagged(scores),
     }
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _is_flagged(scores: Scores) -> bool | None:
+    """Does a firm flag lie on the answer? None: nothing in it was checked."""
+    if not any(one.is_flag or one.label in GOOD for one in scores.statements):
+        return None
+    return any(one.is_firm for one in scores.statements)
+
+
+def _scores(scores: Scores | None) -> dict[str, Json]:
+    """Each measure; what was flagged says why."""
+    found: dict[str, dict[str, Json]] = {
+        name: {"value": value} for name, value in measures(scores).items()
+    }
+    if scores is not None and found.get(FLAGGED, {}).get("value"):
+        because = [f"{one.label}: {one.because}" for one in scores.statements if one.is_firm]
+        found[FLAGGED]["explanation"] = "\n".join(because)
+    return {**found}
 
 
 def export_inspect(
@@ -316,7 +338,7 @@ def _sample(result: Result) -> dict[str, Json]:
         "target": "",
         "messages": messages,
         "output": _output(result, last),
-        "scores": {name: {"value": value} for name, value in measures(result.scores).items()},
+        "scores": _scores(result.scores),
         "metadata": result.metadata,
         "store": {},
         "events": [],

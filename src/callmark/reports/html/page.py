@@ -17,6 +17,7 @@ from callmark.records.jsontext import Json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import ByteRange, Result, Scores
 from callmark.records.samples import Extractor, ExtractorBy, expectation_of
+from callmark.records.statements import GOOD
 from callmark.records.trace import TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.html.overview import Distribution, PageHead, run_head
@@ -30,7 +31,7 @@ from callmark.summary.trials import Trials
 
 PROMPT_BYTES = 64
 ANSWER_BYTES = 36
-ROW_BYTES = 40  # of the numbers and codes of one row
+ROW_BYTES = 46  # of the numbers and codes of one row
 FACETS: dict[str, str] = {
     "fails": "falls short of",
     "warns": "warned by",
@@ -39,6 +40,8 @@ FACETS: dict[str, str] = {
     "tool": "tool",
     "locale": "locale",
     "slice": "slice",
+    "label": "states something",
+    "rule": "flagged by rule",
     "stop": "stopped by",
 }
 NUMBERS = ("F1 lax", "F1 strict")
@@ -170,7 +173,16 @@ def facets_of(
         "tool": tuple(sorted(tools)),
         "locale": () if expectation.locale is None else (expectation.locale,),
         "slice": expectation.slices,
+        **_statement_facets(scores),
         "stop": (result.stop,),
+    }
+
+
+def _statement_facets(scores: Scores | None) -> dict[str, tuple[str, ...]]:
+    statements = () if scores is None else scores.statements
+    return {
+        "label": tuple(sorted({one.label for one in statements})),
+        "rule": tuple(sorted({one.rule for one in statements if one.is_flag})),
     }
 
 
@@ -183,12 +195,19 @@ def _standing(result: Result, fails: tuple[str, ...], warns: tuple[str, ...]) ->
     if fails:
         return "falls short"
     if scores.kind == "unclassified":
-        if scores.values.get("unsupported"):
-            return "not supported"
-        is_checked = scores.checks_ok or scores.values.get("supported")
-        if not is_checked and not scores.values.get("derived"):
+        if _is_flagged(scores):
+            return "flagged"
+        if any(one.is_flag for one in scores.statements):
+            return "only warns"
+        if not scores.checks_ok and not any(one.label in GOOD for one in scores.statements):
             return "nothing checked"
     return "only warns" if warns else "passes"
+
+
+def _is_flagged(scores: Scores) -> bool:
+    """A firm flag; where spans are marked, also a value in one that nothing supports."""
+    marked = scores.span_extractor == "marker" and scores.values.get("unsupported", 0) > 0
+    return marked or any(one.is_firm for one in scores.statements)
 
 
 def _remarks(result: Result) -> list[str]:
@@ -203,8 +222,8 @@ def _remarks(result: Result) -> list[str]:
         found.append("malformed call")
     if result.scores.json_args_valid is False:
         found.append("invalid arguments")
-    if result.scores.values.get("unsupported"):
-        found.append("unsupported value")
+    if _is_flagged(result.scores):
+        found.append("firm flag")
     return found
 
 

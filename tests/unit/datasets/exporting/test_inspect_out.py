@@ -7,6 +7,7 @@ import zipfile
 import msgspec
 import pytest
 from tests.builders import make_result
+from tests.stated_run import stated
 
 from callmark.datasets.exporting.inspect_log import export_inspect
 from callmark.datasets.importing import ImportPaths, import_dataset
@@ -62,6 +63,25 @@ def test_a_result_is_the_conversation_that_it_was(results, tmp_path):
     assert sample["messages"][4]["error"] == {"type": "unknown", "message": '{"error":"down"}'}
     assert sample["scores"]["privacy_ok"] == {"value": 1.0}
     assert sample["epoch"] == 1
+
+
+def test_a_flagged_answer_says_why(results, tmp_path):
+    """The mean is over the answers in which something was checked."""
+    out = tmp_path / "log.json"
+    lines = [
+        make_result(0, statements=stated("supported", "altered"), answered=True),
+        make_result(1, statements=stated("supported")),
+        make_result(2, statements=stated("unchecked")),
+        make_result(3, statements=stated("contradicted", tier="advisory")),
+    ]
+    export_inspect(results(*lines), out)
+    log = json.loads(out.read_text("utf-8"))
+    flagged = [sample["scores"].get("flagged") for sample in log["samples"]]
+    told = {"value": 1.0, "explanation": "altered: says “9”; no result has it"}
+    assert flagged == [told, {"value": 0.0}, None, {"value": 0.0}]
+    [mean] = [one for one in log["results"]["scores"] if one["name"] == "flagged"]
+    assert (mean["scored_samples"], mean["metrics"]["mean"]["value"]) == (3, 1 / 3)
+    assert log["samples"][0]["scores"]["answered"] == {"value": 1.0}
 
 
 def test_thoughts_are_kept_before_the_first_turn(results, tmp_path):
