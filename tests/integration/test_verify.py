@@ -275,7 +275,8 @@ def test_repeating_pii_of_the_prompt_is_a_breach_here(dataset, header):
 def test_a134_a_locale_that_loses_strict_grounding_fails(dataset):
     """16 German probes whose values stand under no strict key."""
     probe = {"locale": "de", "locale_probe": True}
-    lines = [good(at, metadata=probe) for at in range(16)] + items()[16:]
+    lines = [good(at, metadata=probe | {"required_facts": [1000 + 7 * at]}) for at in range(16)]
+    lines += items()[16:]
     assert status_of(dataset.verify(lines), "locale_delta_de") == "pass"
     write_lines(
         dataset.fixtures / "all.jsonl",
