@@ -135,13 +135,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     ),
     Definition(FLAGGED, "all", "rate", ("flagged",), _NO_STATEMENT),
     Definition(UNCHECKED, "all", "pooled", ("unchecked", "judged"), _NO_STATEMENT),
-    Definition(
-        "answered_rate",
-        "eligible",
-        "rate",
-        ("answered",),
-        "no eligible sample has a served result",
-    ),
+    Definition("answered_rate", "eligible", "rate", ("answered",), _NO_ELIGIBLE),
     Definition(
         "copy_ratio_ok_rate",
         "all",
