@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[1]
 DEFAULT_CONFIG = ROOT / "src" / "callmark" / "data" / "config" / "eval.default.yaml"
 
 METADATA: dict[Kind, dict] = {
-    "eligible": {"call_sequence": [{"name": "web.search", "arguments": {"q": "x"}}]},
+    "eligible": {
+        "call_sequence": [{"name": "web.search", "arguments": {"q": "x"}}],
+        "required_facts": ["x"],
+    },
     "control": {"expected_behaviour": "no_tool"},
     "negative_control": {"negative_control": True},
     "clarify": {"adversarial": {"type": "ambiguity", "expected": "ask_clarify"}},
@@ -93,7 +96,7 @@ def make_scores(
         spans_total=spans,
         spans_over_cap=0,
         spans_counted=spans,
-        recall_kind="presence",
+        recall_kind="facts",
         facts_required=1,
         lax=grounding(f1 if is_eligible else 0.0),
         strict=grounding(strict_f1 if is_eligible else 0.0),

@@ -42,7 +42,7 @@ def item(number: int, **metadata) -> dict:
         metadata = {"expected_behaviour": "no_tool", **metadata}
     else:
         calls = [{"name": "web.search", "arguments": {"q": f"city {number}"}}]
-        metadata = {"call_sequence": calls, **metadata}
+        metadata = {"call_sequence": calls, "required_facts": [1000 + 7 * number], **metadata}
     return {
         "prompt": f"How many people live in city {number}?",
         "metadata": {"sample_id": f"s{number:03}", **metadata},

@@ -148,18 +148,35 @@ def test_f25_a_run_and_its_scoring_again_count_the_same_wrong_calls(tmp_path):
     assert (report["misses"]["count"], scored.misses.count) == (0, 0)
 
 
-def test_f3_answers_of_which_nothing_is_expected_never_pass(tmp_path):
-    """Recorded conversations: some values are supported, some are not, and no one expects any."""
+def logs(tmp_path: Path, text_of) -> Path:
+    """Recorded conversations, of which no one expects anything."""
     rows = [
         {
             "sample_id": f"log-{index}",
-            "model_output": right_text(index if index % 2 else index + 1),
+            "model_output": text_of(index),
             "tool_trace": [
                 {**call(index), "result": {"people": 1000 + 37 * index, "river": f"R{index}var"}}
             ],
         }
         for index in range(30)
     ]
-    outcome = score_file(write_lines(tmp_path / "logs.jsonl", rows))
-    assert outcome.report.grounding.values["unsupported"] > 0
-    assert (outcome.report.verdict, outcome.exit_code) == ("inconclusive", 5)
+    return write_lines(tmp_path / "logs.jsonl", rows)
+
+
+def test_f3_recorded_answers_are_judged_by_their_flags(tmp_path):
+    """Some values are supported, some are not."""
+    wrong = score_file(logs(tmp_path, lambda at: right_text(at if at % 2 else at + 1)))
+    gates = {gate.name: gate for gate in wrong.report.gates}
+    assert wrong.report.statements.firm["value"] > 0
+    assert gates["flagged_sample_rate"].status == "fail"
+    assert (wrong.report.verdict, wrong.exit_code) == ("fail", 1)
+    right = score_file(logs(tmp_path, right_text))
+    assert right.report.statements.firm == {}
+    assert (right.report.verdict, right.exit_code) == ("pass", 0)
+
+
+@pytest.mark.parametrize("text", ["", "It has 1000 people, on the river R0var.", "Done."])
+def test_f3_recorded_answers_that_are_all_the_same_never_pass(tmp_path, text):
+    outcome = score_file(logs(tmp_path, lambda at: text))
+    assert outcome.report.verdict in ("fail", "inconclusive")
+    assert outcome.exit_code in (1, 5)

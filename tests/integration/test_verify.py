@@ -118,14 +118,15 @@ def test_a2_a_verification_lists_the_gates_of_a_run_and_the_datasets_own(dataset
     in_run = {one.name: (one.op, one.bound, one.policy, one.source) for one in ran.gates}
     assert judged.keys() == in_run.keys() | own
     assert all(judged[name] == rule for name, rule in in_run.items())
-    assert report.header.gates.keys() == set(GATES)
+    shipped = {name for name, kind in GATES.items() if not kind.on_request}
+    assert report.header.gates.keys() == shipped
     assert report.timing.perf_budget is not None
     assert report.verdict == "pass"
 
 
 def test_a140_the_report_has_the_fields_of_every_report(dataset):
     report = json.loads(msgspec.json.encode(dataset.verify(items()).report))
-    golden = json.loads((ROOT / "tests/golden/report_1.1.0.json").read_text("utf-8"))
+    golden = json.loads((ROOT / "tests/golden/report_2.0.0.json").read_text("utf-8"))
     assert report["report_version"] == golden["report_version"]
     for part in ("", "header", "counts", "timing", "summary"):
         ours, theirs = (report[part], golden[part]) if part else (report, golden)
@@ -274,7 +275,8 @@ def test_repeating_pii_of_the_prompt_is_a_breach_here(dataset, header):
 def test_a134_a_locale_that_loses_strict_grounding_fails(dataset):
     """16 German probes whose values stand under no strict key."""
     probe = {"locale": "de", "locale_probe": True}
-    lines = [good(at, metadata=probe) for at in range(16)] + items()[16:]
+    lines = [good(at, metadata=probe | {"required_facts": [1000 + 7 * at]}) for at in range(16)]
+    lines += items()[16:]
     assert status_of(dataset.verify(lines), "locale_delta_de") == "pass"
     write_lines(
         dataset.fixtures / "all.jsonl",

@@ -39,17 +39,22 @@ from callmark.summary.metrics import (
     defined_parts,
     measure_definition,
 )
-from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace, is_there
+from callmark.summary.trial_numbers import NOT_APPLICABLE
+from callmark.summary.trials import Samples, TrialPlace, is_there
 
 _LOWER = frozenset(
     {
         "chance_f1",
         "controls_with_integration",
+        "copy_ratio",
+        "flagged_sample_rate",
         "integration_delta_lax_minus_strict",
+        "invented_argument_rate",
         "locale_delta_de",
         "locale_delta_es",
         "locale_delta_fr",
         "teacher_heavy_spans_over_cap",
+        "unchecked_share",
         "unsupported_value_rate",
     }
 )

@@ -13,9 +13,9 @@ from callmark.datasets.reader import Dataset
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule
-from callmark.records.samples import CHECK_KINDS, CheckKind, Kind, Sample, demand_of
+from callmark.records.samples import CHECK_KINDS, CheckKind, Header, Kind, Sample, demand_of
 from callmark.resources import default_gates
-from callmark.summary.gates import PERF_BUDGET, resolve_rules, rules_on_answers
+from callmark.summary.gates import PERF_BUDGET, is_idle, resolve_rules, rules_on_answers
 from callmark.summary.metrics import MAX_SAMPLES, populations_of
 from callmark.summary.trials import TrialPlace, Trials
 
@@ -76,7 +76,7 @@ class DatasetStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dataset_stats(dataset: Dataset, *, min_eligible: int = 15) -> DatasetStats:
-    tally = _Tally()
+    tally = _Tally(dataset.header)
     for sample in dataset.samples():
         tally.add(sample)
     facts, tables = dataset.facts, tally.tables
@@ -141,7 +141,8 @@ class _Tally:
 
     _FIELDS = ("expected_behaviour", "structure", "language")
 
-    def __init__(self) -> None:
+    def __init__(self, header: Header) -> None:
+        self._header = header
         self.tables: dict[str, Counter[str]] = {name: Counter() for name in self._FIELDS}
         self.cells: Counter[Cell] = Counter()
         self.adversarial: Counter[str] = Counter()
@@ -171,7 +172,7 @@ class _Tally:
         self.checks.update({check.kind for check in expectation.checks})
         if expectation.cluster is not None:
             self.clusters.add(expectation.cluster)
-        self.places[expectation.kind, _place_of(sample)] += 1
+        self.places[expectation.kind, _place_of(sample, self._header)] += 1
         self._bytes.append(prompt_bytes(sample.prompt))
 
     def sizes(self) -> Sizes:
@@ -185,8 +186,11 @@ class _Tally:
         )
 
 
-def _place_of(sample: Sample) -> TrialPlace:
+def _place_of(sample: Sample, header: Header) -> TrialPlace:
     expectation = sample.expectation
+    extractor = header.span_extractor or "auto"
+    if extractor == "auto":
+        extractor = "claims" if sample.asks_for_marker() is None else "marker"
     return TrialPlace(
         expectation.locale,
         expectation.locale_probe,
@@ -195,6 +199,8 @@ def _place_of(sample: Sample) -> TrialPlace:
         len(expectation.calls),
         expectation.retry,
         demand_of(expectation.checks),
+        extractor == "marker",
+        bool(expectation.required_facts),
     )
 
 
@@ -218,6 +224,10 @@ def _reaches(
     reach: Counter[str] = Counter(populations_of(Trials().samples(), places))
     reach[PERF_BUDGET] = samples
     reach["grounding_lift"] = _pairs(places)
+    all_marker = all(place.marker for kind, place in places if kind == "eligible")
+    for rule in rules:
+        if is_idle(rule, all_marker=all_marker):
+            reach[rule.name] = 0
     return tuple(
         GateReach(rule.name, reach[rule.name], needed, _decide(rule, reach[rule.name], needed))
         for rule in rules_on_answers(rules)

@@ -14,7 +14,7 @@ from callmark.records.results import Decoding
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
 
-REPORT_VERSION = "1.1.0"
+REPORT_VERSION = "2.0.0"
 FAILING_CAP = 1000  # sample ids listed per gate; the count beside them is complete
 MISSES_CAP = 100
 ERRORS_CAP = 100
@@ -43,15 +43,15 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 class GateRule(msgspec.Struct, frozen=True, kw_only=True):
     """A gate in force. `source` is the highest place that said anything about it; `loosened`, that
-    it forgives more than the shipped one. `marker_policy` replaces `policy` where every eligible
-    sample was read with the `marker` extractor."""
+    it forgives more than the shipped one. A value beyond `warn` is a warning, though the gate
+    holds."""
 
     name: str
     op: Op
     bound: Number
     policy: Policy
     pct: float | None = None
-    marker_policy: Policy | None = None
+    warn: Number | None = None
     zero_tolerance: bool = False
     any_n: bool = False
     source: Source = "default"
@@ -199,6 +199,32 @@ class PrivacyCounts(msgspec.Struct, frozen=True):
     invented_urls: int
 
 
+class StatementCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The statements of all scored answers by label, the flags among them by the rule that raised
+    them, and the leaves of all arguments by where they come from."""
+
+    labels: dict[str, int] = {}
+    firm: dict[str, int] = {}
+    advisory: dict[str, int] = {}
+    origins: dict[str, int] = {}
+
+
+class PowerAt(msgspec.Struct, frozen=True):
+    """A model whose true rate is `rate` fails in this share of all runs."""
+
+    rate: float
+    fails: float
+
+
+class Power(msgspec.Struct, frozen=True):
+    """What `n` samples can tell: how often the gate fails models of these true rates, by its policy
+    and bound, if every sample is wholly right or wrong and independent of the others."""
+
+    gate: str
+    n: int
+    at: tuple[PowerAt, ...]
+
+
 class GroundingCounts(msgspec.Struct, frozen=True):
     """What all scored answers state, whatever was expected of their samples: recorded
     conversations without a dataset have no other grounding numbers."""
@@ -267,6 +293,8 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     errors: Errors
     privacy: PrivacyCounts
     grounding: GroundingCounts = GroundingCounts(0, 0, 0, {})
+    statements: StatementCounts = StatementCounts()
+    power: Power | None = None
     warnings: tuple[str, ...]
     provenance: dict[str, Json]
     shard: Shard | None = None

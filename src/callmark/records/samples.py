@@ -290,6 +290,25 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     teacher_text: str | None = None
     item_sha256: str = ""
 
+    def asks_for_marker(self) -> Literal["teacher_text", "system_message"] | None:
+        """Which part of the item asks for `Integration:`. Never the user's words: "Slack
+        Integration: timeouts" in a prompt asks for no marker."""
+        if MARKER in (self.teacher_text or ""):
+            return "teacher_text"
+        texts = (_text_of(message.get("content")) for message in self.system_messages())
+        return "system_message" if any(MARKER in text for text in texts) else None
+
+    def system_messages(self) -> Iterator[dict[str, Json]]:
+        if not isinstance(self.prompt, str):
+            yield from (one for one in self.prompt if one.get("role") == "system")
+
+
+def _text_of(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))
+
 
 def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha256: str) -> Sample:
     """An item that passed the schema, as a record. Nulls stand for absent fields."""

@@ -21,7 +21,7 @@ from callmark.errors import CallmarkError, fault_of_ours
 from callmark.plugins import added_scorers
 from callmark.records.jsontext import Json, digest, sha256_hex, well_formed
 from callmark.records.results import ByteRange, Decoding, Fingerprints, Result, Scoring
-from callmark.records.samples import CALL_FREE, MARKER, Extractor, ExtractorBy, Sample
+from callmark.records.samples import CALL_FREE, Extractor, ExtractorBy, Sample
 from callmark.records.seams import (
     AddedScorer,
     Conversation,
@@ -440,26 +440,13 @@ def extractor_of(sample: Sample, run_asks: ExtractorBy | None) -> ExtractorChoic
     """What `auto` means for a sample: `marker` where somebody asks the model for it. What the user
     says asks for nothing, and the answer is never looked at. `run_asks`: the wrapper around every
     prompt does, or the system message of the run, which a sample with its own is not sent."""
-    # Never by the user's words: "Slack Integration: timeouts" in a prompt asks for no marker.
-    if MARKER in (sample.teacher_text or ""):
-        return ExtractorChoice("marker", "teacher_text")
-    system = (
-        []
-        if isinstance(sample.prompt, str)
-        else [message for message in sample.prompt if message.get("role") == "system"]
-    )
-    if any(MARKER in _text_of(message.get("content")) for message in system):
-        return ExtractorChoice("marker", "system_message")
-    if run_asks == "wrapper" or (run_asks is not None and not system):
+    own = sample.asks_for_marker()
+    if own is not None:
+        return ExtractorChoice("marker", own)
+    has_system = any(True for _ in sample.system_messages())
+    if run_asks == "wrapper" or (run_asks is not None and not has_system):
         return ExtractorChoice("marker", run_asks)
     return ExtractorChoice("claims", "default")
-
-
-def _text_of(content: Json) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    return "".join(str(part.get("text") or "") for part in parts)
 
 
 class Origin(msgspec.Struct, frozen=True):

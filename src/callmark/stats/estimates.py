@@ -410,8 +410,8 @@ def mcnemar(worse: int, better: int) -> float:
     total = worse + better
     if worse <= better:
         # The longer tail is what is left of the shorter one.
-        return 1.0 if worse == 0 else 1.0 - _upper_tail(total, better + 1)
-    return _upper_tail(total, worse)
+        return 1.0 if worse == 0 else 1.0 - binomial_tail(total, 0.5, better + 1)
+    return binomial_tail(total, 0.5, worse)
 
 
 def fewest_lost(alpha: float = ALPHA) -> int:
@@ -506,17 +506,28 @@ def _crossing(falls: Callable[[float], float], low: float, high: float) -> float
     return high
 
 
-def _upper_tail(total: int, least: int) -> float:
-    """P(X ≥ least) of a fair coin tossed `total` times, least above the middle."""
-    if least > total:
+def binomial_tail(total: int, chance: float, least: int) -> float:
+    """P(X ≥ least), exactly, where each of `total` comes about with this chance by itself."""
+    if least <= 0:
+        return 1.0
+    if least > total or chance <= 0:
         return 0.0
+    if chance >= 1:
+        return 1.0
+    # The shorter way from the edge outwards, where every term is smaller than the one before it.
+    if least <= total * chance:
+        return max(0.0, 1.0 - binomial_tail(total, 1 - chance, total - least + 1))
     log_first = (
-        # By logarithms: the factorials of a thousand pairs do not fit into a float.
-        math.lgamma(total + 1) - math.lgamma(least + 1) - math.lgamma(total - least + 1)
-    ) - total * math.log(2)
+        math.lgamma(total + 1)
+        - math.lgamma(least + 1)
+        - math.lgamma(total - least + 1)
+        + least * math.log(chance)
+        + (total - least) * math.log1p(-chance)
+    )
     term, terms = 1.0, [1.0]
-    for heads in range(least, total):
-        term *= (total - heads) / (heads + 1)
+    odds = chance / (1 - chance)
+    for hits in range(least, total):
+        term *= odds * (total - hits) / (hits + 1)
         if term < 1e-18:
             break
         terms.append(term)

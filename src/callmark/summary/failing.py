@@ -24,6 +24,7 @@ from callmark.records.report import (
     Number,
     PrivacyCounts,
     Repeat,
+    StatementCounts,
 )
 from callmark.records.results import Result, Scores
 from callmark.records.samples import Kind, explain_check
@@ -32,13 +33,16 @@ from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
     CHECKS,
     DEFINITIONS,
+    FLAGGED,
     GATED_LANGUAGES,
+    INVENTED,
     TEACHER_HEAVY,
     Over,
     Subset,
     cluster_labels,
     metric_of,
 )
+from callmark.summary.trial_numbers import has_served, is_integrating, is_no_copy
 from callmark.summary.trials import KINDS, ListedMiss, Samples, ShortlistsState, Trials, is_there
 
 Entry = TypeVar("Entry")
@@ -91,6 +95,10 @@ class Shortlists:
         self._privacy: Counter[str] = Counter()
         self._spans: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
+        self._firm: Counter[str] = Counter()
+        self._advisory: Counter[str] = Counter()
+        self._origins: Counter[str] = Counter()
 
     def add(self, result: Result) -> None:
         self._stops[result.stop] += 1
@@ -113,6 +121,11 @@ class Shortlists:
         self._spans["lax"] += scores.lax.grounded
         self._spans["strict"] += scores.strict.grounded
         self._values.update(scores.values)
+        for one in scores.statements:
+            self._labels[one.label] += 1
+            if one.is_flag:
+                (self._firm if one.is_firm else self._advisory)[one.rule] += 1
+        self._origins.update(one.origin for one in scores.arguments or ())
 
     def state(self) -> ShortlistsState:
         return ShortlistsState(
@@ -137,6 +150,10 @@ class Shortlists:
             "privacy": self._privacy,
             "spans": self._spans,
             "values": self._values,
+            "labels": self._labels,
+            "firm": self._firm,
+            "advisory": self._advisory,
+            "origins": self._origins,
         }
 
     def misses(self) -> Misses:
@@ -166,6 +183,14 @@ class Shortlists:
             dict(sorted(self._values.items())),
         )
 
+    def statements(self) -> StatementCounts:
+        return StatementCounts(
+            labels=dict(sorted(self._labels.items())),
+            firm=dict(sorted(self._firm.items())),
+            advisory=dict(sorted(self._advisory.items())),
+            origins=dict(sorted(self._origins.items())),
+        )
+
     def _add_misses(self, result: Result) -> None:
         for position, call in enumerate(result.tool_trace):
             if call.status != "miss":
@@ -192,6 +217,9 @@ _RIGHT: dict[Kind, tuple[str, int]] = {
     "negative_control": ("negative_ok", 1),
     "clarify": ("clarify_ok", 1),
 }
+
+# A trial in which one of these is 0 is not right, whatever its kind.
+_MUST_HOLD = ("privacy_ok", "checks_ok", "args_valid", "parity", "answered", "copy_ok")
 
 
 def repeat_of(
@@ -221,31 +249,37 @@ def repeat_of(
 
 
 def _passes(trials: Trials, f1_bound: float) -> bytearray:
-    f1, args, parity = trials.column("f1_lax"), trials.column("args_valid"), trials.column("parity")
-    privacy, checks = trials.column("privacy_ok"), trials.column("checks_ok")
+    f1, calls, marker = (trials.column(name) for name in ("f1_lax", "call_f1", "marker"))
+    presence, privacy = trials.column("presence"), trials.column("privacy_ok")
+    faults = [trials.column(name) for name in _MUST_HOLD]
+    flagged = trials.column("flagged")
     right = {kind: (trials.column(name), value) for kind, (name, value) in _RIGHT.items()}
     passed = bytearray(trials.scored)
     for row, code in enumerate(trials.kinds()):
         kind = KINDS[int(code)]
         column, value = right.get(kind, (privacy, 1))
         is_right = column[row] == value
-        if kind == "eligible":
+        if kind == "eligible" and (marker[row] or not presence[row]):
             is_right = not is_below(f1[row], f1_bound)
-        is_right = is_right and privacy[row] == 1 and checks[row] != 0
-        passed[row] = bool(is_right and args[row] != 0 and parity[row] != 0)
+        elif kind == "eligible":
+            is_right = calls[row] < 0 or not is_below(calls[row], PASSING_F1)
+        is_right = is_right and flagged[row] != 1
+        passed[row] = is_right and all(column[row] != 0 for column in faults)
     return passed
 
 
 # gate -> (samples, column): short where the number is below the gate's bound
 _BELOW_BOUND: dict[str, tuple[Over, str]] = {
-    "integration_f1_macro_lax": ("eligible", "f1_lax"),
-    "integration_f1_macro_strict": ("eligible", "f1_strict"),
+    "integration_f1_macro_lax": ("integration", "f1_lax"),
+    "integration_f1_macro_strict": ("integration", "f1_strict"),
     "call_f1_macro": ("all", "call_f1"),
 }
 # metric -> (samples, column): short where there is any
 _ANY: dict[str, tuple[Over, str]] = {
     "unsupported_value_rate": ("eligible", "unsupported"),
     "controls_with_integration": ("control", "contaminated"),
+    FLAGGED: ("all", "flagged"),
+    INVENTED: ("all", "invented"),
 }
 
 
@@ -266,7 +300,7 @@ def failing_rows(whole: Subset, rules: Mapping[str, GateRule]) -> Iterator[tuple
         if name in bounds and not whole.lacks_keys(definitions[name]):
             yield name, _short(whole, over, key, _below(bounds[name]))
     for definition in DEFINITIONS:
-        if definition.made == "rate":
+        if definition.made == "rate" and definition.name not in _ANY:
             key = definition.columns[0]
             yield definition.name, _short(whole, definition.over, key, _below(1))
     for name, (over, key) in _ANY.items():
@@ -276,12 +310,12 @@ def failing_rows(whole: Subset, rules: Mapping[str, GateRule]) -> Iterator[tuple
     yield "teacher_heavy_spans_over_cap", _short(heavy, "all", "over_cap", _is_any)
     if "teacher_heavy_f1_lax" in bounds:
         is_short = _below(bounds["teacher_heavy_f1_lax"])
-        yield "teacher_heavy_f1_lax", _short(heavy, "eligible", "f1_lax", is_short)
+        yield "teacher_heavy_f1_lax", _short(heavy, "integration", "f1_lax", is_short)
     for language in GATED_LANGUAGES:
         probes = whole.probes(language)
         if probes.lacks_keys(definitions["integration_delta_lax_minus_strict"]):
             continue
-        yield f"locale_delta_{language}", _less(probes, "eligible", "f1_strict", "f1_lax")
+        yield f"locale_delta_{language}", _less(probes, "integration", "f1_strict", "f1_lax")
 
 
 def _below(bound: Number) -> Callable[[float], bool]:
@@ -331,6 +365,7 @@ def why_failed(
         _sentence(verdict)
         for verdict in (
             *_verdicts(scores, echo_denied=echo_denied),
+            *(_flag_verdicts(scores) if has_served(result) else ()),
             *_number_verdicts(scores),
             *_measure_verdicts(scores, rules or {}),
         )
@@ -360,7 +395,7 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
         said = f"call F1 {scores.call_f1:.3f}"
         yield _Verdict("call_f1_macro", right, said, _other_calls(scores))
     lax = scores.lax
-    if scores.kind == "eligible":
+    if scores.kind == "eligible" and is_integrating(scores):
         unsupported = scores.values.get("unsupported", 0)
         said = f", {unsupported} values that no result supports" if unsupported else ""
         yield _Verdict(
@@ -371,7 +406,19 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
         )
 
 
+def _flag_verdicts(scores: Scores) -> Iterator[_Verdict]:
+    """Each firm flag in its own words, the first of them."""
+    firm = [one.because for one in scores.statements if one.is_firm]
+    for number, because in enumerate(firm[:_SHOWN], start=1):
+        cut = " …" if number == _SHOWN < len(firm) else ""
+        yield _Verdict(FLAGGED, False, f"{because}{cut}")
+
+
 def _measure_verdicts(scores: Scores, rules: Mapping[str, GateRule]) -> Iterator[_Verdict]:
+    invented = [one for one in scores.arguments or () if one.origin == "invented"]
+    if INVENTED in rules and invented:
+        places = [f"call {one.call} {one.path}" for one in invented]
+        yield _Verdict(INVENTED, False, "arguments that nobody said and no result served", places)
     for name, value in scores.added.items():
         rule = rules.get(name)
         if rule is not None and value is not None:
@@ -411,10 +458,20 @@ def _verdicts(scores: Scores, *, echo_denied: bool) -> Iterator[_Verdict]:
         ("privacy_ok_rate", scores.privacy_ok, "privacy", breaches),
         ("controls_with_integration", clean, "a control with a call or an integration"),
         ("fixture_hit_rate", not scores.unresolved, "a call without a fixture"),
+        ("answered_rate", scores.answered, "no answer after the last result"),
+        ("copy_ratio_ok_rate", is_no_copy(scores), "the results are repeated", _copied(scores)),
     ):
         yield _Verdict(*verdict)
     for check in scores.checks:
         yield _Verdict(CHECKS, check.ok, f"check {explain_check(check)}")
+
+
+def _copied(scores: Scores) -> tuple[str, ...]:
+    copying = scores.copying
+    if copying is None:
+        return ()
+    stated = f"{copying.stated} of {copying.leaves} leaves"
+    return (f"{stated}, {copying.verbatim} characters of JSON word for word",)
 
 
 def _other_calls(scores: Scores) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar, assert_never, get_args
 
@@ -17,14 +18,22 @@ from callmark.records.report import (
     Number,
     Op,
     Policy,
+    Power,
+    PowerAt,
     Report,
     Source,
     Status,
     Verdict,
 )
 from callmark.records.results import Better
-from callmark.stats.estimates import bounds_one_sided, deciding_n
-from callmark.summary.metrics import CHECKS, Measure
+from callmark.stats.estimates import (
+    Z_ONE_SIDED,
+    binomial_tail,
+    bounds_one_sided,
+    deciding_n,
+    wilson,
+)
+from callmark.summary.metrics import CHECKS, FLAGGED, INVENTED, UNCHECKED, Measure
 
 PERF_BUDGET = "perf_budget_sec_per_100"
 FIXTURES = "fixture_hit_rate"
@@ -44,7 +53,9 @@ _PER_SAMPLE: tuple[Policy, ...] = get_args(Policy)
 class GateKind(msgspec.Struct, frozen=True):
     """What does not change from run to run. `quality`: says nothing where fixtures are missing.
     `proof`: it judges the model's calls or statements; a run passes only if one of these does.
-    `of_dataset`: about the dataset itself; judged when one is verified, never in a run."""
+    `of_dataset`: about the dataset itself; judged when one is verified, never in a run.
+    `marker_only`: as shipped it judges what is read with `marker`; flags judge what `claims` reads.
+    `on_request`: no bound ships with it; it is in force where somebody gives one."""
 
     better: Literal["higher", "lower"]
     policies: tuple[Policy, ...]
@@ -54,6 +65,8 @@ class GateKind(msgspec.Struct, frozen=True):
     smallest_bound: float = 0.0
     largest_bound: float = 1.0
     of_dataset: bool = False
+    marker_only: bool = False
+    on_request: bool = False
 
 
 GATES: dict[str, GateKind] = {
@@ -61,7 +74,11 @@ GATES: dict[str, GateKind] = {
     "integration_f1_macro_strict": GateKind("higher", _PER_SAMPLE),
     "integration_coverage": GateKind("higher", _PER_SAMPLE),
     "grounded_coverage": GateKind("higher", _PER_SAMPLE),
-    "unsupported_value_rate": GateKind("lower", _POOLED),
+    "unsupported_value_rate": GateKind("lower", _POOLED, marker_only=True),
+    FLAGGED: GateKind("lower", _POOLED, proof=True),
+    "answered_rate": GateKind("higher", _PER_SAMPLE),
+    "copy_ratio_ok_rate": GateKind("higher", _PER_SAMPLE),
+    INVENTED: GateKind("lower", _POOLED, on_request=True),
     CHECKS: GateKind("higher", _PER_SAMPLE, proof=True),
     "grounding_lift": GateKind("higher", _POINT, compared="ci_95_low"),
     "multi_call_parity_rate": GateKind("higher", _PER_SAMPLE, proof=True),
@@ -108,7 +125,7 @@ class _Shipped(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     bound: Number
     policy: Policy
     pct: float | None = None
-    marker_policy: Policy | None = None
+    warn: Number | None = None
     zero_tolerance: bool = False
     any_n: bool = False
 
@@ -117,7 +134,7 @@ class _Override(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     bound: Number | None = None
     policy: Policy | None = None
     pct: float | None = None
-    marker_policy: Policy | None = None
+    warn: Number | None = None
 
 
 _Fields = TypeVar("_Fields", _Shipped, _Override)
@@ -151,14 +168,18 @@ def resolve_rules(
 ) -> tuple[GateRule, ...]:
     """The rules in force: the shipped ones and those of plug-ins, overridden by the dataset's
     header, by the config and by the flags that were given. An override is a bound, or
-    `{bound, policy, pct}`, where `{">=": bound}` says the same. A measure of a plug-in is gated
-    where anybody says so."""
+    `{bound, policy, pct, warn}`, where `{">=": bound}` says the same. A measure of a plug-in, or a
+    gate without a shipped bound, is gated where anybody says so."""
     added = added or AddedGates()
     shipped = {name: _shipped_rule(name, raw) for name, raw in default.items()}
     for name, raw in added.gates.items():
         open_rule = _unruled(name, added.measures[name])
         shipped[name] = _override(open_rule, raw, "default", f"the plug-in's gates.{name}")
     rules = dict(shipped)
+    open_gates = {
+        **{name: kind.better for name, kind in GATES.items() if kind.on_request},
+        **added.measures,
+    }
     places: tuple[tuple[Source, str, Mapping[str, Json] | None], ...] = (
         ("header", "dataset header: gates", header),
         ("config", "config: gates", config),
@@ -166,10 +187,10 @@ def resolve_rules(
     )
     for source, where, overrides in places:
         for name, raw in (overrides or {}).items():
-            if name not in rules and name not in added.measures:
-                known = _did_you_mean(name, (*rules, *added.measures))
+            if name not in rules and name not in open_gates:
+                known = _did_you_mean(name, (*rules, *open_gates))
                 raise UsageError(f"{where}.{name}: no such gate{known}")
-            rule = rules.get(name) or _unruled(name, added.measures[name])
+            rule = rules.get(name) or _unruled(name, open_gates[name])
             rules[name] = _override(rule, raw, source, f"{where}.{name}")
     return tuple(
         msgspec.structs.replace(
@@ -183,6 +204,11 @@ def _unruled(name: str, better: Better) -> GateRule:
     """The gate on a measure of which nothing is asked yet."""
     op: Op = ">=" if better == "higher" else "<="
     return GateRule(name=name, op=op, bound=math.nan, policy="hard_fail")
+
+
+def is_idle(rule: GateRule, *, all_marker: bool) -> bool:
+    """Whether it judges only what is read with `marker`, and here something else is read."""
+    return kind_of(rule).marker_only and rule.source == "default" and not all_marker
 
 
 def rules_on_answers(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
@@ -227,10 +253,6 @@ def _override(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule
     }
     if not given:
         raise UsageError(f"{where}: says nothing; give a bound, a policy or a pct")
-    if override.marker_policy is not None and rule.marker_policy is None:
-        raise UsageError(f"{where}.marker_policy: only unsupported_value_rate has one")
-    if override.policy is not None and override.marker_policy is None:
-        given["marker_policy"] = None  # whoever names a policy means it for every extractor
     policy = override.policy or rule.policy
     if override.pct is not None and policy != "count_based_misses":
         raise UsageError(f"{where}.pct: has a meaning only with policy count_based_misses")
@@ -241,7 +263,13 @@ def _override(rule: GateRule, raw: Json, source: Source, where: str) -> GateRule
     rule = msgspec.structs.replace(rule, source=source, **given)
     if math.isnan(rule.bound) and override.bound is None:
         raise UsageError(f'{where}: says no bound: write {{"{rule.op}": BOUND}}')
+    if override.warn is None and rule.warn is not None and not _is_stricter(rule, rule.warn):
+        rule = msgspec.structs.replace(rule, warn=None)  # the new bound says all that it said
     return _check(rule, where)
+
+
+def _is_stricter(rule: GateRule, bound: Number) -> bool:
+    return bound > rule.bound if kind_of(rule).better == "higher" else bound < rule.bound
 
 
 def _with_bound(rule: GateRule, raw: Json, where: str) -> Json:
@@ -280,10 +308,12 @@ def _check(rule: GateRule, where: str) -> GateRule:
         limit = "at least 0" if math.isinf(kind.largest_bound) else "between 0 and 1"
         limit = "a finite number" if math.isinf(kind.smallest_bound) else limit
         raise UsageError(f"{where}.bound: must be {limit}, not {rule.bound}")
-    for field, policy in (("policy", rule.policy), ("marker_policy", rule.marker_policy)):
-        if policy is not None and policy not in kind.policies:
-            allowed = ", ".join(kind.policies)
-            raise UsageError(f"{where}.{field}: {policy} does not fit this gate; use {allowed}")
+    if rule.policy not in kind.policies:
+        allowed = ", ".join(kind.policies)
+        raise UsageError(f"{where}.policy: {rule.policy} does not fit this gate; use {allowed}")
+    if rule.warn is not None and not _is_stricter(rule, rule.warn):
+        side = "above" if kind.better == "higher" else "below"
+        raise UsageError(f"{where}.warn: must be {side} the bound {rule.bound}, not {rule.warn}")
     if rule.policy == "count_based_misses" and rule.pct is None:
         rule = msgspec.structs.replace(rule, pct=DEFAULT_PCT)
     if rule.pct is not None and not 0 <= rule.pct <= 1:
@@ -299,14 +329,16 @@ def _is_looser(rule: GateRule, shipped: GateRule) -> bool:
     return (
         looser_bound
         or _STRICTNESS[rule.policy] < _STRICTNESS[shipped.policy]
-        or _STRICTNESS[marker_policy(rule)] < _STRICTNESS[marker_policy(shipped)]
         or (rule.policy == shipped.policy and (rule.pct or 0) > (shipped.pct or 0))
+        or _warns_later(rule, shipped)
     )
 
 
-def marker_policy(rule: GateRule) -> Policy:
-    """The policy where every eligible sample was read with the `marker` extractor."""
-    return rule.marker_policy or rule.policy
+def _warns_later(rule: GateRule, shipped: GateRule) -> bool:
+    if shipped.warn is None:
+        return False
+    first = rule.bound if rule.warn is None else rule.warn
+    return _is_stricter(msgspec.structs.replace(rule, bound=first), shipped.warn)
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -325,6 +357,8 @@ __all__ = [
 ]
 
 NO_SUCH_SAMPLE = "the dataset has no such sample"
+NOT_MARKER = "answers are read with `claims`: flagged_sample_rate judges their values"
+MOST_UNCHECKED = 0.5
 # A shard sees only some samples: what the others cannot mend may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
@@ -337,6 +371,7 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     partial: bool = False
     is_shard: bool = False
     all_marker: bool = False
+    unchecked_share: float = 0.0
 
 
 def judge(
@@ -372,21 +407,22 @@ def _outcome(
     value = metric.value
     if kind.compared == "ci_95_low":
         value = None if metric.ci_95 is None else metric.ci_95[0]
-    policy = marker_policy(rule) if context.all_marker else rule.policy
     ruling = _open_ruling(rule, measure, value, context, fixtures_fail=fixtures_fail)
     if ruling is None:
         assert value is not None  # noqa: S101 - no value is an open ruling
-        ruling = _ruling(msgspec.structs.replace(rule, policy=policy), value, measure, context)
+        ruling = _ruling(rule, value, measure, context)
     # Judged like any other first, so that the report shows what the gate would have said.
-    if ruling.status == "fail" and policy == "warning_only":
+    if ruling.status == "fail" and rule.policy == "warning_only":
         ruling = msgspec.structs.replace(ruling, status="warn")
+    if ruling.status == "pass" and rule.warn is not None and value is not None:
+        ruling = _warned(rule, value) or ruling
     return GateOutcome(
         name=rule.name,
         status=ruling.status,
         value=value,
         op=rule.op,
         bound=rule.bound,
-        policy=policy,
+        policy=rule.policy,
         n=metric.n,
         source=rule.source,
         loosened=rule.loosened,
@@ -419,6 +455,8 @@ def _open_ruling(
         return _Ruling(status="inconclusive", reason="partial run: not all samples were chosen")
     if measure.population == 0:
         return _Ruling(status="n/a", reason=measure.absent or NO_SUCH_SAMPLE)
+    if is_idle(rule, all_marker=context.all_marker):
+        return _Ruling(status="n/a", reason=NOT_MARKER)
     # Where tools gave no answer, the model had nothing to build on: that is no judgement of it.
     if fixtures_fail and kind_of(rule).quality:
         return _Ruling(status="inconclusive", reason=f"fixtures: {FIXTURES} failed")
@@ -427,6 +465,10 @@ def _open_ruling(
     if metric.n < context.min_eligible and not rule.any_n:
         few = f"{metric.n} samples behind it, {context.min_eligible} are needed"
         reason = f"{few} (min_eligible_for_gates)"
+        return _Ruling(status="inconclusive", reason=reason)
+    if rule.name == FLAGGED and context.unchecked_share > MOST_UNCHECKED:
+        share = f"{context.unchecked_share:.2f} of the statements could not be checked"
+        reason = f"{share}, at most {MOST_UNCHECKED} may be ({UNCHECKED})"
         return _Ruling(status="inconclusive", reason=reason)
     if value is None:
         return _Ruling(status="inconclusive", reason="no interval could be computed")
@@ -448,10 +490,16 @@ def _ruling(rule: GateRule, value: Number, measure: Measure, context: JudgeConte
             assert_never(rule.policy)
 
 
+def _warned(rule: GateRule, value: Number) -> _Ruling | None:
+    warning = msgspec.structs.replace(rule, bound=rule.warn)
+    if is_satisfied(warning, value):
+        return None
+    return _Ruling(status="warn", reason=f"the value is beyond {rule.warn:g}, where it warns")
+
+
 def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruling:
     misses = sum(1 for value in values if is_below(value, rule.bound))
-    # 0.07 * 100 is 7.000000000000001: rounding must not allow an eighth.
-    allowed = max(1, math.ceil((rule.pct or 0.0) * len(values) - 1e-9))
+    allowed = _allowed_misses(rule, len(values))
     fails = not holds and misses > allowed
     reason = None
     if not holds and not fails:
@@ -459,6 +507,11 @@ def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruli
     return _Ruling(
         status="fail" if fails else "pass", reason=reason, misses=misses, allowed=allowed
     )
+
+
+def _allowed_misses(rule: GateRule, n: int) -> int:
+    # 0.07 * 100 is 7.000000000000001: rounding must not allow an eighth.
+    return max(1, math.ceil((rule.pct or 0.0) * n - 1e-9))
 
 
 def _by_clearness(rule: GateRule, measure: Measure, seed: int, *, holds: bool) -> _Ruling:
@@ -504,14 +557,73 @@ def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float,
     return sides[1], sides[0]
 
 
+_POWER_STEPS = (0.10, 0.05, 0.01)  # from a bound that leaves no room beyond it
+
+
+def power_of(rules: Iterable[GateRule], outcomes: Iterable[GateOutcome]) -> Power | None:
+    """What the samples behind the first gate that could have proved the model can tell; None: no
+    such gate was judged, or none of them can fail."""
+    by_name = {rule.name: rule for rule in rules}
+    judged = (one for one in outcomes if one.status not in ("inconclusive", "n/a"))
+    proofs = (one for one in judged if kind_of(by_name[one.name]).proof)
+    found = next((one for one in proofs if one.policy != "warning_only"), None)
+    if found is None:
+        return None
+    rule, n = by_name[found.name], found.n
+    # More misses never mend a gate: the fewest that fail it are found by halving.
+    fewest = bisect_left(range(n + 1), True, key=lambda misses: _fails_by(rule, n, misses))
+    at = (
+        PowerAt(rate, binomial_tail(n, _miss_chance(rule, rate), fewest))
+        for rate in _true_rates(rule)
+    )
+    return Power(found.name, n, tuple(at))
+
+
+def _true_rates(rule: GateRule) -> tuple[float, ...]:
+    """A clearly bad one, the bound itself, a good one; from the worst to the best."""
+    sign = 1 if kind_of(rule).better == "higher" else -1
+    room = 1 - rule.bound if sign > 0 else rule.bound
+    if room < _TOLERANCE:
+        return tuple(round(rule.bound - sign * step, 6) for step in _POWER_STEPS)
+    bad = min(1.0, max(0.0, rule.bound - sign * 0.1))
+    return tuple(round(rate, 6) for rate in (bad, rule.bound, rule.bound + sign * 0.8 * room))
+
+
+def _miss_chance(rule: GateRule, rate: float) -> float:
+    return 1 - rate if kind_of(rule).better == "higher" else rate
+
+
+def _fails_by(rule: GateRule, n: int, misses: int) -> bool:
+    """Whether `misses` of `n` samples, all wrong, fail the gate where the others are all right."""
+    is_lower = kind_of(rule).better == "lower"
+    hits = misses if is_lower else n - misses
+    match rule.policy:
+        case "hard_fail":
+            return not is_satisfied(rule, hits / n)
+        case "count_based_misses":
+            return not is_satisfied(rule, hits / n) and misses > _allowed_misses(rule, n)
+        case "clear_fail" | "confident":
+            low, high = wilson(hits, n, Z_ONE_SIDED)
+            return not is_satisfied(rule, low if is_lower else high)
+        case "warning_only":
+            return False
+        case _:
+            assert_never(rule.policy)
+
+
+SAME_ANSWER = "every answer is the same text"
+
+
 class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
     """`same_answer`: two or more samples, and every answer is the same text (which may be
-    nothing). `passed_by_silence`: gates that a model which says nothing would pass too."""
+    nothing). `is_judged`: enough samples are eligible to fail a model by that.
+    `passed_by_silence`: gates that a model which says nothing would pass too."""
 
     samples: int
     complete: bool
     is_shard: bool = False
     same_answer: bool = False
+    is_judged: bool = False
     passed_by_silence: frozenset[str] = frozenset()
 
 
@@ -533,11 +645,13 @@ def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tupl
         return "fail", f"failed: {', '.join(failed)}"
     if context.is_shard:
         return "inconclusive", "a shard: judged after merge"
+    if context.same_answer and context.is_judged:
+        return "fail", SAME_ANSWER
     if not any(one.status == "pass" and one.n > 0 and one.name not in mute for one in proofs):
         return "inconclusive", _why_unproved(proofs, mute)
     # A model that always says one thing may be right by luck, or because the dataset is too easy.
     if context.same_answer:
-        return "inconclusive", "every answer is the same text"
+        return "inconclusive", SAME_ANSWER
     return "pass", f"passed: {', '.join(passed)}"
 
 

@@ -15,23 +15,29 @@ import msgspec
 from callmark.records.report import Metric, MetricBlock, Number, ToolDelta
 from callmark.records.results import Result
 from callmark.records.samples import CALL_FREE, Kind
+from callmark.records.statements import RULES
 from callmark.stats.estimates import SampledValue, Statistic, estimate, interval_95
+from callmark.summary.trial_numbers import NOT_APPLICABLE
 from callmark.summary.trials import (
     KIND_CODE,
     KINDS,
     NO_CLUSTER,
-    NOT_APPLICABLE,
     Samples,
     TrialPlace,
     is_there,
 )
 
-Over = Literal["eligible", "control", "negative_control", "clarify", "not_control", "all"]
+Over = Literal[
+    "eligible", "integration", "control", "negative_control", "clarify", "not_control", "all"
+]
 Made = Statistic | Literal["count", "difference"]
 
 GATED_LANGUAGES = ("es", "de", "fr")
 TEACHER_HEAVY = "teacher_heavy"
 CHECKS = "checks_ok_rate"
+FLAGGED = "flagged_sample_rate"
+UNCHECKED = "unchecked_share"
+INVENTED = "invented_argument_rate"
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -60,68 +66,91 @@ def measure_definition(name: str, *, yes_no: bool) -> Definition:
 
 
 _NO_ELIGIBLE = "no eligible sample has a score"
+_NO_ANSWER = "no eligible sample that is judged by its integration has a score"
+NOT_INTEGRATED = "answers are read with `claims`, and no sample has required_facts"
+NO_FIRM_RULE = "no rule is firm"
+_NO_STATEMENT = "no answer after a served result states anything that a rule could check"
 NO_STRICT_KEY = "no strict key is set, and none occurs in a result"
 
 DEFINITIONS: tuple[Definition, ...] = (
-    Definition("integration_f1_macro_lax", "eligible", "mean", ("f1_lax",), _NO_ELIGIBLE),
-    Definition("integration_f1_macro_strict", "eligible", "mean", ("f1_strict",), _NO_ELIGIBLE),
+    Definition("integration_f1_macro_lax", "integration", "mean", ("f1_lax",), _NO_ANSWER),
+    Definition("integration_f1_macro_strict", "integration", "mean", ("f1_strict",), _NO_ANSWER),
     Definition(
         "integration_f1_micro_lax",
-        "eligible",
+        "integration",
         "f1",
         ("grounded_lax", "spans", "found_lax", "required"),
-        _NO_ELIGIBLE,
+        _NO_ANSWER,
     ),
     Definition(
         "integration_f1_micro_strict",
-        "eligible",
+        "integration",
         "f1",
         ("grounded_strict", "spans", "found_strict", "required"),
-        _NO_ELIGIBLE,
+        _NO_ANSWER,
     ),
     Definition(
         "integration_precision_micro_lax",
-        "eligible",
+        "integration",
         "pooled",
         ("grounded_lax", "spans"),
-        "no eligible answer has a span",
+        "no answer that is judged by its integration has a span",
     ),
     Definition(
         "integration_precision_micro_strict",
-        "eligible",
+        "integration",
         "pooled",
         ("grounded_strict", "spans"),
-        "no eligible answer has a span",
+        "no answer that is judged by its integration has a span",
     ),
     Definition(
         "integration_recall_micro_lax",
-        "eligible",
+        "integration",
         "pooled",
         ("found_lax", "required"),
         "no fact is required",
     ),
     Definition(
         "integration_recall_micro_strict",
-        "eligible",
+        "integration",
         "pooled",
         ("found_strict", "required"),
         "no fact is required",
     ),
     Definition(
         "integration_delta_lax_minus_strict",
-        "eligible",
+        "integration",
         "difference",
         ("f1_lax", "f1_strict"),
-        _NO_ELIGIBLE,
+        _NO_ANSWER,
     ),
-    Definition("integration_coverage", "eligible", "rate", ("has_span",), _NO_ELIGIBLE),
-    Definition("grounded_coverage", "eligible", "rate", ("has_grounded",), _NO_ELIGIBLE),
+    Definition("integration_coverage", "integration", "rate", ("has_span",), _NO_ANSWER),
+    Definition("grounded_coverage", "integration", "rate", ("has_grounded",), _NO_ANSWER),
     Definition(
         "unsupported_value_rate",
         "eligible",
         "pooled",
         ("unsupported", "values"),
         "no eligible answer states a value that can be checked",
+    ),
+    Definition(FLAGGED, "all", "rate", ("flagged",), _NO_STATEMENT),
+    Definition(UNCHECKED, "all", "pooled", ("unchecked", "judged"), _NO_STATEMENT),
+    Definition("answered_rate", "eligible", "rate", ("answered",), _NO_ELIGIBLE),
+    Definition(
+        "copy_ratio_ok_rate",
+        "all",
+        "rate",
+        ("copy_ok",),
+        "no sample with required_facts was served 20 leaves",
+        na_if_empty=True,
+    ),
+    Definition("copy_ratio", "all", "mean", ("copy_ratio",), "no result has a leaf to be stated"),
+    Definition(
+        INVENTED,
+        "all",
+        "pooled",
+        ("invented", "arguments"),
+        "no well-formed call has an argument",
     ),
     Definition(
         "multi_call_parity_rate",
@@ -175,10 +204,11 @@ DEFINITIONS: tuple[Definition, ...] = (
 )
 _BY_NAME = {definition.name: definition for definition in DEFINITIONS}
 
+
 _NO_HEAVY = f"no sample of the slice {TEACHER_HEAVY} has a score"
 _TEACHER_HEAVY = (
     Definition("teacher_heavy_spans_over_cap", "all", "count", ("over_cap",), _NO_HEAVY),
-    Definition("teacher_heavy_f1_lax", "eligible", "mean", ("f1_lax",), _NO_HEAVY),
+    Definition("teacher_heavy_f1_lax", "integration", "mean", ("f1_lax",), _NO_HEAVY),
 )
 
 BLOCK_METRICS = (
@@ -188,6 +218,9 @@ BLOCK_METRICS = (
     "integration_coverage",
     "grounded_coverage",
     "unsupported_value_rate",
+    FLAGGED,
+    UNCHECKED,
+    "answered_rate",
     "multi_call_parity_rate",
     "call_f1_macro",
     "valid_call_rate",
@@ -195,6 +228,11 @@ BLOCK_METRICS = (
     "privacy_ok_rate",
     "locale_probe_ok_rate",
 )
+
+
+def _is_integrated(kind: Kind, place: TrialPlace) -> bool:
+    return kind == "eligible" and place.integrates
+
 
 # Which samples of the *dataset* a metric is about, scored or not: none of them, and it is n/a.
 Belongs = Callable[[Kind, TrialPlace], bool]
@@ -206,13 +244,19 @@ _POPULATIONS: dict[str, Belongs] = {
     CHECKS: lambda kind, place: place.checks != "nothing",
     "teacher_heavy_spans_over_cap": lambda kind, place: TEACHER_HEAVY in place.slices,
     "teacher_heavy_f1_lax": lambda kind, place: (
-        kind == "eligible" and TEACHER_HEAVY in place.slices
+        _is_integrated(kind, place) and TEACHER_HEAVY in place.slices
     ),
+    # Who else is served by a tool, only the trials tell.
+    FLAGGED: lambda kind, place: kind == "eligible",
+    UNCHECKED: lambda kind, place: kind == "eligible",
+    "copy_ratio_ok_rate": lambda kind, place: place.facts,
+    "copy_ratio": lambda kind, place: kind == "eligible",
     "grounding_lift": lambda kind, place: kind == "eligible",
     "chance_f1": lambda kind, place: kind == "eligible",
 }
 _KINDS_OVER: dict[Over, tuple[Kind, ...]] = {
     "eligible": ("eligible",),
+    "integration": ("eligible",),
     "control": ("control",),
     "negative_control": ("negative_control",),
     "clarify": ("clarify",),
@@ -244,7 +288,10 @@ class Subset:
     def over(self, over: Over) -> Sequence[int]:
         if over not in self._over:
             wanted = {KIND_CODE[name] for name in _KINDS_OVER[over]}
-            self._over[over] = self.samples.kind.where(wanted.__contains__, self.positions)
+            among = self
+            if over == "integration":
+                among = self.where(lambda place: place.integrates)
+            self._over[over] = self.samples.kind.where(wanted.__contains__, among.positions)
         return self._over[over]
 
     def where(self, belongs: Callable[[TrialPlace], bool]) -> Subset:
@@ -372,11 +419,12 @@ def blocks(subset: Subset) -> tuple[dict[str, MetricBlock], dict[str, MetricBloc
 
 
 def tool_deltas(subset: Subset) -> dict[str, ToolDelta]:
-    """Lax and strict macro F1 of the eligible samples that expect each tool."""
+    """Lax and strict macro F1 of the samples that are judged by their integration, for each tool
+    that they expect."""
     samples = subset.samples
     lax, strict, keyed = (samples.column(name) for name in ("f1_lax", "f1_strict", "keyed"))
     rows: dict[str, array[int]] = {}
-    eligible = subset.over("eligible")
+    eligible = subset.over("integration")
     for at, place in zip(eligible, samples.place.at(eligible), strict=True):
         for tool in samples.places[int(place)].tools:
             rows.setdefault(tool, array("I")).append(at)
@@ -408,15 +456,25 @@ def _measure(part: Subset, definition: Definition, population: int) -> Measure:
     absent = None
     if metric.value is None and (definition.na_if_empty or part.lacks_keys(definition)):
         absent, population = metric.reason, 0
+    elif definition.over == "integration" and not population and part.over("eligible"):
+        absent = NOT_INTEGRATED
+    if definition.name == FLAGGED:
+        if not any(rule.tier == "firm" for rule in RULES.values()):
+            return Measure(metric, 0, lambda: part.observe(definition), NO_FIRM_RULE)
+        population = max(population, int(sum(part.samples.column("served").at(part.positions))))
     return Measure(metric, max(metric.n, population), lambda: part.observe(definition), absent)
 
 
 def _of_kinds(over: Over) -> Belongs:
+    if over == "integration":
+        return _is_integrated
     return lambda kind, place: kind in _KINDS_OVER[over]
 
 
 def _probes_of(language: str) -> Belongs:
-    return lambda kind, place: kind == "eligible" and place.probe and place.language == language
+    return lambda kind, place: (
+        _is_integrated(kind, place) and place.probe and place.language == language
+    )
 
 
 def _block(part: Subset) -> MetricBlock:

@@ -39,6 +39,7 @@ from callmark.summary.gates import (
     is_measure,
     is_satisfied,
     judge,
+    power_of,
     rules_on_answers,
     verdict_of,
 )
@@ -172,6 +173,8 @@ _SUMMARY_METRICS = {
         "valid_call_rate",
         "error_recovery_rate",
         "unsupported_value_rate",
+        "flagged_sample_rate",
+        "answered_rate",
         "fixture_hit_rate",
         "negative_control_ok_rate",
         "clarify_ok_rate",
@@ -315,6 +318,8 @@ class Summariser:
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),
+            statements=self._listing.statements(),
+            power=power_of(rules, judged.outcomes),
             warnings=(*warnings, *self._inputs.warnings(), *counted_warnings(rules, counts)),
             provenance=dict(provenance or {}),
             shard=shard,
@@ -329,7 +334,7 @@ class Summariser:
         rules: Sequence[GateRule],
         setting: _Setting,
     ) -> _Judged:
-        context = _judge_context(setting, whole)
+        context = _judge_context(setting, whole, measures)
         outcomes = judge(rules, measures, context)
         timing = _judge_timing(setting.timing or Timing(), rules, self._trials.scored, context)
         budget = () if timing.perf_budget is None else (timing.perf_budget,)
@@ -343,6 +348,7 @@ class Summariser:
                 complete=complete,
                 is_shard=context.is_shard,
                 same_answer=len(whole.samples) > 1 and not self._answers_differ,
+                is_judged=counts.eligible >= context.min_eligible and not context.partial,
                 passed_by_silence=_passed_by_silence(rules, whole, context),
             ),
         )
@@ -427,7 +433,9 @@ def summarize_results(
     return plain_object(summariser.report(fields, rules, scope=scope, timing=timing))
 
 
-def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
+def _judge_context(
+    setting: _Setting, whole: Subset, measures: Mapping[str, Measure]
+) -> JudgeContext:
     marker, eligible = whole.samples.column("marker"), whole.over("eligible")
     return JudgeContext(
         min_eligible=setting.header.min_eligible_for_gates,
@@ -435,6 +443,7 @@ def _judge_context(setting: _Setting, whole: Subset) -> JudgeContext:
         partial=setting.scope.partial,
         is_shard=setting.header.num_shards > 1,
         all_marker=bool(eligible) and all(marker.at(eligible)),
+        unchecked_share=measures[metrics.UNCHECKED].metric.value or 0.0,
     )
 
 

@@ -12,15 +12,22 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
-from typing import Literal, assert_never, get_args
+from typing import assert_never, get_args
 
 import msgspec
 
 from callmark.errors import BadInput
 from callmark.records.report import MissedCall
-from callmark.records.results import Measures, Result, Scores
+from callmark.records.results import Measures, Result
 from callmark.records.samples import Demand, Expectation, Kind, demand_of, expectation_of
 from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
+from callmark.summary.trial_numbers import (
+    COLUMNS,
+    NOT_APPLICABLE,
+    Reduce,
+    has_served,
+    numbers_of,
+)
 
 
 class PlaceState(msgspec.Struct, frozen=True, array_like=True):
@@ -33,6 +40,8 @@ class PlaceState(msgspec.Struct, frozen=True, array_like=True):
     calls: int
     retry: bool
     checks: Demand = "nothing"
+    marker: bool = False
+    facts: bool = False
 
 
 class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,54 +236,15 @@ def _packed_id(sample_id: str) -> tuple[bytes, bool]:
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_CODE = {kind: code for code, kind in enumerate(KINDS)}
-NOT_APPLICABLE = -1
-Reduce = Literal["mean", "any", "first"]
-
-# name -> (array type, how the trials of a sample become one number). -1: does not apply.
-_COLUMNS: dict[str, tuple[str, Reduce]] = {
-    "f1_lax": ("d", "mean"),
-    "f1_strict": ("d", "mean"),
-    "call_f1": ("d", "mean"),
-    "spans_total": ("I", "first"),
-    "over_cap": ("I", "mean"),
-    "spans": ("I", "mean"),
-    "required": ("I", "mean"),
-    "grounded_lax": ("I", "mean"),
-    "grounded_strict": ("I", "mean"),
-    "found_lax": ("I", "mean"),
-    "found_strict": ("I", "mean"),
-    "unsupported": ("I", "mean"),
-    "values": ("I", "mean"),
-    "looked_up": ("I", "mean"),
-    "hits": ("I", "mean"),
-    "has_span": ("b", "mean"),
-    "has_grounded": ("b", "mean"),
-    "valid_call": ("b", "mean"),
-    "args_valid": ("b", "mean"),
-    "parity": ("b", "mean"),
-    "recovered": ("b", "mean"),
-    "gave_up": ("b", "any"),
-    "contaminated": ("b", "any"),
-    "negative_ok": ("b", "mean"),
-    "clarify_ok": ("b", "mean"),
-    "locale_ok": ("b", "mean"),
-    "privacy_ok": ("b", "mean"),
-    "checks_ok": ("b", "mean"),
-    "unresolved": ("b", "any"),
-    "keyed": ("b", "any"),
-    "presence": ("b", "first"),
-    "marker": ("b", "first"),
-    "kind": ("b", "first"),
-    "place": ("I", "first"),
-}
-_TYPES = {name: typecode for name, (typecode, _) in _COLUMNS.items()}
+_TYPES = {name: typecode for name, (typecode, _) in COLUMNS.items()}
 _AVERAGED_TYPES = {
-    name: "d" if reduce == "mean" else typecode for name, (typecode, reduce) in _COLUMNS.items()
+    name: "d" if reduce == "mean" else typecode for name, (typecode, reduce) in COLUMNS.items()
 }
 
 
 class TrialPlace(msgspec.Struct, frozen=True):
-    """What the dataset says about a sample as far as blocks and populations need it."""
+    """What the dataset says about a sample as far as blocks and populations need it. `marker`: so
+    are its answers read; `facts`: some are required."""
 
     locale: str | None
     probe: bool
@@ -283,6 +253,13 @@ class TrialPlace(msgspec.Struct, frozen=True):
     calls: int
     retry: bool
     checks: Demand = "nothing"
+    marker: bool = False
+    facts: bool = False
+
+    @property
+    def integrates(self) -> bool:
+        """Whether its answer is judged by its integration."""
+        return self.marker or self.facts
 
     @property
     def language(self) -> str | None:
@@ -439,7 +416,8 @@ class Trials:
             return
         place = self._place_of(expectation, result, scores.kind)
         self._keys.add(result, expectation.cluster)
-        self._rows.add((*_numbers_of(scores), KIND_CODE[scores.kind], place))
+        numbers = numbers_of(scores, served=has_served(result))
+        self._rows.add((*numbers, KIND_CODE[scores.kind], place))
         self._more.add(scores.added, len(self._keys))
 
     def state(self) -> TrialsState:
@@ -467,7 +445,7 @@ class Trials:
         before = len(self._keys)
         self._keys.extend(state)
         self._more.extend(state.more, before, len(self._keys))
-        columns = (state.rows[name].numbers() for name in _COLUMNS)
+        columns = (state.rows[name].numbers() for name in COLUMNS)
         rows = zip(*columns, strict=True)
         self._rows.extend(
             state.codes.numbers(), ((*row[:-1], places[int(row[-1])]) for row in rows)
@@ -553,57 +531,21 @@ class Trials:
             len(expectation.calls),
             expectation.retry,
             demand_of(expectation.checks),
+            *_reading_of(result, expectation),
         )
         return self._places.setdefault(place, len(self._places))
 
 
-def _numbers_of(scores: Scores) -> tuple[int | float, ...]:
-    """The numbers of one trial, in the order of `_COLUMNS`."""
-    calls, lax, strict = scores.calls, scores.lax, scores.strict
-    values = scores.values
-    unsupported = values.get("unsupported", 0)
-    return (
-        lax.f1,
-        strict.f1,
-        NOT_APPLICABLE if scores.call_f1 is None else scores.call_f1,
-        scores.spans_total,
-        scores.spans_over_cap,
-        scores.spans_counted,
-        scores.facts_required,
-        lax.grounded,
-        strict.grounded,
-        lax.found,
-        strict.found,
-        unsupported,
-        unsupported + values.get("supported", 0) + values.get("derived", 0),
-        calls.looked_up,
-        calls.hits,
-        scores.spans_total > 0,
-        any(span.lax and span.scored for span in scores.spans),
-        calls.attempts > 0 and scores.json_args_valid is True,
-        _flag(scores.json_args_valid),
-        _flag(scores.multi_call_parity_ok),
-        _flag(scores.recovered),
-        scores.gave_up_honestly is True,
-        bool(scores.controls_with_integration),
-        _flag(scores.negative_control_ok),
-        _flag(scores.clarify_ok),
-        _flag(scores.locale_probe_ok),
-        scores.privacy_ok,
-        _flag(scores.checks_ok),
-        scores.unresolved,
-        scores.strict_keys,
-        scores.recall_kind == "presence",
-        scores.span_extractor == "marker",
-    )
+def _reading_of(result: Result, expectation: Expectation) -> tuple[bool, bool]:
+    """Whether it is read with `marker`, and whether facts are required."""
+    scores = result.scores
+    if scores is None:
+        return result.span_extractor == "marker", bool(expectation.required_facts)
+    return scores.span_extractor == "marker", scores.recall_kind == "facts"
 
 
 def _unreadable(result: Result, what: str) -> BadInput:
     return BadInput(f"results: sample {result.sample_id!r}, trial {result.trial}: {what}")
-
-
-def _flag(value: bool | None) -> int:
-    return NOT_APPLICABLE if value is None else int(value)
 
 
 def _ranges(starts: Sequence[int], end: int) -> Iterator[range]:
@@ -631,7 +573,7 @@ def _average(trials: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     numbers = zip(*trials, strict=True)
     return tuple(
         _reduce(values, reduce)
-        for values, (_, reduce) in zip(numbers, _COLUMNS.values(), strict=True)
+        for values, (_, reduce) in zip(numbers, COLUMNS.values(), strict=True)
     )
 
 

@@ -119,4 +119,4 @@ def test_enums_are_those_of_the_code():
     recorded = definitions["recorded"]["properties"]
     assert recorded["stop"]["enum"] == [*get_args(trace.Stop), None]
     assert recorded["span_extractor"]["enum"] == [*get_args(samples.Extractor), None]
-    assert definitions["value_label"]["enum"] == list(get_args(scores.ValueLabel))
+    assert definitions["statement_label"]["enum"] == list(get_args(scores.StatementLabel))

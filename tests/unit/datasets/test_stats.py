@@ -84,7 +84,7 @@ def reach(stats, name):
 
 @pytest.mark.parametrize(("eligible", "decided"), [(0, "n/a"), (14, "open"), (15, "yes")])
 def test_a43_a_gate_needs_15_samples(file, eligible, decided):
-    items = [item(at, call_sequence=[CALL]) for at in range(eligible)]
+    items = [item(at, call_sequence=[CALL], required_facts=[1]) for at in range(eligible)]
     controls = [item(100 + at, expected_behaviour="decline") for at in range(3)]
     stats = stats_of(file, *items, *controls)
     assert reach(stats, "integration_f1_macro_lax") == (eligible, decided)
@@ -93,14 +93,16 @@ def test_a43_a_gate_needs_15_samples(file, eligible, decided):
     assert reach(stats, "multi_call_parity_rate") == (0, "n/a")
     assert reach(stats, "perf_budget_sec_per_100")[0] == eligible + 3
     assert {one.name for one in stats.gates} == {
-        name for name, kind in GATES.items() if not kind.of_dataset
+        name for name, kind in GATES.items() if not kind.of_dataset and not kind.on_request
     }
 
 
 def test_the_fixture_gate_is_decided_at_any_size_and_the_bound_can_be_moved(file):
     stats = stats_of(file, item(0, call_sequence=[CALL]), min_eligible=1)
     assert reach(stats, "fixture_hit_rate") == (1, "yes")
-    assert reach(stats, "integration_coverage") == (1, "yes")
+    assert reach(stats, "answered_rate") == (1, "yes")
+    assert reach(stats, "integration_coverage") == (0, "n/a")  # claims, and no facts
+    assert reach(stats, "unsupported_value_rate") == (0, "n/a")
     assert reach(stats, "grounding_lift") == (0, "n/a")  # nobody to compare with
 
 

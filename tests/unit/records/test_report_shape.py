@@ -12,10 +12,16 @@ import pytest
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call
 
 from callmark.records.report import REPORT_VERSION, Report, ReportHeader, Shard, Timing
+from callmark.records.statements import ArgumentOrigin, Copying, Statement
 from callmark.summary.summary import Scope, Summariser
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CURRENT = GOLDEN / f"report_{REPORT_VERSION}.json"
+SAID = (
+    Statement(start=0, end=1, label="supported", rule="match"),
+    Statement(start=2, end=3, label="contradicted", rule="polarity", tier="advisory"),
+    Statement(start=4, end=5, label="unsupported", rule="value", tier="firm"),
+)
 
 
 def fixed_report() -> Report:
@@ -36,6 +42,10 @@ def fixed_report() -> Report:
                     misses=int(index == 7),
                     trace=[missed_call() if index == 7 else served_call()],
                     privacy_ok=index != 11,
+                    statements=SAID[: 1 + (index + trial) % 3],
+                    arguments=(ArgumentOrigin(call=0, path="/q", origin="said"),),
+                    copying=Copying(index, 24),
+                    answered=index != 13,
                 )
             )
     for trial in range(2):
@@ -43,7 +53,9 @@ def fixed_report() -> Report:
     header = ReportHeader(
         dataset_sha256="d" * 64, integration_span_cap=3, span_extractor="auto", scorer_version="1"
     )
-    rules = rules_with(integration_coverage={"policy": "confident", "bound": 0.5})
+    rules = rules_with(
+        integration_coverage={"policy": "confident", "bound": 0.5}, fixture_hit_rate=0.5
+    )
     return summariser.report(
         header,
         rules,

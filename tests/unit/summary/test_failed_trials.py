@@ -2,9 +2,10 @@
 
 import msgspec
 import pytest
-from tests.builders import make_error, make_result
+from tests.builders import make_error, make_result, rules_with, served_call
 
 from callmark.records.results import CallDifferences, PrivacyFinding, PrivacyScore, Scores, Scoring
+from callmark.records.statements import RULES, ArgumentOrigin, Copying, Statement
 from callmark.run.prepare import has_failed
 from callmark.summary.failing import why_failed
 
@@ -26,6 +27,11 @@ NOTE = PrivacyFinding("uuid", "low", "answer", 0, 4, echoed=False)
         ({"controls_with_integration": 1}, "a control with a call or an integration"),
         ({"unresolved": True}, "a call without a fixture"),
         ({"call_f1": 0.5}, "call F1 0.500"),
+        ({"answered": False}, "no answer after the last result"),
+        (
+            {"copying": Copying(18, 20, 12)},
+            "the results are repeated: 18 of 20 leaves, 12 characters of JSON word for word",
+        ),
         (
             {"f1": 0.5, "values": {"unsupported": 2}},
             "F1 0.500: 1 of 1 spans grounded, 1 of 1 facts found, 2 values that no result supports",
@@ -66,11 +72,48 @@ def test_every_verdict_of_the_scores_is_asked():
     """A new yes or no of a trial belongs here too."""
     asked = {
         "json_args_valid", "multi_call_parity_ok", "recovered", "negative_control_ok", "clarify_ok",
-        "locale_probe_ok", "privacy_ok", "unresolved", "checks_ok",
+        "locale_probe_ok", "privacy_ok", "unresolved", "checks_ok", "answered",
     }  # fmt: skip
     told = {"gave_up_honestly", "strict_keys"}  # reported apart, no fault
     hints = {name for name, kind in Scores.__annotations__.items() if str(kind).startswith("bool")}
     assert hints == asked | told
+
+
+def flag(rule="value", tier="firm", because="says “57”; nothing served that"):
+    label = RULES[rule].label
+    return Statement(start=0, end=2, label=label, rule=rule, tier=tier, because=because)
+
+
+def test_a_firm_flag_is_the_reason_in_its_own_words():
+    result = make_result(statements=(flag(), flag(tier="advisory")), trace=[served_call()])
+    assert why_failed(result) == ("says “57”; nothing served that",)
+    assert why_failed(result, {"flagged_sample_rate"}) == ()
+    many = make_result(statements=(flag(),) * 5, trace=[served_call()])
+    assert [one.endswith(" …") for one in why_failed(many)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"statements": (flag(tier="advisory"),), "trace": [served_call()]},
+        {"statements": (flag(),)},  # nothing was served: other gates judge that
+        {"f1": 0.0, "recall_kind": "presence"},  # claims without facts: no F1 is asked for
+        {"copying": Copying(16, 20, 199)},
+        {"copying": Copying(19, 19, 500)},  # too little was served to tell
+        {"copying": Copying(20, 20), "recall_kind": "presence"},
+        {"answered": True},
+        {"arguments": (ArgumentOrigin(call=0, path="/q", origin="invented"),)},
+    ],
+)
+def test_what_is_no_fault_of_statements(changes):
+    assert why_failed(make_result(**changes)) == ()
+
+
+def test_invented_arguments_are_a_fault_where_a_gate_asks_for_them():
+    made_up = (ArgumentOrigin(call=0, path="/q", origin="invented"),)
+    rules = {rule.name: rule for rule in rules_with(invented_argument_rate=0.1)}
+    [reason] = why_failed(make_result(arguments=made_up), (), rules)
+    assert reason == "arguments that nobody said and no result served: call 0 /q"
 
 
 def test_a_lost_trial_says_what_was_lost():

@@ -15,13 +15,20 @@ def rule(name, *layers):
 
 def test_a2_every_shipped_gate_has_bound_policy_and_source():
     rules = resolve_rules(default_gates())
-    assert {entry.name for entry in rules} == set(GATES)
+    on_request = {name for name, kind in GATES.items() if kind.on_request}
+    assert on_request == {"invented_argument_rate"}
+    assert {entry.name for entry in rules} == GATES.keys() - on_request
     assert all(entry.source == "default" and not entry.loosened for entry in rules)
     shipped = {entry.name: (entry.op, entry.bound, entry.policy) for entry in rules}
     assert shipped["integration_f1_macro_lax"] == (">=", 0.90, "count_based_misses")
     assert shipped["json_args_valid_rate"] == (">=", 0.98, "hard_fail")
     assert shipped["privacy_ok_rate"] == ("=", 1.0, "hard_fail")
     assert shipped["grounding_lift"] == (">", 0.0, "hard_fail")
+    assert shipped["flagged_sample_rate"] == ("<=", 0.25, "clear_fail")
+    for name in ("answered_rate", "copy_ratio_ok_rate", "negative_control_ok_rate"):
+        assert shipped[name] == (">=", 0.95, "clear_fail")
+    assert shipped["call_f1_macro"] == (">=", 0.90, "clear_fail")
+    assert shipped["unsupported_value_rate"] == ("<=", 0.05, "warning_only")
 
 
 def test_d49_later_places_win_and_are_named():
@@ -54,7 +61,12 @@ def test_d49_later_places_win_and_are_named():
         ("integration_f1_macro_lax", {"pct": 0.1}, True),
         ("integration_f1_macro_lax", {"pct": 0.01}, False),
         ("unsupported_value_rate", {"policy": "hard_fail"}, False),
-        ("unsupported_value_rate", {"policy": "warning_only"}, True),
+        ("unsupported_value_rate", {"policy": "warning_only"}, False),
+        ("flagged_sample_rate", 0.3, True),
+        ("flagged_sample_rate", {"bound": 0.05, "policy": "hard_fail"}, False),
+        ("flagged_sample_rate", {"warn": 0.1}, True),
+        ("flagged_sample_rate", {"warn": 0.01}, False),
+        ("flagged_sample_rate", {"policy": "warning_only"}, True),
         ("perf_budget_sec_per_100", 3, True),
     ],
 )
@@ -74,12 +86,20 @@ def test_an_exact_bound_that_is_moved_becomes_a_limit():
     assert rule("privacy_ok_rate", {"privacy_ok_rate": 1}).op == "="
 
 
-def test_who_names_a_policy_means_every_extractor():
-    name = "unsupported_value_rate"
-    assert rule(name).marker_policy == "warning_only"
-    assert rule(name, {name: {"policy": "hard_fail"}}).marker_policy is None
-    assert rule(name, {name: {"bound": 0.1}}).marker_policy == "warning_only"
-    assert rule(name, {name: {"marker_policy": "hard_fail"}}).marker_policy == "hard_fail"
+def test_a_bound_that_is_stricter_than_the_warning_replaces_it():
+    name = "flagged_sample_rate"
+    assert rule(name).warn == 0.05
+    assert rule(name, {name: 0.2}).warn == 0.05
+    assert rule(name, {name: 0.05}).warn is None
+
+
+def test_a_gate_without_a_shipped_bound_is_in_force_where_one_is_given():
+    name = "invented_argument_rate"
+    given = rule(name, {name: 0.1})
+    assert (given.op, given.bound, given.policy, given.source) == ("<=", 0.1, "hard_fail", "header")
+    assert not given.loosened
+    with pytest.raises(UsageError, match="says no bound"):
+        rule(name, {name: {"policy": "confident"}})
 
 
 def test_count_based_without_a_share_takes_the_shipped_one():
@@ -118,7 +138,8 @@ def test_count_based_without_a_share_takes_the_shipped_one():
         ({"controls_with_integration": -1}, "bound: must be at least 0, not -1"),
         ({"integration_coverage": {"pct": 0.1}}, "pct: has a meaning only with policy"),
         ({"integration_f1_macro_lax": {"pct": 5}}, "pct: must be between 0 and 1, not 5"),
-        ({"integration_coverage": {"marker_policy": "hard_fail"}}, "marker_policy: only"),
+        ({"integration_coverage": {"warn": 0.9}}, "warn: must be above the bound 0.95, not 0.9"),
+        ({"flagged_sample_rate": {"warn": 0.3}}, "warn: must be below the bound 0.25, not 0.3"),
         (
             {"fixture_hit_rate": {"policy": "count_based_misses"}},
             "policy: count_based_misses does not fit this gate; "

@@ -294,15 +294,16 @@ def test_confident_with_a_lower_is_better_gate():
     assert status_of([*clean[:10], *bad[10:]], "unsupported_value_rate", rules) == "inconclusive"
 
 
-def test_the_policy_of_unsupported_values_depends_on_the_extractor():
+def test_unsupported_values_are_gated_where_all_is_read_with_the_marker_or_somebody_asks():
     values = {"supported": 1, "unsupported": 1}
     claims = [make_result(at, values=values) for at in range(20)]
     marker = [make_result(at, values=values, extractor="marker") for at in range(20)]
-    assert status_of(claims, "unsupported_value_rate") == "fail"
+    assert status_of(claims, "unsupported_value_rate") == "n/a"
     assert status_of(marker, "unsupported_value_rate") == "warn"
-    assert status_of([*marker[:19], claims[19]], "unsupported_value_rate") == "fail"
+    assert status_of([*marker[:19], claims[19]], "unsupported_value_rate") == "n/a"
     strict = rules_with(unsupported_value_rate={"policy": "hard_fail"})
     assert status_of(marker, "unsupported_value_rate", strict) == "fail"
+    assert status_of(claims, "unsupported_value_rate", strict) == "fail"
 
 
 def test_not_applicable_is_decided_by_the_dataset():
@@ -326,7 +327,7 @@ def test_no_data_is_inconclusive_with_its_reason():
     outcome = gate(report, "json_args_valid_rate")
     assert (outcome.status, outcome.value) == ("inconclusive", None)
     assert outcome.reason == "no call was attempted"
-    assert gate(report, "unsupported_value_rate").status == "inconclusive"
+    assert gate(report, "flagged_sample_rate").status == "inconclusive"
     assert gate(report, "grounding_lift").reason == "not computed"
 
 

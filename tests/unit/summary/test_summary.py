@@ -18,7 +18,10 @@ from tests.builders import (
 from callmark.errors import BadInput, UsageError
 from callmark.records.report import FAILING_CAP, REPORT_VERSION, Report, ReportHeader
 from callmark.records.results import Fingerprints
+from callmark.records.statements import Copying, Statement
 from callmark.summary.summary import Scope, Summariser, summarize_results
+
+FLAG = Statement(start=0, end=1, label="unsupported", rule="value", tier="firm", because="?")
 
 
 def report_of(results, rules=None, *, scope=None, **header):
@@ -62,7 +65,8 @@ def test_a4_a5_coverage_is_over_eligible_samples():
 
 
 def test_d31_d32_an_eligible_sample_without_a_call_or_span_stays_in_the_average():
-    results = [make_result(0), make_result(1, f1=0.0, spans=0, attempts=0)]
+    kind = {"recall_kind": "presence", "extractor": "marker"}
+    results = [make_result(0, **kind), make_result(1, f1=0.0, spans=0, attempts=0, **kind)]
     report = report_of(results)
     assert report.summary["num_eligible"] == 2
     assert report.summary["avg_integration_f1_macro_lax"] == 0.5
@@ -191,7 +195,8 @@ def test_every_gate_can_name_its_samples():
     bad = make_result(
         0, metadata=meta, f1=0.5, strict=0.0, valid=0, misses=0, values={"unsupported": 1},
         call_f1=0.0, multi_call_parity_ok=False, recovered=False, locale_probe_ok=False,
-        privacy_ok=False, spans_over_cap=2, checks_ok=False,
+        privacy_ok=False, spans_over_cap=2, checks_ok=False, answered=False,
+        copying=Copying(20, 20), statements=(FLAG,), trace=[served_call()],
     )  # fmt: skip
     empty = make_result(1, f1=0.0, spans=0, misses=1, trace=[missed_call()])
     others = [
@@ -301,7 +306,7 @@ def test_results_that_disagree_in_a_fingerprint_are_not_taken_as_one():
 def test_a57_a63_to_a66_a139_the_header_says_what_the_numbers_depend_on():
     report = report_of([make_result(0)], integration_span_cap=5, dataset_version="7.3")
     header = report.header
-    assert report.report_version == header.report_version == REPORT_VERSION == "1.1.0"
+    assert report.report_version == header.report_version == REPORT_VERSION == "2.0.0"
     assert (header.integration_span_cap, header.dataset_version) == (5, "7.3")
     assert (header.decoding.temperature, header.seed) == (0.0, 42)
     assert (header.min_eligible_for_gates, header.fail_on_fingerprint_mismatch) == (15, True)
