@@ -135,3 +135,84 @@ def unearned_tiers(counts: AgreementCounts, tiers: Mapping[str, Tier]) -> list[s
             f" more than {MOST_FLAGGED_TOGETHER:.0%}"
         )
     return problems
+
+
+class ShownResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that had been served before the statement, as JSON text, cut where it is long."""
+
+    call: int
+    tool: str | None
+    arguments: str
+    result: str
+
+
+class LabelLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement for a person to judge, without what a rule says of it. `statement_id` is the
+    key to that; `verdict` is the first reader's, `verdict_2` the second one's."""
+
+    statement_id: str
+    sample_id: str
+    trial: int
+    statement: str
+    sentence: str
+    said: tuple[str, ...] = ()
+    results: tuple[ShownResult, ...] = ()
+    verdict: Verdict | None = None
+    verdict_2: Verdict | None = None
+
+
+class StatementKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What a label line does not show. `stratum` is what it was drawn from: a rule whose flag it
+    is, or a label that is no flag."""
+
+    statement_id: str
+    text_sha256: str
+    start: int
+    end: int
+    rule: str
+    label: str
+    stratum: str
+    is_flag: bool
+
+
+class LabelKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """Beside a file of label lines: the keys of its lines, and how many statements of each stratum
+    the run has, so that a few that were read can stand for all of them."""
+
+    scorer_version: str
+    population: dict[str, int]
+    keys: tuple[StatementKey, ...]
+
+
+class RuleAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule, or one label, or all flags. `right` of `judged` flags lie on a statement that is
+    wrong. `recall`: which share of all wrong statements of the run it finds, estimated from those
+    that were read; None where none of them was wrong."""
+
+    name: str
+    right: int
+    judged: int
+    precision: tuple[float, float] | None
+    recall: float | None
+    recall_interval: tuple[float, float] | None
+    tier: Tier | None = None
+    proposed: Tier | None = None
+
+
+class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """What two readers, or one, make of the flags of a run."""
+
+    lines: int
+    judged: int
+    unclear: int
+    unread: int
+    wrong: int
+    wrong_unflagged: int
+    judged_unflagged: int
+    all_flags: RuleAgreement
+    firm_flags: RuleAgreement
+    rules: tuple[RuleAgreement, ...]
+    labels: tuple[RuleAgreement, ...]
+    kappa: float | None = None
+    read_twice: int = 0
+    alike: int = 0
