@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -99,16 +100,18 @@ def half_of(key: str) -> int:
 
 
 def trials_of(folder: Path, name: str, limit: int | None = None) -> list[RealTrial]:
-    """The trials of a source; with `limit` that many, those of the smallest hashes."""
+    """The trials of a source; with `limit` that many lines of its file, those of the smallest
+    hashes."""
     source = SOURCES[name]
-    path = folder / source.file
-    if source in LABELLED:
-        trials = [_labelled(source, row) for row in _rows(path, _LabelledRow)]
-    else:
-        trials = list(_episodes(path, source))
-    if limit is None:
-        return trials
-    return sorted(trials, key=lambda one: sha256(one.key.encode()).digest())[:limit]
+    lines = (folder / source.file).read_bytes().splitlines(keepends=True)
+    if limit is not None:
+        lines = sorted(lines, key=lambda one: sha256(one).digest())[:limit]
+    with tempfile.TemporaryDirectory(prefix="callmark-agree-") as scratch:
+        path = Path(scratch, Path(source.file).name)
+        path.write_bytes(b"".join(lines))
+        if source in LABELLED:
+            return [_labelled(source, row) for row in _rows(path, _LabelledRow)]
+        return list(_episodes(path, source))
 
 
 def _rows(path: Path, kind: type[_Row]) -> list[_Row]:

@@ -286,7 +286,7 @@ def _reward_table(rewards: Sequence[RewardCounts]) -> str:
             }
             cells = [source, "tuned" if half == TUNED else "**other**"]
             if source in HELD:
-                cells[1] = "whole" if half == TUNED else "(second half)"
+                cells[1] = "first" if half == TUNED else "second"
             for reward in (1, 0):
                 one = by_reward.get(reward)
                 cells += ["–", "–"] if one is None else [

@@ -28,7 +28,7 @@ def build_parser() -> CommandParser:
         `verdict_2`), or there are two files, it gives their agreement (Cohen's kappa), and where
         they differ nobody is believed. --write-tiers makes a rule firm where its flags are surely
         right in three of four cases, advisory where they surely are not, and leaves the others
-        alone.
+        alone: fewer than nine verdicts on the flags of a rule decide nothing.
         """,
         """
         callmark agree --labels labels.jsonl

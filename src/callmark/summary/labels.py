@@ -19,6 +19,8 @@ from callmark.records.agreement import (
 from callmark.records.statements import RULES, Tier
 from callmark.stats.estimates import Z_ONE_SIDED, Z_TWO_SIDED, wilson
 
+FEWEST_OWN = 9  # fewer flags could not make a rule firm, were they all right
+
 
 class _Judged(NamedTuple):
     """A statement that was found right or wrong, and how many of the run it stands for."""
@@ -112,7 +114,9 @@ def _with_tier(figures: RuleAgreement, tier: Tier) -> RuleAgreement:
     verdicts are too few, and nothing is proposed."""
     low, high = wilson(figures.right, figures.judged, Z_ONE_SIDED)
     proposed: Tier | None = None
-    if low >= LOWEST_PRECISION:
+    if figures.judged < FEWEST_OWN:
+        pass
+    elif low >= LOWEST_PRECISION:
         proposed = "firm"
     elif high < LOWEST_PRECISION:
         proposed = "advisory"
