@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove campaign train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
+.PHONY: help venv demo test browser test-real test-slow lint format docs bench bench-size bench-peers prove campaign agree train ci-broker-smoke ci-smoke ci-locale ci-teacher-heavy ci-parity validate-sharding build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ prove: $(READY) ## plant faults of every kind, get exactly them back; writes doc
 
 campaign: $(READY) ## attack our own claims: mutants, spoilt files, red team; writes docs/campaign.md (minutes)
 	@$(BIN)/python -m dev.campaign
+
+agree: $(READY) ## measure every rule on real answers; writes docs/agreement.md (minutes; insists on CALLMARK_REAL_DATA)
+	@$(BIN)/python -m dev.agree
 
 train: $(READY) ## train the shipped model and its adapters again, as docs/model.md says (an hour)
 	@$(BIN)/python -m dev.training

@@ -7,7 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import msgspec
 import yaml
@@ -27,6 +27,7 @@ from callmark.records.problems import (
     words_of,
 )
 from callmark.records.samples import Header
+from callmark.records.statements import RULES, Tier
 from callmark.resources import config_template, default_config, default_gates
 from callmark.store.files import atomic_writer, check_writable, read_input
 
@@ -238,6 +239,7 @@ class RunSettings(TypedDict, total=False):
     strict_keys: Sequence[str] | None
     url_allowlist: Sequence[str]
     privacy_echo: Literal["allow", "deny"]
+    tiers: Mapping[str, Literal["firm", "advisory"]]
     redact_pii: bool
     miss_reply: str
     max_errors: int | str
@@ -306,6 +308,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     strict_keys: tuple[str, ...] | None = None
     url_allowlist: tuple[str, ...]
     privacy_echo: Literal["allow", "deny"]
+    tiers: dict[str, Tier] = {}
     redact_pii: bool
     miss_reply: str
     max_errors: _Count | str
@@ -532,8 +535,20 @@ def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
             raise layer.error((str(key),), _keys(known).refusal(str(key), layer.values.keys()))
         if field != key and field in layer.values:
             raise layer.error((key,), f"the same as {field}: give one of them")
+        if field == "tiers":
+            _check_rules(layer, value)
         if field != "gates":
             yield field, _type(layer, key, field, value)
+
+
+def _check_rules(layer: _Layer, tiers: Json) -> None:
+    for rule, tier in tiers.items() if isinstance(tiers, dict) else ():
+        if rule not in RULES:
+            near = hint(str(rule), RULES) or f"; there are {', '.join(RULES)}"
+            raise layer.error(("tiers", str(rule)), f"unknown rule{near}")
+        if tier not in get_args(Tier):
+            what = f"must be firm or advisory, not {show_value(tier)}"
+            raise layer.error(("tiers", str(rule)), what)
 
 
 def _type(layer: _Layer, key: str, field: str, value: Json) -> Json:

@@ -180,6 +180,7 @@ def interrupted(project, breaks, monkeypatch, **settings) -> None:
         {"num_shards": 2, "shard_index": 0},
         {"url_allowlist": ["corp.io"]},
         {"privacy_echo": "deny"},
+        {"tiers": {"value": "advisory"}},
         {"temperature": 1.0},
     ],
     ids=lambda change: next(iter(change)),

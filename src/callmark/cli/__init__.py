@@ -17,6 +17,8 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("callmark.cli.run", "run a dataset, score the answers, judge the gates"),
         "score": ("callmark.cli.score", "score recorded answers or conversations again"),
         "show": ("callmark.cli.show", "one conversation with its calls and its evidence"),
+        "label": ("callmark.cli.label", "draw statements of a run for a person to judge"),
+        "agree": ("callmark.cli.agree", "are the flags right? precision and recall of each rule"),
         "report": ("callmark.cli.report", "a run as a page, JUnit, Markdown, CSV, Parquet"),
         "view": ("callmark.cli.view", "a folder of runs in a browser: trend, compare, live"),
     },

@@ -8,7 +8,13 @@ import msgspec
 
 from callmark.records.jsontext import Json
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
-from callmark.records.statements import ArgumentOrigin, Copying, Statement, StatementLabel
+from callmark.records.statements import (
+    ArgumentOrigin,
+    Copying,
+    Statement,
+    StatementLabel,
+    Tier,
+)
 from callmark.records.trace import Stop, TraceEntry, UserTurn
 
 MatchClass = Literal["value", "derived", "error"]
@@ -230,6 +236,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     privacy_echo: Literal["allow", "deny"] = "allow"
     redacted: bool = False  # personal data were replaced after scoring
     scorers: tuple[ScorerMark, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Of rules that a project gave another tier than they ship with; absent where it gave none.
+    tiers: tuple[tuple[str, Tier], ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def added(self) -> tuple[ScorerMark, ...]:

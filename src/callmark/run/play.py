@@ -481,6 +481,7 @@ class Evaluator:
             url_allowlist=config.url_allowlist,
             privacy_echo=config.privacy_echo,
             scorers=tuple(one.mark for one in scorers) or msgspec.UNSET,
+            tiers=tuple(sorted(config.tiers.items())) or msgspec.UNSET,
         )
         self._config = config
         self._settings = lru_cache(REMEMBERED)(partial(_settings, scorers=scorers))
@@ -556,6 +557,7 @@ def _settings(
         url_allowlist=scoring.url_allowlist,
         echo_denied=scoring.privacy_echo == "deny",
         scorers=scorers,
+        tiers=() if scoring.tiers is msgspec.UNSET else scoring.tiers,
     )
 
 

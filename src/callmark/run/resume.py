@@ -70,6 +70,7 @@ RESUME_SETTINGS = (
     "strict_keys",
     "url_allowlist",
     "privacy_echo",
+    "tiers",
     "redact_pii",
     "miss_reply",
     "limit",

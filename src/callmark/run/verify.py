@@ -29,6 +29,7 @@ from callmark.records.report import (
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import Sample
 from callmark.records.seams import Progress, Reply, Standing
+from callmark.records.statements import Tier
 from callmark.run.composition import Composition, teacher_reply
 from callmark.run.conclude import RunOutcome, write_report
 from callmark.run.loop import drive_at_once
@@ -133,6 +134,7 @@ class VerifySettings(TypedDict, total=False):
     integration_span_cap: int
     strict_keys: Sequence[str] | None
     url_allowlist: Sequence[str]
+    tiers: Mapping[str, Tier]
     redact_pii: bool
     min_eligible_for_gates: int
     fail_on_fingerprint_mismatch: bool

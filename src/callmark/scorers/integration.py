@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
@@ -27,7 +27,7 @@ from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
-from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel
+from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
@@ -42,7 +42,10 @@ class TrialReading:
         trace: Trace,
         tool_strict_keys: StrictKeysOf,
         header_strict_keys: tuple[str, ...] | None,
+        tiers: Mapping[str, Tier] | None = None,
     ) -> None:
+        """`tiers`: those of rules that do not have the one they ship with."""
+        self.tiers: Mapping[str, Tier] = tiers or {}
         self.sample = sample
         self.trace = trace
         self.text, turns = _normalise(trace, sample.expectation.normalise_text)
@@ -74,6 +77,12 @@ class TrialReading:
         if self._turns is None:
             return None
         return bisect_right(self._turn_ends, position) + 1
+
+    def is_firm(self, finding: Finding) -> bool:
+        return finding.label in FLAGS and self.tier_of(finding.rule) == "firm"
+
+    def tier_of(self, rule: str) -> Tier:
+        return self.tiers.get(rule, RULES[rule].tier)
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
@@ -338,7 +347,7 @@ def _ground_claimed(
     is_firm = False
     for one in findings:
         value = by_start.get(one.start)
-        is_firm = is_firm or (one.label in FLAGS and RULES[one.rule].tier == "firm")
+        is_firm = is_firm or reading.is_firm(one)
         if value is None or value.end != one.end:
             continue
         label = one.label

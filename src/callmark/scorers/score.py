@@ -15,6 +15,7 @@ from callmark.records.problems import hint
 from callmark.records.results import Measures, Result, ScorerMark, Scores
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
 from callmark.records.seams import AddedScorer, Judged
+from callmark.records.statements import Tier
 from callmark.records.trace import Trace
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
@@ -46,6 +47,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     url_allowlist: tuple[str, ...] = ()
     echo_denied: bool = False
     scorers: tuple[AddedScorer, ...] = ()
+    tiers: tuple[tuple[str, Tier], ...] = ()  # of rules that do not have the one they ship with
 
 
 def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores:
@@ -196,7 +198,11 @@ def _read(sample: Sample, trace: Trace, settings: ScoreSettings) -> TrialReading
         return None if spec is None else spec.x_callmark.strict_keys
 
     return TrialReading(
-        sample, _without_refused(trace, settings), strict_keys_of, settings.strict_keys
+        sample,
+        _without_refused(trace, settings),
+        strict_keys_of,
+        settings.strict_keys,
+        dict(settings.tiers),
     )
 
 

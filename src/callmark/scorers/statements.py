@@ -193,7 +193,7 @@ def _mark(reading: TrialReading, one: Finding) -> Statement:
         end=to_bytes(one.end),
         label=one.label,
         rule=one.rule,
-        tier=RULES[one.rule].tier if is_flag else None,
+        tier=reading.tier_of(one.rule) if is_flag else None,
         call=None if field is None else field.call,
         path=None if field is None else field.path,
         expected=cut_value(field.value, LONGEST_QUOTE) if is_flag and field is not None else None,

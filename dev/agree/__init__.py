@@ -1,0 +1,1 @@
+"""How far the rules that raise flags agree with people, rewards and planted mistakes."""

@@ -1,0 +1,336 @@
+"""`docs/agreement.md`: what was measured, false alarms first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from callmark.records.agreement import SourceCounts, earned_tier, unearned_tiers
+from callmark.stats.estimates import Z_TWO_SIDED, wilson
+from dev.agree.counts import Agreement, unsupported_now
+from dev.agree.material import HELD_BACK, OTHER, TUNED
+from dev.agree.measuring import LabelledCounts, RewardCounts, area_under_curve
+from dev.agree.mutations import KINDS
+from dev.agree.planting import PlantedCounts
+
+HALVES = (TUNED, OTHER)
+HELD = frozenset(one.name for one in HELD_BACK)
+INTRO = """\
+# How far the rules agree with people
+
+Written by `make agree`; `agreement.json` beside it has the counts. Scorer version {version},
+rules `{sha}`.
+
+What raises a flag is a rule, and a rule can be wrong. This page says how often, on answers that
+real models gave. Every source is cut in two by a hash: rules were written while looking at the
+**tuned** half, so it proves nothing; the **other** half is the figure that counts. All of it is
+English: nothing here says how the rules fare in other languages. Shares come with their counts,
+and where it matters with a 95 % Wilson interval.
+
+- **airline, retail, retail_2**: customer-service episodes of tau-bench and tau2-bench. A reward
+  of 1 says that the episode changed the database as it should have, not that every sentence was
+  true; a reward below 1 does not say that a sentence was false.
+- **data2txt, qa, summary**: RAGTruth, answers in which people marked what the source does not
+  carry. They missed much (of the places where an answer calls a business cozy or trendy against
+  its record, about four in ten are not marked), so some of what is called a false alarm here is
+  none, and an unmarked answer is not surely right.
+"""
+PLANTING = """\
+## Mistakes planted in real answers
+
+A clause that had a good label and no flag is made false in one way. Caught: a flag that was not
+there before stands in that sentence; firm: one of a firm rule is among them. Other statements of
+the same answer should keep their labels: *changed* counts those that did not (a total may
+rightly stop coming out when one of its parts is altered). At most {most} of a kind from each
+half of each source, chosen by hash; where mutations outnumber statements, several were planted
+in one statement, one at a time, and they are not independent.
+
+`_unstated`: the results name no unit or currency, so nobody could know from them. `count_fewer`
+may be a true statement about some of the things. `shift_small` are whole numbers below 13. These
+four have no bar, and are here because they are what is missed.
+"""
+LIMITS = """\
+## What this does not tell
+
+- Two of three sources of episodes are one shop, and all answers of the airline are one model's.
+- Planted mistakes are drawn by a program. Models err in other ways: they leave out, they
+  overstate, they write prose that no field speaks of, which stays `unchecked` and never counts
+  as a pass.
+- The rule of the halves holds for the data, not for the domain: who tuned on one half knows what
+  the other is about.
+- Labels are noisy in both directions, see above; rewards are about deeds, not about sentences.
+- Your answers are not these. `callmark label` and `callmark agree` measure the same on yours:
+  [labelling](labelling.md).
+"""
+FALSE_ALARMS = """\
+## False alarms on right answers
+
+Answers in which people marked nothing, and episodes with a reward of 1.
+"""
+TIERS = """\
+## Tiers
+
+A rule is firm if, on at least two sources that it was not tuned on, at least 40 judged flags
+give a one-sided 95 % lower bound of 0.75, or at least 0.8 of 200 planted mistakes are caught by
+it and at most 0.5 % of right answers (here: unmarked ones, and single turns of episodes with a
+reward of 1) are flagged; and all firm rules together flag at most 2 % of the answers in which
+people marked nothing.
+"""
+MARKED = """\
+## What people marked
+
+A span is found if a flag touches it; a flag is right if it touches a span.
+"""
+REWARDS = """\
+## Rewards
+
+Episodes with a flag, by what they were rewarded with. AUC: how often an episode without its
+reward has the larger share of flags among what was checked; 0.5 is chance.
+"""
+UNSUPPORTED = """\
+## `unsupported` on the 314 older episodes
+
+How many values nothing carried before there were statements, and how many now; deeds and yes-or-no
+fields that are unknown have this label too.
+"""
+CLOSED = """\
+## Domains that no rule was written for
+
+Not opened yet: they are measured once, when the rules are frozen.
+"""
+OPENED = """\
+## Domains that no rule was written for
+
+Opened when the rules were frozen. Both halves are untuned here.
+"""
+
+
+def document(agreement: Agreement) -> str:
+    blocks = [INTRO.format(version=agreement.scorer_version, sha=agreement.rules_sha256[:16])]
+    blocks += _false_alarms(agreement)
+    blocks += _tiers(agreement)
+    blocks += _marked(agreement)
+    blocks.append(PLANTING.format(most=max((one.planted for one in agreement.planted), default=0)))
+    blocks.append(_planted_table([one for one in agreement.planted if one.source not in HELD]))
+    blocks += _planted_by_source(agreement)
+    blocks += _rewards(agreement)
+    blocks += _unsupported(agreement)
+    blocks += _held_back(agreement)
+    blocks.append(LIMITS)
+    return "\n".join(block.rstrip() + "\n" for block in blocks)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def share(hits: int, total: int) -> str:
+    return f"{hits / total:.3f} ({hits} of {total})" if total else "–"
+
+
+def bounded(hits: int, total: int) -> str:
+    if not total:
+        return "–"
+    low, high = wilson(hits, total, Z_TWO_SIDED)
+    return f"{hits / total:.2f} [{low:.2f}, {high:.2f}] ({hits} of {total})"
+
+
+def _false_alarms(agreement: Agreement) -> Iterator[str]:
+    yield FALSE_ALARMS
+    rows = [
+        (f"{one.source}, unmarked answers", _half(one), share(one.clean_flagged_firm, one.clean),
+         share(one.clean_flagged, one.clean), _per(one.flags_on_clean, one.clean))
+        for one in agreement.labelled
+    ] + [
+        (f"{one.source}, reward 1, episodes", _half(one), share(one.flagged_firm, one.episodes),
+         share(one.flagged, one.episodes), _per(sum(one.rules.values()), one.episodes))
+        for one in agreement.rewards
+        if one.reward == 1 and one.source not in HELD
+    ]  # fmt: skip
+    head = ("answers", "half", "with a firm flag", "with any flag", "flags each")
+    yield _table(head, rows)
+
+
+def _half(one: LabelledCounts | RewardCounts | PlantedCounts) -> str:
+    return "tuned" if one.half == TUNED else "**other**"
+
+
+def _per(number: int, total: int) -> str:
+    return f"{number / total:.2f}" if total else "–"
+
+
+def _tiers(agreement: Agreement) -> Iterator[str]:
+    yield TIERS
+    rows = []
+    for rule in agreement.rules:
+        cells = [f"`{rule.rule}`", f"`{rule.label}`", rule.tier, earned_tier(rule.sources)]
+        for tuned in (True, False):
+            kept = [one for one in rule.sources if one.tuned is tuned]
+            cells += [_sum(kept, "right", "judged"), _sum(kept, "caught", "planted")]
+            cells.append(_sum(kept, "flagged", "answers"))
+        rows.append(cells)
+    head = ["rule", "label", "ships as", "earned"]
+    for half in ("tuned", "**other**"):
+        head += [f"{half}: right flags", f"{half}: caught by it", f"{half}: right answers flagged"]
+    yield _table(head, rows)
+    problems = unearned_tiers(agreement, {rule.rule: rule.tier for rule in agreement.rules})
+    if problems:
+        yield "Not earned:\n\n" + "\n".join(f"- {problem}" for problem in problems) + "\n"
+
+
+def _sum(sources: Sequence[SourceCounts], hits: str, total: str) -> str:
+    return share(
+        sum(getattr(one, hits) for one in sources), sum(getattr(one, total) for one in sources)
+    )
+
+
+def _marked(agreement: Agreement) -> Iterator[str]:
+    yield MARKED
+    head = (
+        "source",
+        "half",
+        "answers",
+        "spans found",
+        "by firm rules",
+        "flags right",
+        "firm flags right",
+    )
+    yield _table(
+        head,
+        (
+            (one.source, _half(one), str(one.answers), bounded(one.found, one.spans),
+             share(one.found_firm, one.spans), bounded(one.all_flags.right, one.all_flags.flags),
+             bounded(one.firm_flags.right, one.firm_flags.flags))
+            for one in agreement.labelled
+        ),
+    )  # fmt: skip
+    yield _by_name("rule", agreement.labelled, lambda one: one.rules.keys(), _rule_cell)
+    yield _by_name("label", agreement.labelled, lambda one: one.labels.keys(), _label_cell)
+    yield _by_name(
+        "kind of span, found", agreement.labelled, lambda one: one.types.keys(), _type_cell
+    )
+
+
+def _rule_cell(one: LabelledCounts, name: str) -> str:
+    found = one.rules.get(name)
+    return share(found.right, found.flags) if found else "–"
+
+
+def _label_cell(one: LabelledCounts, name: str) -> str:
+    found = one.labels.get(name)
+    return share(found.right, found.flags) if found else "–"
+
+
+def _type_cell(one: LabelledCounts, name: str) -> str:
+    total, found = one.types.get(name, (0, 0))
+    return share(found, total)
+
+
+def _by_name(
+    what: str,
+    counts: Sequence[LabelledCounts],
+    names_of: Callable[[LabelledCounts], Iterable[str]],
+    cell: Callable[[LabelledCounts, str], str],
+) -> str:
+    names = sorted({name for one in counts for name in names_of(one)})
+    head = [what, *(f"{one.source}, {_half(one)}" for one in counts)]
+    return _table(head, ([name, *(cell(one, name) for one in counts)] for name in names))
+
+
+def _planted_table(planted: Sequence[PlantedCounts]) -> str:
+    head = ["kind"]
+    for name in ("tuned", "**other**"):
+        head += [f"{name}: caught", f"{name}: firm", f"{name}: others changed"]
+    rows = []
+    for kind in KINDS:
+        row = [kind]
+        for half in HALVES:
+            kept = [one for one in planted if one.kind == kind and one.half == half]
+            total = sum(one.planted for one in kept)
+            statements = sum(one.statements for one in kept)
+            caught = share(sum(one.caught for one in kept), total)
+            row.append(caught if statements == total else f"{caught}, in {statements} statements")
+            row.append(_ratio(sum(one.firm for one in kept), total))
+            row.append(share(sum(one.changed for one in kept), sum(one.untouched for one in kept)))
+        rows.append(row)
+    return _table(head, rows)
+
+
+def _ratio(hits: int, total: int) -> str:
+    return f"{hits / total:.3f}" if total else "–"
+
+
+def _planted_by_source(agreement: Agreement) -> Iterator[str]:
+    yield "The other half alone, by source, and which rules found them:\n"
+    kept = [one for one in agreement.planted if one.half == OTHER and one.source not in HELD]
+    rows = [
+        (one.kind, one.source, share(one.caught, one.planted), _ratio(one.firm, one.planted),
+         ", ".join(f"{rule} {number}" for rule, number in one.rules.items()) or "–")
+        for kind in KINDS for one in kept if one.kind == kind
+    ]  # fmt: skip
+    yield _table(("kind", "source", "caught", "firm", "rules"), rows)
+
+
+def _rewards(agreement: Agreement) -> Iterator[str]:
+    yield REWARDS
+    kept = [one for one in agreement.rewards if one.source not in HELD]
+    yield _reward_table(kept)
+
+
+def _reward_table(rewards: Sequence[RewardCounts]) -> str:
+    rows = []
+    for source in dict.fromkeys(one.source for one in rewards):
+        for half in HALVES:
+            by_reward = {
+                one.reward: one for one in rewards if one.source == source and one.half == half
+            }
+            cells = [source, "tuned" if half == TUNED else "**other**"]
+            if source in HELD:
+                cells[1] = "first" if half == TUNED else "second"
+            for reward in (1, 0):
+                one = by_reward.get(reward)
+                cells += ["–", "–"] if one is None else [
+                    share(one.flagged_firm, one.episodes), share(one.flagged, one.episodes)
+                ]  # fmt: skip
+            for at in (1, 0):
+                wrong, right = (
+                    [scores[at] for scores in by_reward[reward].scores]
+                    if reward in by_reward
+                    else []
+                    for reward in (0, 1)
+                )
+                area = area_under_curve(wrong, right)
+                cells.append("–" if area is None else f"{area:.2f}")
+            rows.append(cells)
+    head = (
+        "source",
+        "half",
+        "reward 1, firm",
+        "reward 1, any",
+        "less, firm",
+        "less, any",
+        "AUC firm",
+        "AUC any",
+    )
+    return _table(head, rows)
+
+
+def _unsupported(agreement: Agreement) -> Iterator[str]:
+    yield UNSUPPORTED
+    before = agreement.unsupported_before
+    values, every = unsupported_now(agreement, ["value"]), unsupported_now(agreement)
+    rows = [(name, str(before[name]), str(values[name]), str(every[name])) for name in before]
+    sums = (str(sum(one[name] for name in before)) for one in (before, values, every))
+    head = ("source", "before", "now, values", "now, every rule with this label")
+    yield _table(head, [*rows, ("both", *sums)])
+
+
+def _held_back(agreement: Agreement) -> Iterator[str]:
+    rewards = [one for one in agreement.rewards if one.source in HELD]
+    planted = [one for one in agreement.planted if one.source in HELD]
+    if not rewards and not planted:
+        yield CLOSED
+        return
+    yield OPENED
+    yield _reward_table(rewards)
+    yield _planted_table(planted)
