@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.checking import Checker, Finding
-from callmark.grounding.deeds import DoneCall, find_deeds
+from callmark.grounding.deeds import DoneCall, Tells, find_deeds
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, RecordTree, texts_in
+from callmark.grounding.record_tree import Field, RecordTree, stem, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
+from callmark.grounding.spans import Span
+from callmark.grounding.values import identifier_key
+from callmark.records.jsontext import Json
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, RULES, Statement
 from callmark.scorers.integration import TrialReading
 
 _LONGEST = 80  # characters of a value in a sentence
+_LONGEST_STATE = 40
+_STATE_WORD = re.compile(r"[^\W\d_]{4,}")
+_CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
 class Statements(NamedTuple):
@@ -88,7 +95,8 @@ def _check_hours(reading: TrialReading, outline: Outline, tree: RecordTree) -> I
 
 
 def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) -> Iterator[Finding]:
-    for deed in find_deeds(outline, _done_calls(reading, registry), reading.turn_at):
+    calls = _done_calls(reading, registry)
+    for deed in find_deeds(outline, calls, reading.turn_at, _told_states(reading)):
         if deed.is_served:
             yield Finding(deed.start, deed.end, "supported", "deed")
         else:
@@ -96,12 +104,41 @@ def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) ->
             yield Finding(deed.start, deed.end, "unsupported", "deed", (), because)
 
 
+def _told_states(reading: TrialReading) -> Tells:
+    """Short texts of results, word by word: `status: cancelled` says that something was."""
+    states: dict[str, list[Field]] = {}
+    names: set[str] = set()
+
+    def tells(word: str, sentence: Span) -> bool:
+        if not names:
+            names.add("")
+            for field in RecordTree(reading.served).fields:
+                names.update(map(identifier_key, field.record.names))
+                if isinstance(field.value, str) and len(field.value) <= _LONGEST_STATE:
+                    for one in _STATE_WORD.findall(field.value):
+                        states.setdefault(stem(one), []).append(field)
+        turn = reading.turn_at(sentence[0])
+        said = {identifier_key(one) for one in _CODE.findall(reading.text, *sentence)} & names
+        return any(
+            field.counts_for(turn)
+            and (not said or any(identifier_key(one) in said for one in field.record.names))
+            for field in states.get(stem(word), ())
+        )
+
+    return tells
+
+
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
     for entry in reading.trace.tool_trace:
-        if entry.status == "ok" and entry.name is not None:
+        if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
             yield DoneCall(turn, entry.name, "" if spec is None else spec.description)
+
+
+def _reads_as_error(result: Json) -> bool:
+    """Some tools answer `Error: …` in plain text."""
+    return isinstance(result, str) and result[:5].casefold() == "error"
 
 
 def _mark(reading: TrialReading, one: Finding) -> Statement:
