@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.checking import Checker, Finding
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds
+from callmark.grounding.denial import find_denied, is_denied_value
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
@@ -19,7 +22,7 @@ from callmark.grounding.spans import Span
 from callmark.grounding.values import identifier_key
 from callmark.records.jsontext import Json
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import FLAGS, RULES, Statement
+from callmark.records.statements import FLAGS, GOOD, RULES, Statement
 from callmark.scorers.integration import TrialReading
 
 _LONGEST = 80  # characters of a value in a sentence
@@ -38,15 +41,15 @@ class Statements(NamedTuple):
 def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     """What the answer states after the first result was served. Where none was and none was asked
     for, there is nothing that it could speak of."""
-    outline = Outline(reading.text)
+    outline = reading.outline
     findings: list[Finding] = []
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
-        tree = RecordTree(reading.served)
-        index = RecordIndex(tree)
-        findings += _check_values(reading, outline, index)
+        tree = reading.records.tree
+        findings += _check_values(reading, outline, reading.records)
         findings += _check_polarity(reading, outline, tree)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
+    findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
@@ -104,6 +107,37 @@ def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) ->
             yield Finding(deed.start, deed.end, "unsupported", "deed", (), because)
 
 
+def _deny(
+    reading: TrialReading, outline: Outline, findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """What was found right is wrong where the answer itself says that it is not so. A sentence that
+    repeats the text of a result without a value is denied as a whole."""
+    denied = find_denied(outline)
+    ends = list(accumulate((end for _, end in denied), max))
+
+    def is_denied(start: int) -> bool:
+        at = bisect_right(denied, (start, len(outline.text))) - 1
+        return at >= 0 and start < ends[at]
+
+    touched: set[Span] = set()
+    for one in findings:
+        if one.label in GOOD and (
+            is_denied(one.start) or is_denied_value(outline, one.start, one.end)
+        ):
+            touched.add(outline.sentence_at(one.start))
+            because = "the answer says that this is not so"
+            yield one._replace(label="contradicted", rule="denial", because=because)
+        else:
+            yield one
+    for span in outline.sentences if denied else ():
+        last = span[1] - 1
+        if span not in touched and is_denied(last):
+            turn = reading.turn_at(span[0])
+            if reading.grounder.find_texts(span, turn, []):
+                because = "a text of a result, of which the answer says that it is not so"
+                yield Finding(*span, "contradicted", "denial", (), because)
+
+
 def _told_states(reading: TrialReading) -> Tells:
     """Short texts of results, word by word: `status: cancelled` says that something was."""
     states: dict[str, list[Field]] = {}
@@ -112,7 +146,7 @@ def _told_states(reading: TrialReading) -> Tells:
     def tells(word: str, sentence: Span) -> bool:
         if not names:
             names.add("")
-            for field in RecordTree(reading.served).fields:
+            for field in reading.records.tree.fields:
                 names.update(map(identifier_key, field.record.names))
                 if isinstance(field.value, str) and len(field.value) <= _LONGEST_STATE:
                     for one in _STATE_WORD.findall(field.value):
