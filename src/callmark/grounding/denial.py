@@ -18,8 +18,8 @@ _WHOLESALE = re.compile(
     rf"""(?<!\w)(?:
     (?:none|nothing)\s+(?:of\s+(?:this|that|it|these|those|the|what)\b[^.:;!?\n]{{0,40}}?
       |here|above|below|i\s+say)\s*(?:is|are|was|were)\s+(?:true|correct|right|accurate|real)
-    |(?:all|everything|each|every\s+(?:word|value|statement|fact)|the\s+following|what\s+follows
-      |this|the\s+above)\b[^.:;!?\n]{{0,40}}?\s(?:is|are|was|were)\s*(?:all\s+)?(?:{_FALSE_EN})
+    |(?:all\s+(?:of\s+)?(?:this|that|these|the)|everything|every\s+(?:word|value|statement|fact)
+      |the\s+following|what\s+follows|the\s+above)\b[^.:;!?\n]{{0,40}}?\s(?:is|are|was|were)\s*(?:all\s+)?(?:{_FALSE_EN})
     |(?:ignore|disregard|do\s+not\s+(?:believe|trust))\s+(?:all|everything|anything|the\s+following
       |what\s+follows|the\s+above)
     |nichts\s+(?:davon|hiervon|von\s+dem)\b[^.:;!?\n]{{0,30}}?(?:stimmt|ist\s+(?:wahr|richtig|korrekt))
@@ -55,7 +55,12 @@ _INSTEAD = re.compile(
     r"\b(?:but|rather|instead|sondern|sino|mais|yet|only|until|before|more|less|enough)\b",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"\b(?:not|n['’]t|never|cannot)\s+(?:\w+\s+){0,2}$", re.IGNORECASE)
+# `I cannot say that …`, `if you believe that …`: nobody denies anything.
+_NEGATED = re.compile(
+    r"\b(?:not|n['’]t|never|cannot|if|whether|unless|should|wenn|falls|si|believe|think)\s+"
+    r"(?:\w+\s+){0,3}$",
+    re.IGNORECASE,
+)
 _NEAR = 30
 
 
@@ -71,10 +76,9 @@ def _taken_back(outline: Outline) -> Iterator[Span]:
     for found in _WHOLESALE.finditer(text):
         if _is_negated(text, found.start()) or _asks(outline, found.start()):
             continue
-        start, end = outline.sentence_at(found.start())
-        is_last = not text[end:].strip(" .!*_\n")
+        is_last = not text[found.end() :].strip(" .!*_\n")
         if _BACKWARDS.search(found[0]) or is_last:
-            yield 0, start
+            yield 0, outline.sentence_at(found.start())[0]
         else:
             yield found.end(), len(text)
 

@@ -77,16 +77,37 @@ class _Stated:
         )
 
 
+_RUN = 8  # members in a row; fewer are an address, or alike by chance
+_MANY = 200
 _SHORT = 8  # words; a longer text is no date and no identifier
 
 
 def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
-    """Characters of `"key": value` that stand so in a result, unless somebody asked for JSON."""
-    members = [found for found in _MEMBER.finditer(reading.text) if found["key"] in tree.keys]
-    if not members or _asks_for_json(reading):
+    """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
+    where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
+    members = list(_MEMBER.finditer(reading.text))
+    if len(members) < _RUN or _asks_for_json(reading):
         return 0
-    held = {(field.key, _plain(field.value)) for field in tree.fields}
-    return sum(len(found[0]) for found in members if (found["key"], _read(found["value"])) in held)
+    places: dict[tuple[str, str], list[int]] = {}
+    for number, field in enumerate(tree.fields):
+        found = places.setdefault((field.key, _plain(field.value)), [])
+        if len(found) < _MANY:
+            found.append(number)
+    verbatim = run = length = 0
+    after: set[int] = set()
+    for member in members:
+        here = places.get((member["key"], _read(member["value"])), ())
+        goes_on = after.intersection(here)
+        if not goes_on:
+            run, length = 0, 0
+        if here:
+            run, length = run + 1, length + len(member[0])
+        if run == _RUN:
+            verbatim += length
+        elif run > _RUN:
+            verbatim += len(member[0])
+        after = {number + 1 for number in goes_on or here}
+    return verbatim
 
 
 def _asks_for_json(reading: TrialReading) -> bool:

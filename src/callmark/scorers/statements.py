@@ -26,6 +26,7 @@ from callmark.records.statements import FLAGS, GOOD, RULES, Statement
 from callmark.scorers.integration import TrialReading
 
 _LONGEST = 80  # characters of a value in a sentence
+_OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _CODE = re.compile(r"#?\w*\d[\w-]*")
@@ -121,8 +122,9 @@ def _deny(
 
     touched: set[Span] = set()
     for one in findings:
+        is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            is_denied(one.start) or is_denied_value(outline, one.start, one.end)
+            is_denied(one.start) or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
             because = "the answer says that this is not so"
