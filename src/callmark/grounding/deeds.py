@@ -13,8 +13,8 @@ from callmark.grounding.spans import Span
 
 # `write`: any call that changes something will do. The others need a call of their own kind.
 DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "write"]
-# `run`: code, a shell, a tool of which nobody can tell what it does.
-CallKind = DeedKind | Literal["read", "run"]
+# `modify` and `create` write too. `run`: code, a shell, a tool that may do anything.
+CallKind = DeedKind | Literal["modify", "create", "read", "run"]
 
 _VERBS: dict[CallKind, str] = {
     "cancel": "cancel canceled void annul revoke",
@@ -22,14 +22,16 @@ _VERBS: dict[CallKind, str] = {
     "exchange": "exchange return",
     "send": "send sent email mail notify text forward",
     "transfer": "transfer escalate handoff",
+    "modify": "update change modify edit adjust correct swap replace switch",
+    "create": "create make made place",
     "write": """
-        update change modify edit adjust correct set reset put switch move rename write wrote save
-        store refund reimburse credit charge bill debit pay paid compensate waive add attach remove
-        delete drop clear upgrade downgrade apply process create make made submit place issue
-        initiate start complete confirm finalize schedule reschedule enable disable activate
-        deactivate reactivate suspend resume pause lock unlock block unblock register enroll grant
-        approve assign close merge upload install deploy publish post restart reboot configure swap
-        replace ship dispatch redeem extend renew replenish refuel insert append commit push
+        set reset put move rename write wrote save store refund reimburse credit charge bill debit
+        pay paid compensate waive add attach remove delete drop clear upgrade downgrade apply
+        process submit issue initiate start complete confirm finalize schedule reschedule enable
+        disable activate deactivate reactivate suspend resume pause lock unlock block unblock
+        register enroll grant approve assign close merge upload install deploy publish post restart
+        reboot configure ship dispatch redeem extend renew replenish refuel insert append commit
+        push
     """,
     "read": """
         get find list search calculate check think read look lookup fetch query show view retrieve
@@ -40,6 +42,11 @@ _VERBS: dict[CallKind, str] = {
 }
 _KINDS: dict[str, CallKind] = {
     stem(word): kind for kind, words in _VERBS.items() for word in words.split()
+}
+# A pending order is exchanged by changing it, and a booking is created.
+_DOES: dict[DeedKind, frozenset[CallKind]] = {
+    "exchange": frozenset(("exchange", "modify")),
+    "book": frozenset(("book", "create")),
 }
 # What these verbs do is said by a noun: `your exchange has been submitted`.
 _LIGHT = frozenset(
@@ -96,7 +103,7 @@ _DONE = re.compile(
     rf"|\b(?:is|are|was|were)\s+(?:(?:all|both)\s+)?(?:now|successfully)\s+{_EN_ADVERBS}"
     rf"(?P<state>{_EN_VERB})\b"
     r"|\b(?:is|are)\s+(?P<plain>complete|completed|confirmed|submitted|processed|finalized|set"
-    r"|cancelled|canceled|booked)\b(?!\s+(?:on|by|under|to|at|when|if|once|per|only)\b)",
+    r"|cancelled|canceled)\b(?!\s+(?:on|by|under|to|at|when|if|once|per|only)\b)",
     re.IGNORECASE,
 )
 _DONE_ELSEWHERE = re.compile(
@@ -124,6 +131,13 @@ _RELATIVE = re.compile(r"\b(?:that|which|who|whose|as|than|die|das|der|que|qui)\
 _YOURS = re.compile(r"\byour\b[^,.;:]{0,80}$", re.IGNORECASE)
 _CONFIRM = stem("confirm")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# A mail that confirms what was done goes out with it, and money that is returned is a refund.
+_ALONG = re.compile(
+    r"\b(?:e-?mails?|confirmation|instructions|receipt|summary|notification|label|refund\w*|amounts?)\b"
+    r"|[$€£]\s?\d",
+    re.IGNORECASE,
+)
+_OBJECT = 50
 _NEAR = 200  # characters of a clause; or a long one would be read again for each verb
 _FIRST_SENTENCE = re.compile(r"[^.\n]*")
 
@@ -221,20 +235,27 @@ def _named_kind(group: str) -> DeedKind:
 
 def _meant(found: re.Match[str], text: str, clause: Span) -> DeedKind | None:
     verb = stem(found[found.lastgroup or 0])
-    kind = _KINDS.get(verb)
-    if kind is None or kind == "read" or kind == "run":
+    known = _KINDS.get(verb)
+    if known is None or known == "read" or known == "run":
         return None
+    kind: DeedKind = "write" if known == "modify" or known == "create" else known
+    if kind in ("send", "exchange") and _ALONG.search(text, *_near(found, clause)):
+        return "write"
     if verb not in _LIGHT:
         return kind
     is_active, is_plain = found.lastgroup == "active", found.lastgroup == "plain"
     around = (max(clause[0], found.start() - _NEAR), found.start())
     if is_active:
-        around = found.end(), min(clause[1], found.end() + _NEAR)
+        around = found.end(), min(clause[1], found.end() + _OBJECT)
     if is_plain:
         subject = _YOURS.search(text, max(clause[0], found.start() - 100), found.start())
         around = subject.span() if subject else (0, 0)
     nouns = (_NOUNS.get(stem(word[0])) for word in _WORD.finditer(text, *around))
     return next(filter(None, nouns), None if is_plain or verb == _CONFIRM else kind)
+
+
+def _near(found: re.Match[str], clause: Span) -> Span:
+    return max(clause[0], found.start() - _OBJECT), min(clause[1], found.end() + _OBJECT)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -249,8 +270,8 @@ def _call_kinds(name: str, description: str) -> frozenset[CallKind]:
 
 
 def _covers(kinds: frozenset[CallKind], deed: DeedKind) -> bool:
-    if deed in kinds or "run" in kinds:
+    if "run" in kinds:
         return True
     if deed == "write":
         return bool(kinds - {"transfer"})
-    return False
+    return not kinds.isdisjoint(_DOES.get(deed, {deed}))

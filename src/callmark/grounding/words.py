@@ -108,6 +108,25 @@ NUMBER_WORDS: dict[str, int] = {
     for word in words
 }
 
+# Codes that do not look like the city that they stand for: nobody has to be told that JFK is one
+# of New York's.
+AIRPORT_CITIES: dict[str, str] = {
+    code: city
+    for line in """
+    JFK LGA EWR NYC new york|ORD MDW CHI chicago|IAH HOU houston|DTW detroit|MCO ORL orlando
+    DFW DAL dallas|IAD DCA BWI WAS washington|CVG cincinnati|MSY new orleans|BNA nashville
+    YYZ YTO toronto|YUL YMQ montreal|YVR vancouver|YYC calgary|YOW ottawa|SDF louisville
+    LHR LGW STN LTN LCY LON london|CDG ORY PAR paris|FCO CIA ROM rome|MXP LIN milan|SVO moscow
+    HND NRT TYO tokyo|KIX ITM osaka|ICN GMP SEL seoul|PEK PKX BJS beijing|PVG SHA shanghai
+    GRU sao paulo|GIG RIO rio de janeiro|EZE BUE buenos aires|BER TXL berlin|VIE vienna
+    CAN guangzhou|DEL delhi|BOM mumbai|BLR bangalore|MAA chennai|CPT cape town|JNB johannesburg
+    """.strip()
+    .replace("\n", "|")
+    .split("|")
+    for code in re.findall(r"\b[A-Z]{3}\b", line)
+    for city in [re.sub(r"\b[A-Z]{3}\b", "", line).strip()]
+}
+
 # `ending in 7880`: after these words digits may be the end of an identifier.
 _ENDING_RE = re.compile(
     r"(?<!\w)(?:end(?:ing|s)(?:[ ](?:in|with|on))?|last[ ](?:four|three|five|six)(?:[ ]digits)?:?"
