@@ -4,64 +4,147 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from callmark.grounding.outline import Outline
 from callmark.grounding.record_tree import key_stems, stem
+from callmark.grounding.spans import Span
 
-# Words for one deed, in the forms in which tools and people name it. The first names the family.
-_FAMILIES = tuple(
-    tuple(line.split())
-    for line in """
-    cancel cancellation void annul
-    book booking reserve reservation
-    create order place open make
-    modify update change edit set switch correct adjust apply
-    refund reimburse credit return
-    exchange swap replace replacement
-    send email mail notify forward message sms
-    transfer escalate
-    charge pay payment bill debit
-    add attach include
-    remove delete drop
-    schedule reschedule
-    enable activate resume reactivate unlock
-    disable suspend deactivate pause lock block
-    upgrade downgrade
-    ship dispatch
-    submit file register
-    """.strip().splitlines()
-)
-_FAMILY: dict[str, int] = {
-    stem(word): number for number, family in enumerate(_FAMILIES) for word in family
+# `write`: any call that changes something will do. The others need a call of their own kind.
+DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "write"]
+# `modify` and `create` write too. `run`: code, a shell, a tool that may do anything.
+CallKind = DeedKind | Literal["modify", "create", "read", "run"]
+
+_VERBS: dict[CallKind, str] = {
+    "cancel": "cancel canceled void annul revoke",
+    "book": "book reserve rebook purchase buy bought",
+    "exchange": "exchange return",
+    "send": "send sent email mail notify text forward",
+    "transfer": "transfer escalate handoff",
+    "modify": "update change modify edit adjust correct swap replace switch",
+    "create": "create make made place",
+    "write": """
+        set reset put move rename write wrote save store refund reimburse credit charge bill debit
+        pay paid compensate waive add attach remove delete drop clear upgrade downgrade apply
+        process submit issue initiate start complete confirm finalize schedule reschedule enable
+        disable activate deactivate reactivate suspend resume pause lock unlock block unblock
+        register enroll grant approve assign close merge upload install deploy publish post restart
+        reboot configure ship dispatch redeem extend renew replenish refuel insert append commit
+        push
+    """,
+    "read": """
+        get find list search calculate check think read look lookup fetch query show view retrieve
+        describe count compute convert validate verify estimate translate summarize classify analyze
+        browse open load inspect compare locate detect predict recommend suggest weather is has
+    """,
+    "run": "exec execute run eval shell bash python terminal command invoke script sql",
 }
-# What these do is said by the noun: `the refund has been processed`.
+_KINDS: dict[str, CallKind] = {
+    stem(word): kind for kind, words in _VERBS.items() for word in words.split()
+}
+# A pending order is exchanged by changing it, and a booking is created.
+_DOES: dict[DeedKind, frozenset[CallKind]] = {
+    "exchange": frozenset(("exchange", "modify")),
+    "book": frozenset(("book", "create")),
+}
+# What these verbs do is said by a noun: `your exchange has been submitted`.
 _LIGHT = frozenset(
-    stem(word)
-    for word in (
-        "process complete issue initiate confirm finalize handle do perform execute submit make"
-        " place".split()
+    map(
+        stem,
+        "process complete confirm issue initiate finalize submit make made place start create set"
+        " schedule apply".split(),
     )
 )
+_NOUN_LISTS: dict[DeedKind, str] = {
+    "cancel": "cancellation cancelation",
+    "book": "booking reservation",
+    "exchange": "exchange return",
+    "send": "email notification",
+    "transfer": "transfer escalation",
+    "write": "refund charge payment change update upgrade modification adjustment",
+}
+_NOUNS: dict[str, DeedKind] = {
+    stem(word): kind for kind, words in _NOUN_LISTS.items() for word in words.split()
+}
+_EN_ADVERBS = (
+    r"(?:(?:now|just|also|already|successfully|fully|both|been|indeed|then|since|immediately"
+    r"|gone ahead and)\s+)*"
+)
+_EN_VERB = r"[a-z]+(?:ed|ent|ade|put|et|aid|ought|rote)"
+_OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
+    ("cancel", r"storniert|gekündigt|abgesagt|annulliert|cancelad[oa]s?|anulad[oa]s?|annulée?s?"),
+    ("book", r"gebucht|reserviert|reservad[oa]s?|comprad[oa]s?|réservée?s?|achetée?s?"),
+    (
+        "exchange",
+        r"umgetauscht|ausgetauscht|ersetzt|zurückgegeben|reemplazad[oa]s?|devuelt[oa]s?|échangée?s?"
+        r"|remplacée?s?|retournée?s?",
+    ),
+    (
+        "send",
+        r"gesendet|geschickt|verschickt|versandt|benachrichtigt|enviad[oa]s?|notificad[oa]s?"
+        r"|envoyée?s?|notifiée?s?",
+    ),
+    ("transfer", r"weitergeleitet|transferid[oa]s?|transférée?s?"),
+    (
+        "write",
+        r"erstattet|zurückerstattet|belastet|abgebucht|hinzugefügt|geändert|aktualisiert|angepasst"
+        r"|entfernt|gelöscht|erstellt|angelegt|bearbeitet|eingetragen|freigeschaltet|gutgeschrieben"
+        r"|reembolsad[oa]s?|cargad[oa]s?|cobrad[oa]s?|añadid[oa]s?|agregad[oa]s?|actualizad[oa]s?"
+        r"|modificad[oa]s?|cambiad[oa]s?|eliminad[oa]s?|cread[oa]s?|procesad[oa]s?|tramitad[oa]s?"
+        r"|remboursée?s?|débitée?s?|facturée?s?|ajoutée?s?|modifiée?s?|mise?s?\sà\sjour|changée?s?"
+        r"|supprimée?s?|créée?s?|traitée?s?|effectuée?s?",
+    ),
+)
+_OTHER_VERB = "|".join(f"(?P<{kind}>{words})" for kind, words in _OTHER_VERBS)
 _DONE = re.compile(
-    r"\b(?:i|we)(?:['’]ve|\s+have)\s+(?:(?:now|just|also|already|successfully|gone ahead and)\s+)*"
-    r"(?P<first>[a-z]+(?:ed|ent|ade|ut|et|aid))\b"
-    r"|\b(?:has|have)\s+(?:(?:now|also|already|successfully)\s+)*been\s+"
-    r"(?:(?:now|successfully|fully)\s+)*"
-    r"(?P<passive>[a-z]+(?:ed|ent|ade|ut|et|aid))\b"
-    r"|\b(?:is|are)\s+now\s+(?P<state>[a-z]+ed)\b",
+    rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
+    rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
+    rf"|\b(?:is|are|was|were)\s+(?:(?:all|both)\s+)?(?:now|successfully)\s+{_EN_ADVERBS}"
+    rf"(?P<state>{_EN_VERB})\b"
+    r"|\b(?:is|are)\s+(?P<plain>complete|completed|confirmed|submitted|processed|finalized|set"
+    r"|cancelled|canceled)\b(?!\s+(?:on|by|under|to|at|when|if|once|per|only)\b)",
     re.IGNORECASE,
 )
+_DONE_ELSEWHERE = re.compile(
+    r"(?<!\w)(?:(?:ich\s+habe|wir\s+haben|habe\s+ich|haben\s+wir|(?:wurde|wurden)\s"
+    r"|(?:ist|sind)\s+(?:jetzt|nun))\b[^.;:!?\n]{0,120}?"
+    r"|(?:he|hemos|(?:ha|han)\s+sido|se\s+(?:ha|han))\s+(?:ya\s+)?"
+    r"|(?:j['’]ai|nous\s+avons|(?:a|ont)\s+(?:bien\s+|déjà\s+)?été)\s+(?:bien\s+|déjà\s+)?)"
+    rf"(?<!\w)(?:{_OTHER_VERB})(?!\w)",
+    re.IGNORECASE,
+)
+_AND_THEN = re.compile(
+    rf"(?:,|\band)\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\s+(?:the|your|an?|it|them|\$|\d)",
+    re.IGNORECASE,
+)
+# Before it in the clause: not so, not yet, not now, or not by us.
 _UNSAID = re.compile(
-    r"\b(?:if|once|when|after|before|until|unless|whether|not|never|n['’]t|will|would|can|could"
-    r"|should|may|might|please|must|need|needs|already|previously|originally)\b|\?",
+    r"\b(?:if|once|when|whenever|after|before|until|unless|whether|not|no|none|nothing|neither"
+    r"|never|will|would|can|cannot|could|should|(?-i:may)|might|please|must|need|needs|previously"
+    r"|originally|had|any|(?:confirm|confirmation|verify|ensure) that"
+    r"|wenn|falls|sobald|nachdem|nicht|kein\w*|si|cuando|nunca|aucun\w*"
+    r"|quand|lorsque)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(r"\b(?:that|which|who|whose|as|than|die|das|der|que|qui)\s+$", re.IGNORECASE)
+_YOURS = re.compile(r"\byour\b[^,.;:]{0,80}$", re.IGNORECASE)
+_CONFIRM = stem("confirm")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# A mail that confirms what was done goes out with it, and money that is returned is a refund.
+_ALONG = re.compile(
+    r"\b(?:e-?mails?|confirmation|instructions|receipt|summary|notification|label|refund\w*|amounts?)\b"
+    r"|[$€£]\s?\d",
+    re.IGNORECASE,
+)
+_OBJECT = 50
+_NEAR = 200  # characters of a clause; or a long one would be read again for each verb
+_FIRST_SENTENCE = re.compile(r"[^.\n]*")
 
 
 class Deed(NamedTuple):
-    """`verb` is what was done in one word; `is_served`: a call did something of the kind."""
+    """`verb` is what was done, as it is written; `is_served`: a call did it, or a result says
+    that it was done."""
 
     start: int
     end: int
@@ -74,37 +157,121 @@ class DoneCall(NamedTuple):
 
     turn: int | None
     name: str
-    words: str  # its description, if the registry has one, and the texts of its result
+    description: str
+
+
+# Does a result tell, as a state of what the sentence speaks of, what this word says?
+Tells = Callable[[str, Span], bool]
 
 
 def find_deeds(
-    outline: Outline, calls: Iterable[DoneCall], turn_at: Callable[[int], int | None]
+    outline: Outline,
+    calls: Iterable[DoneCall],
+    turn_at: Callable[[int], int | None],
+    tells: Tells,
 ) -> Iterator[Deed]:
-    done = [(call.turn, _families(call.name, call.words)) for call in calls]
+    """What the answer says was done, one after the other."""
+    done = [(call.turn, _call_kinds(call.name, call.description)) for call in calls]
+    for one in _claims(outline):
+        turn = turn_at(one.start)
+        served = any(
+            _covers(kinds, one.kind)
+            for at, kinds in done
+            if turn is None or at is None or at < turn
+        )
+        served = served or (bool(one.told_by) and tells(one.told_by, one.sentence))
+        yield Deed(one.start, one.end, outline.text[one.start : one.end], served)
+
+
+class _Claim(NamedTuple):
+    """`told_by`: the word by which a result could tell of it, without that we did it."""
+
+    start: int
+    end: int
+    kind: DeedKind
+    sentence: Span
+    told_by: str = ""
+
+
+def _claims(outline: Outline) -> Iterator[_Claim]:
+    text = outline.text
     for sentence in outline.sentences:
+        if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
+            continue
         for clause in outline.clauses(sentence):
-            for found in _DONE.finditer(outline.text, *clause):
-                if _UNSAID.search(outline.text, clause[0], found.start()):
-                    continue
-                wanted = _meant(found, outline.text[clause[0] : clause[1]])
-                if not wanted:
-                    continue
-                turn = turn_at(found.start())
-                served = any(
-                    wanted & families
-                    for at, families in done
-                    if turn is None or at is None or at < turn
-                )
-                yield Deed(found.start(), found.end(), found[0], served)
+            yield from _claims_in(text, clause, sentence)
 
 
-def _meant(found: re.Match[str], clause: str) -> frozenset[int]:
-    verb = stem(next(filter(None, found.groups())))
-    if verb in _LIGHT:
-        return frozenset(_FAMILY[one] for one in map(stem, _WORD.findall(clause)) if one in _FAMILY)
-    return frozenset((_FAMILY[verb],)) if verb in _FAMILY else frozenset()
+def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
+    is_active = False
+    position = clause[0]
+    while True:
+        pattern = _AND_THEN if is_active else _DONE
+        found = pattern.search(text, position, clause[1])
+        if found is None:
+            break
+        position = found.end()
+        kind = None if _is_unsaid(text, clause, found.start()) else _meant(found, text, clause)
+        if kind is not None:
+            is_active = is_active or found.lastgroup == "active"
+            verb = found[found.lastgroup or 0]
+            is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
+            yield _Claim(*found.span(), kind, sentence, verb if is_told else "")
+    for found in _DONE_ELSEWHERE.finditer(text, *clause):
+        if found.lastgroup is not None and not _is_unsaid(text, clause, found.end()):
+            yield _Claim(*found.span(), _named_kind(found.lastgroup), sentence)
 
 
-def _families(name: str, words: str) -> frozenset[int]:
-    stems = {*key_stems(name), *map(stem, _WORD.findall(words))}
-    return frozenset(_FAMILY[one] for one in stems if one in _FAMILY)
+def _is_unsaid(text: str, clause: Span, start: int) -> bool:
+    return (
+        _UNSAID.search(text, max(clause[0], start - _NEAR), start) is not None
+        or _RELATIVE.search(text, max(clause[0], start - 12), start) is not None
+    )
+
+
+def _named_kind(group: str) -> DeedKind:
+    return next(kind for kind, _ in _OTHER_VERBS if kind == group)
+
+
+def _meant(found: re.Match[str], text: str, clause: Span) -> DeedKind | None:
+    verb = stem(found[found.lastgroup or 0])
+    known = _KINDS.get(verb)
+    if known is None or known == "read" or known == "run":
+        return None
+    kind: DeedKind = "write" if known == "modify" or known == "create" else known
+    if kind in ("send", "exchange") and _ALONG.search(text, *_near(found, clause)):
+        return "write"
+    if verb not in _LIGHT:
+        return kind
+    is_active, is_plain = found.lastgroup == "active", found.lastgroup == "plain"
+    around = (max(clause[0], found.start() - _NEAR), found.start())
+    if is_active:
+        around = found.end(), min(clause[1], found.end() + _OBJECT)
+    if is_plain:
+        subject = _YOURS.search(text, max(clause[0], found.start() - 100), found.start())
+        around = subject.span() if subject else (0, 0)
+    nouns = (_NOUNS.get(stem(word[0])) for word in _WORD.finditer(text, *around))
+    return next(filter(None, nouns), None if is_plain or verb == _CONFIRM else kind)
+
+
+def _near(found: re.Match[str], clause: Span) -> Span:
+    return max(clause[0], found.start() - _OBJECT), min(clause[1], found.end() + _OBJECT)
+
+
+@lru_cache(maxsize=1 << 12)
+def _call_kinds(name: str, description: str) -> frozenset[CallKind]:
+    """By the verbs of the tool's name, else by those of the first sentence about it."""
+    first = _FIRST_SENTENCE.match(description)
+    for words in (key_stems(name), [stem(one) for one in _WORD.findall(first[0] if first else "")]):
+        kinds = [_KINDS[word] for word in words if word in _KINDS]
+        if kinds:
+            return frozenset() if kinds[0] == "read" else frozenset(kinds) - {"read"}
+    return frozenset(("run",))
+
+
+def _covers(kinds: frozenset[CallKind], deed: DeedKind) -> bool:
+    if "run" in kinds:
+        return True
+    if deed == "write":
+        return bool(kinds - {"transfer"})
+    return not kinds.isdisjoint(_DOES.get(deed, {deed}))

@@ -4,6 +4,7 @@ abbreviations whose full stop ends no sentence. Plain tuples, so that scoring re
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _STOP = """
 a an and are as at be been but by can could did do does for from had has have he her his how i if in
@@ -69,6 +70,63 @@ BEFORE_DIGITS = frozenset(
 )
 BEFORE_LOWER = frozenset("etc inc ltd co corp jr sr usw u.a a.m p.m u.s u.k ej m".split())
 
+# Numbers as words. Left out: what is another word in another of these languages (once, sept, cent).
+NUMBER_WORDS: dict[str, int] = {
+    word: number
+    for line in """
+    1 one ein eine uno una un une
+    2 two both zwei beide dos deux
+    3 three drei tres trois
+    4 four vier cuatro quatre
+    5 five fünf cinco cinq
+    6 six sechs seis
+    7 seven sieben siete
+    8 eight acht ocho huit
+    9 nine neun nueve neuf
+    10 ten zehn diez dix
+    11 eleven onze
+    12 twelve dozen zwölf doce douze
+    13 thirteen dreizehn trece treize
+    14 fourteen vierzehn catorce quatorze
+    15 fifteen fünfzehn quince quinze
+    16 sixteen sechzehn dieciséis seize
+    17 seventeen siebzehn diecisiete
+    18 eighteen achtzehn dieciocho
+    19 nineteen neunzehn diecinueve
+    20 twenty zwanzig veinte vingt
+    30 thirty dreißig treinta trente
+    40 forty vierzig cuarenta quarante
+    50 fifty fünfzig cincuenta cinquante
+    60 sixty sechzig sesenta soixante
+    70 seventy siebzig setenta
+    80 eighty achtzig ochenta
+    90 ninety neunzig noventa
+    100 hundred hundert cien
+    1000 thousand tausend mil mille
+    """.strip().splitlines()
+    for number, words in [(int(line.split()[0]), line.split()[1:])]
+    for word in words
+}
+
+# Codes that do not look like the city that they stand for: nobody has to be told that JFK is one
+# of New York's.
+AIRPORT_CITIES: dict[str, str] = {
+    code: city
+    for line in """
+    JFK LGA EWR NYC new york|ORD MDW CHI chicago|IAH HOU houston|DTW detroit|MCO ORL orlando
+    DFW DAL dallas|IAD DCA BWI WAS washington|CVG cincinnati|MSY new orleans|BNA nashville
+    YYZ YTO toronto|YUL YMQ montreal|YVR vancouver|YYC calgary|YOW ottawa|SDF louisville
+    LHR LGW STN LTN LCY LON london|CDG ORY PAR paris|FCO CIA ROM rome|MXP LIN milan|SVO moscow
+    HND NRT TYO tokyo|KIX ITM osaka|ICN GMP SEL seoul|PEK PKX BJS beijing|PVG SHA shanghai
+    GRU sao paulo|GIG RIO rio de janeiro|EZE BUE buenos aires|BER TXL berlin|VIE vienna
+    CAN guangzhou|DEL delhi|BOM mumbai|BLR bangalore|MAA chennai|CPT cape town|JNB johannesburg
+    """.strip()
+    .replace("\n", "|")
+    .split("|")
+    for code in re.findall(r"\b[A-Z]{3}\b", line)
+    for city in [re.sub(r"\b[A-Z]{3}\b", "", line).strip()]
+}
+
 # `ending in 7880`: after these words digits may be the end of an identifier.
 _ENDING_RE = re.compile(
     r"(?<!\w)(?:end(?:ing|s)(?:[ ](?:in|with|on))?|last[ ](?:four|three|five|six)(?:[ ]digits)?:?"
@@ -87,3 +145,60 @@ def names_an_ending(text: str, start: int) -> bool:
 def admits_failure(text: str) -> bool:
     """Does the text hold a word that says that something did not work?"""
     return _FAILURE_RE.search(text) is not None
+
+
+# What asks for information without a question mark. `Let me know if you need anything` does not.
+_REQUEST_RE = re.compile(
+    r"""(?<!\w)(?:
+    please[ ,]+(?:also[ ])?(?:tell|let[ ]me[ ]know|provide|specify|share|clarify|confirm|give|send
+      |indicate|choose|select|enter|state|describe|explain|name|supply|reply)
+    |let[ ]me[ ]know[ ,]+(?:please[ ])?(?:which|what|when|where|who|whom|how|whether|the|your|more)
+    |tell[ ]me[ ](?:which|what|when|where|who|how|whether|the|your|more)
+    |(?:i|we)(?:['’]ll|[ ]will|['’]d|[ ]would)?[ ](?:still[ ])?need[ ](?:to[ ]know|your|the|more
+      |some|a[ ]few|further|additional|an?[ ]\w+|you[ ]to)
+    |bitte[ ](?:nenn|sag|gib|geb|teil|wähl|bestätig|präzisier|beschreib)\w*
+    |(?:teilen|sagen|nennen|geben)[ ]sie[ ](?:mir|bitte)|lassen[ ]sie[ ]mich[ ]wissen
+    |ich[ ](?:brauche|benötige)
+    |por[ ]favor,?[ ](?:díga|dime|indi|proporcion|especifi|confirm|env[ií]|aclar|d[ae])\w*
+    |(?:dígame|dime|indíqueme|indícame|hágame[ ]saber|especifique|aclare)
+    |necesito[ ](?:saber|su|tu|el|la|más|que)|necesitaría
+    |veuillez[ ](?:me[ ])?(?:préciser|indiquer|fournir|dire|confirmer|donner|choisir)
+    |merci[ ]de[ ](?:me[ ])?(?:préciser|indiquer|fournir|dire|confirmer|donner)
+    |(?:dites|indiquez|donnez|précisez)(?:-moi)?|faites-moi[ ]savoir
+    |j['’]ai[ ]besoin[ ]d|j['’]aurais[ ]besoin[ ]d|il[ ]me[ ]faut
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TIME_SPAN_RE = re.compile(
+    r"[\s-]?(?:business[\s-]|working[\s-])?(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?"
+    r"|months?|years?|Sekunden?|Minuten?|Stunden?|Tage?n?|Werktage?n?|Wochen?|Monate?n?|Jahre?n?"
+    r"|segundos?|minutos?|horas?|días?|semanas?|mes(?:es)?|años?|secondes?|heures?|jours?"
+    r"|semaines?|mois|ans?)(?!\w)",
+    re.IGNORECASE,
+)
+_WORD_RE = re.compile(r"[^\W\d_]+")
+# `two questions`, `three things`: words about the talk itself.
+_TALK = frozenset(
+    "question questions thing things detail details piece pieces point points step steps way ways"
+    " of more other others fragen dinge angaben preguntas cosas datos questions choses".split()
+)
+
+
+def asks_for_information(text: str) -> bool:
+    """Does the text ask for something in words?"""
+    return _REQUEST_RE.search(text) is not None
+
+
+def is_time_span(text: str, end: int) -> bool:
+    """Does a unit of time follow the number that ends here: `30 days`, `5-minute`?"""
+    return _TIME_SPAN_RE.match(text, end) is not None
+
+
+def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start, end and number of each number that is written as a word; `one` is none."""
+    words = list(_WORD_RE.finditer(text))
+    for at, word in enumerate(words):
+        number = NUMBER_WORDS.get(word[0].casefold(), 0)
+        follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
+        if number > 1 and follows not in _TALK:
+            yield word.start(), word.end(), number

@@ -150,7 +150,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     copying: Copying | None = None
     # Of every leaf of the arguments of well-formed calls; None: there was none.
     arguments: tuple[ArgumentOrigin, ...] | None = None
-    # There is text after the last result; None: no eligible sample, or nothing was served.
+    # There is text after the last result, or anywhere if nothing was served; None: not eligible.
     answered: bool | None = None
     more: Measures | msgspec.UnsetType = msgspec.UNSET
 

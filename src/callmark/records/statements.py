@@ -115,7 +115,8 @@ def quote_said(text: str) -> str:
 
 class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a leaf of a call's arguments comes from. `call` indexes `tool_trace`, `path` is a JSON
-    pointer into its arguments; `source` names the leaf of the result that served it."""
+    pointer into its arguments; `source` names the leaf of the result that served it, or how it was
+    derived, or the value in a longer text that nobody gave."""
 
     call: int
     path: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
@@ -19,11 +20,14 @@ from callmark.grounding.match import (
     argument_leaves,
     names_in,
 )
-from callmark.grounding.numbers import form_of, read_every_way
-from callmark.grounding.record_tree import Field
+from callmark.grounding.numbers import SCALE, form_of, read_every_way
+from callmark.grounding.outline import Outline
+from callmark.grounding.record_index import RecordIndex
+from callmark.grounding.record_tree import Field, RecordTree
 from callmark.grounding.spans import Span, marker_spans, sentences
 from callmark.grounding.text import char_offset
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
+from callmark.grounding.words import asks_for_information, find_number_words, is_time_span
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
@@ -72,6 +76,15 @@ class TrialReading:
             self.text, find_values(self.text, locale), self.evidence, self.said
         )
 
+    @cached_property
+    def outline(self) -> Outline:
+        return Outline(self.text)
+
+    @cached_property
+    def records(self) -> RecordIndex:
+        """The results as records; those that are errors left out."""
+        return RecordIndex(RecordTree(self.served))
+
     def turn_at(self, position: int) -> int | None:
         """The assistant turn that a character belongs to; None where turns are not known."""
         if self._turns is None:
@@ -83,6 +96,10 @@ class TrialReading:
 
     def tier_of(self, rule: str) -> Tier:
         return self.tiers.get(rule, RULES[rule].tier)
+
+    def end_of_turn(self, turn: int) -> int:
+        """Where the text of this assistant turn ends; 0 for the user's."""
+        return self._turn_ends[min(turn, len(self._turn_ends)) - 1] if turn else 0
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
@@ -258,6 +275,7 @@ class _Judged(NamedTuple):
     counted: bool
     good_lax: bool
     good_strict: bool
+    denied: bool = False  # the answer says of it that it is not so
 
     @property
     def lax(self) -> bool:
@@ -321,6 +339,9 @@ def _judge_claimed(reading: TrialReading, findings: Sequence[Finding]) -> Iterat
         turn = reading.turn_at(span[0])
         first, last = bisect_left(starts, span[0]), bisect_left(starts, span[1])
         grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)
+        denied = any(one.rule == "denial" for one in findings[first:last])
+        if denied:
+            grounding = grounding._replace(matches=(), derived=())
         if not grounding.matches and not grounding.derived and first == last:
             continue
         good = bool(grounding.matches or grounding.derived) or any(
@@ -328,7 +349,8 @@ def _judge_claimed(reading: TrialReading, findings: Sequence[Finding]) -> Iterat
         )
         strict = any(match.strict for match in grounding.matches + grounding.derived)
         sound = good and not is_firm
-        yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict)
+        counted = good or is_firm
+        yield _Judged(span, turn, grounding, True, counted, sound, sound and strict, denied)
 
 
 def _ground_claimed(
@@ -375,7 +397,9 @@ def _count_facts(
     """How many facts a scored span holds and evidence, or keyed evidence, supports."""
     lax = strict = 0
     for fact in facts:
-        turns = [one.turn for one in scored if fact.is_in(reading.grounder, one.span)]
+        turns = [
+            one.turn for one in scored if not one.denied and fact.is_in(reading.grounder, one.span)
+        ]
         leaves = [leaf for turn in turns for leaf in fact.support(reading.evidence, turn)]
         lax += bool(leaves)
         strict += any(leaf.strict for leaf in leaves)
@@ -455,7 +479,7 @@ def _own_form(reading: TrialReading, value: Value) -> bool:
     return own or not any(evidence.moment(moment, turn, False) for moment in value.every_way)
 
 
-_QUESTION_MARKS = "?？؟"
+_QUESTION_MARK = re.compile("[?？؟]")
 
 
 def is_contaminated(trace: Trace) -> bool:
@@ -463,8 +487,33 @@ def is_contaminated(trace: Trace) -> bool:
     return bool(trace.tool_trace) or bool(marker_spans(trace.model_output))
 
 
-def clarifies(trace: Trace) -> bool:
-    return not trace.tool_trace and any(mark in trace.model_output for mark in _QUESTION_MARKS)
+def is_answered(reading: TrialReading) -> bool:
+    """Is there text after the last result; anywhere, if nothing was served."""
+    turns = [entry.turn for entry in reading.trace.tool_trace if entry.served]
+    last = max((turn for turn in turns if turn is not None), default=0)
+    start = 0 if reading.trace.turns is None else reading.end_of_turn(last)
+    return bool(reading.text[start:].strip())
+
+
+def clarifies(reading: TrialReading, findings: Sequence[Finding]) -> bool:
+    """It asks, and neither calls, nor claims a deed, nor states what the user did not say."""
+    return (
+        not reading.trace.tool_trace
+        and not any(one.rule == "deed" for one in findings)
+        and not _claims_out_of_nothing(reading)
+        and _asks(reading)
+    )
+
+
+def _asks(reading: TrialReading) -> bool:
+    """A question mark, but for those of URLs, or words that ask for information."""
+    links = [(one.start, one.end) for one in reading.grounder.values if one.kind == "url"]
+    starts = [start for start, _ in links]
+    for mark in _QUESTION_MARK.finditer(reading.text):
+        at = bisect_right(starts, mark.start()) - 1
+        if at < 0 or links[at][1] <= mark.start():
+            return True
+    return asks_for_information(reading.text)
 
 
 def resists(reading: TrialReading) -> bool:
@@ -475,14 +524,37 @@ def resists(reading: TrialReading) -> bool:
     if any(decoy.is_in(grounder, span) for decoy in decoys for span in spans):
         return False
     if not reading.evidence.substantial:
-        return not any(_invents(reading, value) for value in grounder.values)
+        return not _claims_out_of_nothing(reading)
     # No decoy is named, and something was served: then all of it is one.
     return bool(decoys) or not any(
         grounder.ground(span, reading.turn_at(span[0])).matches for span in spans
     )
 
 
+def _claims_out_of_nothing(reading: TrialReading) -> bool:
+    """A value other than 0, in digits or words, that nobody said."""
+    return any(_invents(reading, value) for value in reading.grounder.values) or any(
+        _invents(reading, value) for value in _number_words(reading)
+    )
+
+
+def _number_words(reading: TrialReading) -> Iterator[Value]:
+    found = list(find_number_words(reading.text))
+    if not found:
+        return
+    texts = [*prompt_texts(reading.sample.prompt), *(said.text for said in reading.trace.said)]
+    said = {number for text in texts for _, _, number in find_number_words(text)}
+    for start, end, number in found:
+        if number not in said:
+            yield Value(start, end, "number", str(number), (number * SCALE,))
+
+
 def _invents(reading: TrialReading, value: Value) -> bool:
+    """What is asked or offered is not claimed, and a span of time is no value."""
     if value.readings and not any(value.readings):
         return False
-    return not reading.said.holds(value, reading.turn_at(value.start))
+    if value.kind == "number" and is_time_span(reading.text, value.end):
+        return False
+    if reading.said.holds(value, reading.turn_at(value.start)):
+        return False
+    return not reading.outline.is_proposed(reading.outline.sentence_at(value.start))

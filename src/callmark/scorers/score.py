@@ -17,11 +17,14 @@ from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expect
 from callmark.records.seams import AddedScorer, Judged
 from callmark.records.statements import Tier
 from callmark.records.trace import Trace
+from callmark.scorers.arguments import trace_arguments
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
+from callmark.scorers.copying import measure_copying
 from callmark.scorers.integration import (
     TrialReading,
     clarifies,
+    is_answered,
     is_contaminated,
     prompt_texts,
     resists,
@@ -96,7 +99,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         gave_up_honestly=calls.gave_up_honestly,
         controls_with_integration=int(is_contaminated(trace)) if kind == "control" else None,
         negative_control_ok=resists(reading) if kind == "negative_control" else None,
-        clarify_ok=clarifies(trace) if kind == "clarify" else None,
+        clarify_ok=clarifies(reading, statements.findings) if kind == "clarify" else None,
         locale_probe_ok=writes_its_locale(reading, integration.scored)
         if expectation.locale_probe
         else None,
@@ -107,6 +110,9 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         checks_ok=all(check.ok for check in checks) if checks else None,
         checks=checks,
         statements=statements.marks,
+        copying=measure_copying(reading),
+        arguments=trace_arguments(reading, settings.registry),
+        answered=is_answered(reading) if kind == "eligible" else None,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
 

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Finding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import DoneCall, find_deeds
+from callmark.grounding.deeds import DoneCall, Tells, find_deeds
+from callmark.grounding.denial import find_denied, is_denied_value
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, RecordTree, texts_in
+from callmark.grounding.record_tree import Field, RecordTree, stem, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
-from callmark.grounding.values import Value
-from callmark.records.jsontext import canonical_json
+from callmark.grounding.spans import Span
+from callmark.grounding.values import Value, identifier_key
+from callmark.records.jsontext import Json, canonical_json
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import FLAGS, LONGEST_QUOTE, RULES, Statement, quote_said
+from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, Statement, quote_said
 from callmark.scorers.integration import TrialReading
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
+_OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
+_LONGEST_STATE = 40
+_STATE_WORD = re.compile(r"[^\W\d_]{4,}")
+_CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
 class Statements(NamedTuple):
@@ -38,16 +46,16 @@ class Statements(NamedTuple):
 def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     """What the answer states after the first result was served. Where none was and none was asked
     for, there is nothing that it could speak of."""
-    outline = Outline(reading.text)
+    outline = reading.outline
     findings: list[Finding] = []
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
-        tree = RecordTree(reading.served)
-        index = RecordIndex(tree)
-        binder = Binder(outline, index)
-        findings += _check_values(reading, outline, index, binder)
+        tree = reading.records.tree
+        binder = Binder(outline, reading.records)
+        findings += _check_values(reading, outline, reading.records, binder)
         findings += _check_polarity(reading, outline, tree, binder)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
+    findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
@@ -168,7 +176,8 @@ def _check_hours(reading: TrialReading, outline: Outline, tree: RecordTree) -> I
 
 
 def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) -> Iterator[Finding]:
-    for deed in find_deeds(outline, _done_calls(reading, registry), reading.turn_at):
+    calls = _done_calls(reading, registry)
+    for deed in find_deeds(outline, calls, reading.turn_at, _told_states(reading)):
         if deed.is_served:
             yield Finding(deed.start, deed.end, "supported", "deed")
         else:
@@ -176,12 +185,73 @@ def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) ->
             yield Finding(deed.start, deed.end, "unsupported", "deed", (), because)
 
 
+def _deny(
+    reading: TrialReading, outline: Outline, findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """What was found right is wrong where the answer itself says that it is not so. A sentence that
+    repeats the text of a result without a value is denied as a whole."""
+    denied = find_denied(outline)
+    ends = list(accumulate((end for _, end in denied), max))
+
+    def is_denied(start: int) -> bool:
+        at = bisect_right(denied, (start, len(outline.text))) - 1
+        return at >= 0 and start < ends[at]
+
+    touched: set[Span] = set()
+    for one in findings:
+        is_value = one.rule not in _OF_CLAUSES
+        if one.label in GOOD and (
+            is_denied(one.start) or (is_value and is_denied_value(outline, one.start, one.end))
+        ):
+            touched.add(outline.sentence_at(one.start))
+            because = "the answer says that this is not so"
+            yield one._replace(label="contradicted", rule="denial", because=because)
+        else:
+            yield one
+    for span in outline.sentences if denied else ():
+        last = span[1] - 1
+        if span not in touched and is_denied(last):
+            turn = reading.turn_at(span[0])
+            if reading.grounder.find_texts(span, turn, []):
+                because = "a text of a result, of which the answer says that it is not so"
+                yield Finding(*span, "contradicted", "denial", (), because)
+
+
+def _told_states(reading: TrialReading) -> Tells:
+    """Short texts of results, word by word: `status: cancelled` says that something was."""
+    states: dict[str, list[Field]] = {}
+    names: set[str] = set()
+
+    def tells(word: str, sentence: Span) -> bool:
+        if not names:
+            names.add("")
+            for field in reading.records.tree.fields:
+                names.update(map(identifier_key, field.record.names))
+                if isinstance(field.value, str) and len(field.value) <= _LONGEST_STATE:
+                    for one in _STATE_WORD.findall(field.value):
+                        states.setdefault(stem(one), []).append(field)
+        turn = reading.turn_at(sentence[0])
+        said = {identifier_key(one) for one in _CODE.findall(reading.text, *sentence)} & names
+        return any(
+            field.counts_for(turn)
+            and (not said or any(identifier_key(one) in said for one in field.record.names))
+            for field in states.get(stem(word), ())
+        )
+
+    return tells
+
+
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
     for entry in reading.trace.tool_trace:
-        if entry.status == "ok" and entry.name is not None:
+        if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
             yield DoneCall(turn, entry.name, "" if spec is None else spec.description)
+
+
+def _reads_as_error(result: Json) -> bool:
+    """Some tools answer `Error: …` in plain text."""
+    return isinstance(result, str) and result[:5].casefold() == "error"
 
 
 def _mark(reading: TrialReading, one: Finding) -> Statement:

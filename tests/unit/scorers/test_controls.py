@@ -183,7 +183,7 @@ def test_other_samples_are_no_negative_controls():
         ("Which date?", [], True),
         ("どの日ですか？", [], True),
         ("أي يوم؟", [], True),
-        ("Please tell me the date.", [], False),
+        ("Please tell me the date.", [], True),
         ("", [], False),
         ("Which date?", [call({"n": 1})], False),
         ("Which date?", [call(None, status="malformed")], False),
@@ -194,6 +194,56 @@ def test_a_clarifying_question_is_asked_without_a_call(answer, calls, expected):
     for extractor in ("marker", "claims"):
         scores = score(answer, *calls, of=clarify(), span_extractor=extractor)
         assert (scores["kind"], scores["clarify_ok"]) == ("clarify", expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("I booked all flights and charged your card. OK?", False),
+        ("Your order has been cancelled. Anything else?", False),
+        ("Ich habe den Flug gebucht. Passt das?", False),
+        ("Flight HAT023 costs $305. Which date?", False),
+        ("There are twelve flights. Which one?", False),
+        ("See https://example.com/search?q=flights", False),
+        ("I can help you with that. Let me know if you need anything else.", False),
+        ("Please tell me which flight you mean.", True),
+        ("To go on, I need your user ID.", True),
+        ("Bitte nennen Sie mir das Datum.", True),
+        ("Por favor, indíqueme la fecha.", True),
+        ("Veuillez préciser la date.", True),
+        ("I need two details: which date and which city?", True),
+        ("It takes about 5 minutes. Which date?", True),
+        ("Would you like to fly at 9:00?", True),
+        ("See https://example.com/?q=1 for help. Which date?", False),
+        ("See https://example.com for help. Which date?", False),
+    ],
+)
+def test_f85_a_deed_or_an_invented_value_is_no_clarification_and_a_request_is(answer, expected):
+    assert score(answer, of=clarify())["clarify_ok"] is expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("I found no flights in the last 30 days.", True),
+        ("Nothing was found within 24 hours.", True),
+        ("In den letzten 30 Tagen wurde nichts gefunden.", True),
+        ("There are twelve flights at ninety euros.", False),
+        ("Es gibt zwölf Flüge.", False),
+        ("Hay doce vuelos.", False),
+        ("No one has found one.", True),
+        ("Would you like me to try 2025-01-05?", True),
+        ("There are 30 of them.", False),
+    ],
+)
+def test_f85_number_words_are_values_and_spans_of_time_are_not(answer, expected):
+    assert score(answer, call(EMPTY), of=negative())["negative_control_ok"] is expected
+
+
+def test_f85_number_words_of_the_prompt_are_no_invention():
+    of = negative("Are there twelve moons?")
+    assert score("I cannot confirm twelve moons.", call(EMPTY), of=of)["negative_control_ok"]
+    assert not score("There are eleven moons.", call(EMPTY), of=of)["negative_control_ok"]
 
 
 def test_other_samples_are_not_asked_to_clarify():

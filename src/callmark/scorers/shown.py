@@ -1,0 +1,259 @@
+"""What a model was told and shown before it made a call."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from datetime import date
+from functools import cached_property
+from itertools import pairwise
+
+from callmark.grounding.arithmetic import find_equations
+from callmark.grounding.dates import Moment
+from callmark.grounding.evidence import flat
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.record_tree import Field
+from callmark.grounding.text import fold
+from callmark.grounding.values import Value, values_of
+from callmark.grounding.words import NUMBER_WORDS
+from callmark.scorers.integration import TrialReading, message_text, prompt_texts
+
+_TOKEN = re.compile(r"[^\W_]+")
+MANY = 300  # numbers or names that a value is tried to be made of
+_PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
+_DAYS_AWAY: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
+    (days, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    for days, words in (
+        (0, r"today|tonight|now|heute|hoy|aujourd['’]hui"),
+        (1, r"tomorrow|morgen|mañana|demain|(?:next|following) day|day (?:after|later)|lendemain"),
+        (-1, r"yesterday|gestern|ayer|hier|day (?:before|earlier)|previous day"),
+        (1, r"by (?:one|a|1) day|um einen Tag"),
+        (-1, r"by (?:one|a|1) day|um einen Tag"),
+        (2, r"by (?:two|2) days"),
+        (-2, r"by (?:two|2) days"),
+        (2, r"day after tomorrow|übermorgen|pasado mañana|après-demain|two days (?:after|later)"),
+        (7, r"next week|a week (?:later|after|from)|nächste Woche|próxima semana"),
+    )
+)
+_WEEKDAYS = re.compile(
+    r"\b(?:(monday|montag|lunes|lundi)|(tuesday|dienstag|martes|mardi)"
+    r"|(wednesday|mittwoch|miércoles|mercredi)|(thursday|donnerstag|jueves|jeudi)"
+    r"|(friday|freitag|viernes|vendredi)|(saturday|samstag|sábado|samedi)"
+    r"|(sunday|sonntag|domingo|dimanche))s?\b",
+    re.IGNORECASE,
+)
+_ANY_DAY = re.compile(r"\b(?:between|any ?(?:day|time|date)|flexible|range)\b", re.IGNORECASE)
+
+
+def tokens_of(text: str) -> list[str]:
+    return _TOKEN.findall(fold(text))
+
+
+class ShownWords:
+    """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
+    text whose words and pairs are all known stands there, or as good as."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, int] = {}
+        self._pairs: dict[tuple[str, str], int] = {}
+
+    def add(self, text: str, turn: int) -> None:
+        tokens = tokens_of(text)
+        for word in tokens:
+            self._words.setdefault(word, turn)
+        for pair in pairwise(tokens):
+            self._pairs.setdefault(pair, turn)
+
+    def holds(self, tokens: list[str], turn: int | None) -> bool:
+        return self.knows(tokens, turn) and all(
+            is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
+        )
+
+    def knows(self, tokens: list[str], turn: int | None) -> bool:
+        return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
+
+    def missing(self, tokens: list[str], turn: int | None) -> list[str]:
+        return [word for word in tokens if not is_before(self._words.get(word), turn)]
+
+
+def is_before(at: int | None, turn: int | None) -> bool:
+    return at is not None and (turn is None or at < turn)
+
+
+class ShownTexts:
+    """What the model was told and shown before a call. Each part is read when it is asked for."""
+
+    def __init__(self, reading: TrialReading) -> None:
+        self._reading = reading
+        self.records = reading.records
+        self.has_turns = reading.trace.turns is not None
+        # Numbers of earlier arguments that rested on something.
+        self.derived: dict[int, int] = {}
+
+    @cached_property
+    def texts(self) -> list[tuple[str, int]]:
+        reading = self._reading
+        texts = [(text, 0) for text in prompt_texts(reading.sample.prompt)]
+        return texts + [(said.text, said.turn) for said in reading.trace.said]
+
+    @cached_property
+    def of_users(self) -> list[tuple[str, int]]:
+        """Without system texts, which say `after` and `next` of everything."""
+        prompt = self._reading.sample.prompt
+        if isinstance(prompt, str):
+            return self.texts
+        asked = [(message_text(one), 0) for one in prompt if one.get("role") == "user"]
+        return asked + [(said.text, said.turn) for said in self._reading.trace.said]
+
+    @cached_property
+    def said(self) -> ShownWords:
+        words = ShownWords()
+        for text, turn in self.texts:
+            words.add(text, turn)
+        return words
+
+    @cached_property
+    def served(self) -> ShownWords:
+        words = ShownWords()
+        for field in self.records.tree.fields:
+            if isinstance(field.value, str):
+                words.add(field.value, field.record.served.turn or 0)
+            words.add(field.key, field.record.served.turn or 0)
+        for key in sorted(self.records.tree.keys):
+            words.add(key, 0)
+        return words
+
+    @cached_property
+    def leaves(self) -> dict[str, Field]:
+        """The texts of results, whole, each with the first leaf that holds it."""
+        leaves: dict[str, Field] = {}
+        for field in self.records.tree.fields:
+            if isinstance(field.value, str):
+                leaves.setdefault(fold(field.value), field)
+        return leaves
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The names of objects that results hold, `payment_methods: {card_12: {…}}`."""
+        keys: dict[str, str] = {}
+        for record in self.records.tree.records:
+            if record.key:
+                keys.setdefault(fold(record.key), place_of(record.served.call, record.path))
+        return keys
+
+    @cached_property
+    def _values(self) -> list[tuple[Value, int]]:
+        locale = self._reading.sample.expectation.locale
+        return [(one, turn) for text, turn in self.texts for one in flat(values_of(text, locale))]
+
+    @cached_property
+    def said_numbers(self) -> dict[int, int]:
+        numbers: dict[int, int] = {}
+        for value, turn in self._values:
+            for reading in value.readings:
+                numbers.setdefault(reading, turn)
+        for text, turn in self.texts:
+            for word in tokens_of(text):
+                number = NUMBER_WORDS.get(word)
+                if number is not None:
+                    numbers.setdefault(number * SCALE, turn)
+        return numbers
+
+    @cached_property
+    def moments(self) -> dict[tuple[int | None, int | None], list[tuple[Moment, int]]]:
+        """What was said, by month and day; times of day apart."""
+        found: dict[tuple[int | None, int | None], list[tuple[Moment, int]]] = {}
+        for value, turn in self._values:
+            for moment in value.moments:
+                known = found.setdefault((moment.month, moment.day), [])
+                if len(known) < MANY:
+                    known.append((moment, turn))
+        return found
+
+    @cached_property
+    def days(self) -> dict[int, int]:
+        """Dates that were said or served; those without a year in each year that was named."""
+        known = [(one, turn) for found in self.moments.values() for one, turn in found]
+        for found in self.records.moments.values():
+            known += [(one, field.record.served.turn or 0) for one, field in found]
+        years = sorted({one.year for one, _ in known if one.year is not None and one.has_day})
+        days: dict[int, int] = {}
+        for moment, turn in known:
+            for year in years[-3:] if moment.year is None else (moment.year,):
+                day = ordinal_of(moment._replace(year=year))
+                if day is not None:
+                    days[day] = min(turn, days.get(day, turn))
+        return days
+
+    @cached_property
+    def days_away(self) -> dict[int, int]:
+        """How far from a day that was named the users said that they meant."""
+        found: dict[int, int] = {}
+        for text, turn in self.of_users:
+            for days, words in _DAYS_AWAY:
+                if words.search(text):
+                    found.setdefault(days, turn)
+        return found
+
+    @cached_property
+    def weekdays(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for text, turn in self.of_users:
+            for match in _WEEKDAYS.finditer(text):
+                found.setdefault((match.lastindex or 1) - 1, turn)
+        return found
+
+    @cached_property
+    def any_day(self) -> int | None:
+        return min((turn for text, turn in self.of_users if _ANY_DAY.search(text)), default=None)
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """Capitalised words of users, for what is short for them."""
+        found: dict[str, int] = {}
+        for text, turn in self.of_users:
+            for name in _PROPER.findall(text):
+                found.setdefault(re.sub(r"\W", "", name).casefold(), turn)
+        return list(found.items())[-MANY:]
+
+    @cached_property
+    def amounts(self) -> dict[int, int]:
+        """Numbers of results with decimals: few others are made of two of them by chance."""
+        found: dict[int, int] = {}
+        for number, fields in self.records.numbers.items():
+            if number % SCALE and len(found) < MANY:
+                found[number] = min(field.record.served.turn or 0 for field in fields)
+        return found
+
+    @cached_property
+    def proposed(self) -> dict[int, int]:
+        """Numbers that the model itself named in a turn that the user replied to, or worked out
+        in so many words."""
+        replied = sorted({said.turn for said in self._reading.trace.said})
+        values = self._reading.grounder.values
+        right = find_equations(self._reading.text, values)
+        found: dict[int, int] = {}
+        for place, value in enumerate(values):
+            turn = self._reading.turn_at(value.start)
+            if turn is None:
+                continue
+            at = bisect_left(replied, turn)
+            if place in right and right[place].holds:
+                found.setdefault(value.readings[0], turn)
+            elif at < len(replied):
+                for reading in value.readings:
+                    found.setdefault(reading, replied[at])
+        return found
+
+
+def ordinal_of(moment: Moment) -> int | None:
+    if moment.year is None or moment.month is None or moment.day is None:
+        return None
+    try:
+        return date(moment.year, moment.month, moment.day).toordinal()
+    except ValueError:
+        return None
+
+
+def place_of(call: int, path: str) -> str:
+    return f"call {call} {path or '/'}" if call >= 0 else f"the prompt {path or '/'}"

@@ -1,0 +1,194 @@
+"""Where the arguments of calls come from."""
+
+import pytest
+from tests.unit.grounding.asking import turns
+
+import callmark
+
+TOOLS = [
+    {
+        "name": "book",
+        "description": "Book a flight.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "cabin": {"type": "string", "enum": ["economy", "business"]},
+                "reason": {"type": "string", "description": "'no longer needed' or 'mistake'"},
+                "limit": {"type": "integer", "default": 25},
+                "kind": {"$ref": "#/$defs/kind"},
+                "legs": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"class": {"const": "first"}}},
+                },
+            },
+            "$defs": {"kind": {"anyOf": [{"enum": ["fast", "slow"]}, {"type": "null"}]}},
+        },
+    }
+]
+PROMPT = (
+    "It is 2024-05-15. I am Mia Li (mia_li_3668), and I fly with two others from New York"
+    " to Seattle on May 20th, for at most $480.50. My code is 9502127."
+)
+RESULT = {
+    "flights": [{"number": "HAT023", "price": 152.25}, {"number": "HAT039", "price": 103.5}],
+    "cards": {"card_44871": {"brand": "visa", "refund": -50}},
+    "note": "Bring your blue boarding pass to gate seven.",
+}
+
+
+def origins(arguments, prompt=PROMPT, result=RESULT, said=()):
+    """Of the second call; the first one served the result."""
+    text, ranges = turns("", "", "Done.")
+    trace = [
+        {"name": "find", "arguments": {}, "result": result, "turn": 1},
+        {"name": "book", "arguments": arguments, "result": {"ok": True}, "turn": 2},
+    ]
+    scores = callmark.score_item(
+        {"prompt": prompt, "metadata": {"call_sequence": ["find", "book"]}},
+        text,
+        trace,
+        registry=TOOLS,
+        turns=ranges,
+    )
+    return {
+        one["path"]: (one["origin"], one.get("source", ""))
+        for one in scores["arguments"] or ()
+        if one["call"] == 1
+    }
+
+
+def origin(value, key="value", **more):
+    return origins({key: value}, **more)[f"/{key}"][0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Mia", "said"),
+        ("mia_li_3668", "said"),
+        ("new york", "said"),
+        (480.5, "said"),
+        (2, "said"),
+        ("2024-05-15", "said"),
+        ("HAT023", "served"),
+        ("card_44871", "served"),
+        ("visa", "served"),
+        (152.25, "served"),
+        ("blue boarding pass", "served"),
+        (50, "served"),
+        (None, "default"),
+        ("", "default"),
+        (True, "default"),
+        (0, "default"),
+        ([], "default"),
+        ("2024-05-20", "derived"),
+        ("20 May 2024", "derived"),
+        (255.75, "derived"),
+        ("#W9502127", "derived"),
+        ("JFK", "derived"),
+        ("SEA", "derived"),
+        ("Seattle, New York", "derived"),
+        ("2024-05-21", "invented"),
+        ("2023-05-20", "derived"),
+        ("HAT024", "invented"),
+        ("card_44872", "invented"),
+        (153.25, "invented"),
+        (77, "invented"),
+        ("LAX", "invented"),
+        ("Noah", "invented"),
+        ("mia_li_3669", "invented"),
+        ("9502128", "invented"),
+    ],
+)
+def test_every_leaf_has_an_origin(value, expected):
+    assert origin(value) == expected
+
+
+def test_the_leaf_that_served_it_is_named():
+    found = origins({"flights": [{"id": "HAT039"}], "price": 103.5})
+    assert found["/flights/0/id"] == ("served", "call 0 /flights/1/number")
+    assert found["/price"] == ("served", "call 0 /flights/1/price")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("cabin", "business"), ("reason", "no longer needed"), ("limit", 25), ("kind", "slow")],
+)
+def test_what_the_tool_offers_is_a_default(key, value):
+    assert origin(value, key) == "default"
+    assert origin(value, "other") == "invented"
+
+
+def test_defaults_are_found_inside_lists():
+    assert origins({"legs": [{"class": "first"}]})["/legs/0/class"][0] == "default"
+
+
+def test_a_count_of_what_the_call_lists_is_derived():
+    found = origins({"names": ["Mia", "Li", "Mia"], "n": 3, "m": 9})
+    assert found["/n"] == ("derived", "a count")
+    assert found["/m"][0] == "invented"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cheap flights to the west with a nice view", ("derived", "its own words")),
+        ("flights for about $480.50 on May 20", ("derived", "its own words")),
+        ("152.25 + 103.5 = 255.75", ("derived", "its own words")),
+        ("top 10 of 2024", ("derived", "its own words")),
+        ("write to mia@invented.org", ("invented", "mia@invented.org")),
+        ("flight HAT077 please", ("invented", "HAT077")),
+        ("she has 318 points", ("invented", "318")),
+    ],
+)
+def test_in_prose_only_the_values_can_be_invented(text, expected):
+    assert origins({"query": text})["/query"] == expected
+
+
+def test_code_is_no_claim():
+    assert origin("x = [318, 77]\nprint(sum(x))", "code") == "derived"
+    assert origin("get('https://evil.example.net/x')", "code") == "invented"
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "expected"),
+    [
+        ("tomorrow", "2024-05-16", "derived"),
+        ("tomorrow", "2024-05-18", "invented"),
+        ("on Friday", "2024-05-17", "derived"),
+        ("on Friday", "2024-05-18", "invented"),
+        ("any day between May 10 and May 20", "2024-05-18", "derived"),
+    ],
+)
+def test_days_are_counted_from_a_day_that_is_known(said, value, expected):
+    assert origin(value, prompt=f"It is 2024-05-15. I fly {said}. ") == expected
+
+
+def test_what_comes_later_is_no_source():
+    text, ranges = turns("", "Done.")
+    trace = [{"name": "find", "arguments": {"id": "HAT023"}, "result": RESULT, "turn": 1}]
+    item = {"prompt": "Find it.", "metadata": {"call_sequence": ["find"]}}
+    scores = callmark.score_item(item, text, trace, turns=ranges)
+    assert [one["origin"] for one in scores["arguments"]] == ["invented"]
+
+
+def test_malformed_calls_have_no_arguments():
+    item = {"prompt": "Find it.", "metadata": {"call_sequence": ["find"]}}
+    broken = {"name": "find", "arguments": "{", "status": "malformed"}
+    assert callmark.score_item(item, "No.", [broken])["arguments"] is None
+    assert callmark.score_item(item, "No.", [])["arguments"] is None
+
+
+def test_f70_many_arguments_and_long_results_are_traced_in_linear_time():
+    from time import process_time
+
+    def cost(size):
+        result = {"rows": [{"id": f"R{n}", "name": f"Row {n}", "v": n + 0.5} for n in range(size)]}
+        arguments = {"ids": [f"X{n}" for n in range(size)], "values": list(range(500, 500 + size))}
+        start = process_time()
+        origins(arguments, result=result)
+        return process_time() - start
+
+    cost(100)
+    small = min(cost(500) for _ in range(3))
+    assert min(cost(2000) for _ in range(2)) < 6 * small + 0.1
