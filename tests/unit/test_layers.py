@@ -12,7 +12,16 @@ PURE_STDLIB = {
     "math", "operator", "re", "statistics", "string", "struct", "types", "typing", "unicodedata",
 }  # fmt: skip
 PURE_TOO = {"stats": {"numpy"}}
-PURE_LIBS = {"msgspec", "jsonschema_rs", "json_repair", "babel", "phonenumbers", "stdnum", "re2", "snowballstemmer"}
+PURE_LIBS = {
+    "msgspec",
+    "jsonschema_rs",
+    "json_repair",
+    "babel",
+    "phonenumbers",
+    "stdnum",
+    "re2",
+    "snowballstemmer",
+}
 
 RECORDS = {"errors", "records", "stats"}
 CALLS = RECORDS | {"calls"}

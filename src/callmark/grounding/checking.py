@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.match import Said
+from callmark.grounding.measures import Measures
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.outline import Outline
 from callmark.grounding.record_index import RecordIndex
@@ -88,6 +89,7 @@ class Checker:
         self.outline = outline
         self.values = values
         self.index = index
+        self.measures = Measures(index)
         self.said = said
         self.failed = failed
         self.turn_at = turn_at
@@ -113,16 +115,18 @@ class Checker:
             return Finding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
-        fields = self.index.stating(value, turn)
+        fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
         if self._is_small(value):
-            return self._small(value, sentence, fields)
+            return self._small(value, sentence, fields, wrong)
         if fields:
             return self._bind(value, sentence, fields)
         return (
-            self._rounded(value, sentence)
+            self._converted(value, turn)
+            or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
             or self._said(value, turn)
+            or self._mismatched(value, wrong)
             or self._implied(value, sentence)
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
@@ -157,16 +161,26 @@ class Checker:
             _MONEY_AFTER.match(self.text, value.end) is not None
         )
 
-    def _small(self, value: Value, sentence: Span, fields: Sequence[Field]) -> Finding:
+    def _small(
+        self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
+    ) -> Finding:
         counted = self._count(value)
         if counted is not None:
             return counted
         linked = [field for field in fields if self._is_linked(value, field, sentence)]
         if linked:
             return self._bind(value, sentence, linked)
-        said = self._said(value, self.turn_at(value.start))
-        if said is not None:
-            return said
+        turn = self.turn_at(value.start)
+        near = [
+            field
+            for field in wrong
+            if self.measures.is_of_its_kind(value, field) or self._is_linked(value, field, sentence)
+        ]
+        found = (
+            self._converted(value, turn) or self._said(value, turn) or self._mismatched(value, near)
+        )
+        if found is not None:
+            return found
         if _DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
@@ -212,6 +226,20 @@ class Checker:
         return found
 
     # --- matching
+
+    def _converted(self, value: Value, turn: int | None) -> Finding | None:
+        field = self.measures.converted(value, arithmetic.half_unit(value)) if value.unit else None
+        if field is None or not field.counts_for(turn):
+            return None
+        return self._found(value, "converted", "unit", field)
+
+    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> Finding | None:
+        """The right number in another unit, currency or scale."""
+        if not wrong:
+            return None
+        unit = self.measures.unit_of(wrong[0], value.readings)
+        because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
+        return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
     def _rounded(self, value: Value, sentence: Span) -> Finding | None:
         if value.kind != "number" or not value.readings:

@@ -10,8 +10,9 @@ from functools import cached_property
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import TOLERANCE
+from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of, shape_of
-from callmark.grounding.values import Value, identifier_key, values_of
+from callmark.grounding.values import Value, identifier_key
 
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -28,6 +29,7 @@ class RecordIndex:
         self.links: dict[str, list[Field]] = {}
         self.moments: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self.shapes: dict[str, Field] = {}
+        self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
         for field in tree.fields:
             self._add(field)
@@ -45,7 +47,7 @@ class RecordIndex:
         if number is not None:
             _note(self.numbers, number, field)
         elif isinstance(field.value, str) and field.value:
-            for value in flat(values_of(field.value)):
+            for value in flat(read_leaf(field.value)):
                 self._add_value(value, field)
             if len(field.value) <= _SHORT and _DIGIT.search(field.value):
                 _note(self.identifiers, identifier_key(field.value), field)
@@ -55,6 +57,8 @@ class RecordIndex:
         for reading in value.readings:
             _note(self.numbers, reading, field)
         for moment in value.moments:
+            if moment.year is not None:
+                _note(self.years, str(moment.year), field)
             for key in _moment_keys(moment):
                 found = self.moments.setdefault(key, [])
                 if len(found) < MAX_CANDIDATES:
@@ -79,6 +83,7 @@ class RecordIndex:
                         yield from self.numbers[near]
                 if value.text.isdecimal():
                     yield from self.identifiers.get(value.text, ())
+                    yield from self.years.get(value.text, ())
             case "identifier":
                 yield from self.identifiers.get(value.key, ())
             case "moment":

@@ -53,6 +53,7 @@ class Value(NamedTuple):
     form: Form = Form()
     own: tuple[Moment, ...] = ()
     every_way: tuple[Moment, ...] = ()
+    unit: str = ""  # or currency, where it was looked for
 
     def shifted(self, by: int) -> Value:
         inner = tuple(value.shifted(by) for value in self.inner)
@@ -140,6 +141,13 @@ def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
+# One character for one, so that offsets stay. Longer dashes are hyphens only between digits, and
+# an en dash is a minus sign too: `flight—12 seats` is no identifier.
+_ALIKE = str.maketrans(
+    {"\u2010": "-", "\u2011": "-", "\u2012": "-", "．": ".", "，": ",", "：": ":", "％": "%"}
+    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+)
+_DASH = re.compile(r"(?<=\d)[–—―](?=\d)|(?:(?<=[\s(])|^)–(?=[$€£]?\d)")
 _UNITS = frozenset(
     """
     kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
@@ -166,6 +174,9 @@ _FACTORS = {
     "trillion": 10**12,
 }  # fmt: skip
 _SCALE = re.compile(rf"\s({'|'.join(sorted(_FACTORS, reverse=True))})\b", re.IGNORECASE)
+# `45k`, `$400.4B`; `5m` and `7B` say so only of money.
+_GLUED = {"k": 10**3, "bn": 10**9, "mn": 10**6, "tn": 10**12}
+_GLUED_MONEY = {"m": 10**6, "b": 10**9, "t": 10**12}
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
@@ -189,10 +200,23 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
         yield Value(start, chain.end(), "identifier", chain[0], key=identifier_key(chain[0]))
     elif match["exponent"] and not tail and not match["more"]:
         yield from _exponential(start, run + match["exponent"], text)
+    elif tail and not match["more"] and (factor := _glued_factor(match, text)) > 1:
+        form = Form(_sign_before(text, start), factor=factor)
+        yield number(start, match.end("tail"), run, locale, form)
     elif match["more"] or match["exponent"] or (tail and tail not in _TAILS):
         yield from _number_then_identifier(match, text, locale)
     elif tail not in _ORDINALS or tail in _UNITS:
         yield from _run_values(start, end, run, text, locale)
+
+
+def _glued_factor(match: re.Match[str], text: str) -> int:
+    tail, start = match["tail"], match.start("number")
+    if tail.casefold() in _GLUED:
+        return _GLUED[tail.casefold()]
+    is_money = text[start - 1 : start] in CURRENCY if start else False
+    if is_money or (tail in ("M", "B") and "." in match["number"]):
+        return _GLUED_MONEY.get(tail.casefold(), 1)
+    return 10**6 if tail == "M" else 1
 
 
 def _is_code(text: str, start: int, end: int) -> bool:
@@ -386,7 +410,7 @@ _QUOTE_EDGE = ' .,;:!?…\\"'
 
 def find_values(text: str, locale: str | None = None) -> list[Value]:
     """The checkable values of a text, in order; nested ones only inside their outer one."""
-    text = break_literal_newlines(text)
+    text = fold_signs(break_literal_newlines(text))
     token, hot = patterns_for(text)
     if not hot.search(text):
         return []
@@ -396,6 +420,11 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     if not labels:
         return values
     return [value for value in values if not is_label(text, value.start, value.text, labels)]
+
+
+def fold_signs(text: str) -> str:
+    """Hyphens and digits of other forms as the plain ones; lengths stay."""
+    return text if text.isascii() else _DASH.sub("-", text.translate(_ALIKE))
 
 
 @lru_cache(maxsize=4096)
@@ -442,6 +471,11 @@ def _scan(
             continue
         if match is None:
             return
+        if match.lastgroup == "more" and upcoming < len(moments):
+            begin = moments[upcoming].start
+            if start < begin < match.end() and text[begin - 1] == ",":
+                # `120,2024-05-01` are two cells of a line.
+                match = token.match(text, start, begin) or match
         position = max(match.end(), start + 1)
         if match.lastgroup == "more":
             for value in number_values(match, text, locale):

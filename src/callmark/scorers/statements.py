@@ -11,6 +11,7 @@ from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
+from callmark.grounding.reading import read_stated
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
@@ -54,7 +55,7 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
     ]
     checker = Checker(
         outline,
-        reading.grounder.values,
+        read_stated(reading.text, reading.grounder.values, reading.sample.expectation.locale),
         index,
         reading.said,
         reading.turn_at,
