@@ -25,7 +25,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -35,10 +35,23 @@ _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
 _HEDGE = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
-    r"|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente|casi|environ|près de)\s|[~≈])"
+    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
+    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
+    r"|casi|environ|près de)\s|[~≈])"
     r"[$€£]?$",
     re.IGNORECASE,
 )
+_ABOVE = re.compile(
+    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
+    r"|moins de|près de)\s[$€£]?$",
+    re.IGNORECASE,
+)
+_WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
 )
@@ -116,6 +129,9 @@ class Checker:
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
         fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
+        joined = self._joined(value, turn)
+        if joined is not None:
+            return joined
         if self._is_small(value):
             return self._small(value, sentence, fields, wrong)
         if fields:
@@ -244,22 +260,42 @@ class Checker:
     def _rounded(self, value: Value, sentence: Span) -> Finding | None:
         if value.kind != "number" or not value.readings:
             return None
-        hedged = _HEDGE.search(self.text[max(0, value.start - 24) : value.start]) is not None
-        digits = value.text.replace(",", "")
-        significant = len(digits.replace(".", "").strip("0"))
-        if significant < 2 and not hedged:
+        before = self.text[max(0, value.start - 24) : value.start]
+        hedged = _HEDGE.search(before) is not None
+        decimals = decimals_of(value)
+        digits = "".join(filter(str.isdecimal, value.text))
+        if len(digits.strip("0")) < 2 and not hedged:
             return None
         half = arithmetic.half_unit(value)
-        if hedged and "." not in digits:
+        if hedged and not decimals:
             half *= 10 ** (len(digits) - len(digits.rstrip("0")))
         reading = value.readings[0]
-        near = self.index.between(reading - half, reading + half)[:20]
+        # `more than 240` may be 248, `under 250` as well.
+        low = reading - half * (0 if _ABOVE.search(before) else 2 if _BELOW.search(before) else 1)
+        high = reading + half * (2 if _ABOVE.search(before) else 0 if _BELOW.search(before) else 1)
+        near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             for field in self.index.numbers[number][:8]:
-                if hedged or "." in digits or self._is_linked(value, field, sentence):
+                if hedged or decimals or self._is_linked(value, field, sentence):
                     return self._found(value, "rounded", "match", field)
+        return None
+
+    def _joined(self, value: Value, turn: int | None) -> Finding | None:
+        """`HAT 023`: digits that are an identifier with the words before them."""
+        if not value.text.isdecimal() or len(value.text) < 2:
+            return None
+        window = max(0, value.start - 40)
+        words = _WORDS_BEFORE.search(self.text[window : value.start])
+        if words is None:
+            return None
+        starts = [found.start() for found in _WORD.finditer(words[0])]
+        for start in starts:
+            key = identifier_key(self.text[window + words.start() + start : value.end])
+            for field in self.index.identifiers.get(key, ()):
+                if field.counts_for(turn) and not field.echo:
+                    return self._found(value, "supported", "name", field)
         return None
 
     def _ending(self, value: Value) -> Finding | None:
@@ -389,6 +425,9 @@ class Checker:
         column = self.index.columns.get(abs(value.readings[0]))
         if column is not None and arithmetic.announces_a_sum(cues):
             return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
+        mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
+        if mean is not None:
+            return self._found(value, "derived", "average", because=f"{mean[1]} of all {mean[0]}")
         found = arithmetic.follows(
             value, cues, operands, [one.readings[0] for one in run], self._factors(cues)
         )
@@ -396,6 +435,13 @@ class Checker:
             return None
         because = " and ".join(map(_plain, found.operands))
         return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
+
+    def _mean(self, value: Value) -> tuple[str, str] | None:
+        half = arithmetic.half_unit(value)
+        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
+        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
+            return self.index.means[at][1:]
+        return None
 
     def _is_alike(self, one: Value, other: Value) -> bool:
         return bool(one.readings) and self._is_money(one) == self._is_money(other)

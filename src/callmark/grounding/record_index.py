@@ -101,6 +101,11 @@ class RecordIndex:
                     if moment.agrees(other):
                         yield field
 
+    def years_of(self, moment: Moment) -> frozenset[int]:
+        """The years in which some leaf has this day and month."""
+        found = self.moments.get((moment.month, moment.day), ())
+        return frozenset(other.year for other, _ in found if other.year is not None)
+
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
         ordered = self._ordered
@@ -110,6 +115,11 @@ class RecordIndex:
     def columns(self) -> dict[int, tuple[str, str]]:
         """What the numbers under one key of one list come to, with the list's path and the key."""
         columns: dict[int, tuple[str, str]] = {}
+        for _, total, path, key in self._column_sums():
+            columns.setdefault(total, (path, key))
+        return columns
+
+    def _column_sums(self) -> Iterator[tuple[int, int, str, str]]:
         for series in self.tree.series:
             sums: dict[str, tuple[int, int]] = {}
             for entry in series.items:
@@ -120,8 +130,14 @@ class RecordIndex:
                         sums[key] = (count + 1, total + number)
             for key, (count, total) in sums.items():
                 if count > 1:
-                    columns.setdefault(total, (series.path, key))
-        return columns
+                    yield count, total, series.path, key
+
+    @cached_property
+    def means(self) -> list[tuple[int, str, str]]:
+        """What they come to on average, the lowest first."""
+        return sorted(
+            (total // count, path, key) for count, total, path, key in self._column_sums()
+        )
 
     def ending_in(self, digits: str) -> Field | None:
         """A leaf whose identifier ends in these digits."""

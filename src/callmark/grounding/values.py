@@ -181,6 +181,7 @@ _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
@@ -319,6 +320,17 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
     readings = () if reading is None else form.readings(reading)
     begin = start if form.sign is None else form.sign
     return Value(begin, end, "number", run, readings, form=form)
+
+
+def decimals_of(value: Value) -> int:
+    """How many digits are stated behind the decimal point, whatever sign that is."""
+    last = max(value.text.rfind("."), value.text.rfind(","))
+    places = len(value.text) - last - 1
+    digits = _NOT_DIGIT.sub("", value.text)
+    if last < 0 or not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
+        return 0
+    unscaled = abs(value.readings[0]) // value.form.factor
+    return places if int(digits) * numbers.SCALE == unscaled * 10**places else 0
 
 
 def readings_in_any_locale(value: Value) -> set[int]:

@@ -15,6 +15,8 @@ from callmark.grounding.reading import read_stated
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
+from callmark.grounding.values import Value
+from callmark.grounding.weekdays import find_days
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, RULES, Statement
 from callmark.scorers.integration import TrialReading
@@ -37,7 +39,11 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = RecordTree(reading.served)
         index = RecordIndex(tree)
-        findings += _check_values(reading, outline, index)
+        values = read_stated(
+            reading.text, reading.grounder.values, reading.sample.expectation.locale
+        )
+        findings += _check_values(reading, outline, index, values)
+        findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
@@ -46,7 +52,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
 
-def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -> Iterator[Finding]:
+def _check_values(
+    reading: TrialReading, outline: Outline, index: RecordIndex, values: list[Value]
+) -> Iterator[Finding]:
     failed = [
         Utterance(one.turn or 0, text)
         for one in reading.served
@@ -55,13 +63,24 @@ def _check_values(reading: TrialReading, outline: Outline, index: RecordIndex) -
     ]
     checker = Checker(
         outline,
-        read_stated(reading.text, reading.grounder.values, reading.sample.expectation.locale),
+        values,
         index,
         reading.said,
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
     )
     return checker.check()
+
+
+def _check_weekdays(
+    reading: TrialReading, index: RecordIndex, values: list[Value]
+) -> Iterator[Finding]:
+    for day in find_days(reading.text, values, index.years_of):
+        if day.named == day.actual:
+            yield Finding(day.start, day.end, "derived", "weekday")
+        else:
+            because = f"that day is a {day.expected}"
+            yield Finding(day.start, day.end, "contradicted", "weekday", (), because)
 
 
 def _check_polarity(reading: TrialReading, outline: Outline, tree: RecordTree) -> Iterator[Finding]:
