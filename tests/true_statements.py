@@ -527,7 +527,7 @@ def _product_words(scene: Scene, rng: random.Random) -> str | None:
         return None
     many = rng.randrange(2, 5)
     total = Decimal(repr(place.value)) * many
-    return f"At ${plain(place.value)} each, the total for {many} passengers is ${total}."
+    return f"At ${plain(place.value)} each, the total for {many} nights is ${total}."
 
 
 @form("count")

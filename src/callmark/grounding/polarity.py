@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.outline import Outline
-from callmark.grounding.record_tree import Field, Record, RecordTree, key_stems, key_words, stem
+from callmark.grounding.record_tree import (
+    Field,
+    Mention,
+    Record,
+    RecordTree,
+    key_stems,
+    key_words,
+    stem,
+)
 from callmark.grounding.spans import Span
 from callmark.records.jsontext import Json
 
 WIDEST = 5  # words between the first and the last word of a key
+MOST = 8  # records that one clause names
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOP = frozenset(
@@ -88,6 +98,41 @@ class Polar(NamedTuple):
     needed: tuple[str, ...]
 
 
+class PolarKind:
+    """One such field of all records of one kind. With several of them an answer has to name the
+    record that it speaks of."""
+
+    def __init__(self, first: Polar) -> None:
+        self.first = first
+        self._rows: list[Polar] = []
+        self._numbers: list[int] = []
+
+    def add(self, row: Polar) -> None:
+        self._rows.append(row)
+        self._numbers.append(row.field.record.number)
+
+    @property
+    def is_single(self) -> bool:
+        return len(self._rows) == 1
+
+    def of(self, records: Iterable[Record]) -> list[Polar]:
+        """Those of the records, of what lies inside them, else of what they lie in."""
+        found: dict[int, Polar] = {}
+        for record in records:
+            at = bisect_left(self._numbers, record.number)
+            while at < len(self._rows) and self._numbers[at] <= record.last and len(found) < MOST:
+                found[at] = self._rows[at]
+                at += 1
+            above = record.parent if not found else None
+            while above is not None:
+                at = bisect_left(self._numbers, above.number)
+                if at < len(self._rows) and self._numbers[at] == above.number:
+                    found[at] = self._rows[at]
+                    break
+                above = above.parent
+        return list(found.values())
+
+
 class PolarClause(NamedTuple):
     """A clause that speaks of such a field."""
 
@@ -111,8 +156,8 @@ class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
     def __init__(self, tree: RecordTree) -> None:
-        self._by_stem: dict[str, list[Polar]] = {}
-        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._by_stem: dict[str, list[PolarKind]] = {}
+        self._kinds: dict[tuple[str, str, tuple[str, ...]], PolarKind] = {}
         for record in tree.records:
             self._add(record)
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
@@ -129,52 +174,64 @@ class PolarFields:
         for field, state in polar:
             row = _row(field, None if state == "unknown" else state == "yes", shared)
             if row is not None:
-                self._kinds[record.kind, field.key] += 1
-                self._by_stem.setdefault(row.stems[0], []).append(row)
-                if len(row.stems) > 1:
-                    self._by_stem.setdefault(row.joined, []).append(row)
+                key = (record.kind, field.key, row.stems)
+                if key not in self._kinds:
+                    kind = self._kinds[key] = PolarKind(row)
+                    for one in {row.stems[0]: 0, row.joined: 0}:
+                        self._by_stem.setdefault(one, []).append(kind)
+                self._kinds[key].add(row)
 
-    def said_in(self, outline: Outline) -> Iterator[PolarClause]:
-        if not self._by_stem:
+    def __bool__(self) -> bool:
+        return bool(self._by_stem)
+
+    def said_in(self, outline: Outline, mentions: Sequence[Mention]) -> Iterator[PolarClause]:
+        """`mentions` of records in the text, from left to right."""
+        if not self:
             return
+        named = _Named(outline, mentions)
         for sentence in outline.sentences:
             for clause in outline.clauses(sentence):
-                yield from self._said_in_clause(outline.text, sentence, clause)
+                yield from self._said_in_clause(outline.text, sentence, clause, named)
 
-    def _said_in_clause(self, text: str, sentence: Span, clause: Span) -> Iterator[PolarClause]:
+    def _said_in_clause(
+        self, text: str, sentence: Span, clause: Span, named: _Named
+    ) -> Iterator[PolarClause]:
         tokens = [
             PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
             for found in _TOKEN.finditer(text, *clause)
         ]
         stems = [stem(token.word) for token in tokens]
-        found = {id(row): (row, at) for at, row in self._spoken_of(tokens, stems)}
+        found = {id(kind): (kind, at) for at, kind in self._spoken_of(tokens, stems)}
         if not found or _NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause):
             return
         around = {stem(one[0]) for one in _TOKEN.finditer(text, *sentence)}
-        for row, (first, last) in found.values():
-            if row.needed and not around.intersection(row.needed):
+        for kind, (first, last) in found.values():
+            if kind.first.needed and not around.intersection(kind.first.needed):
                 continue
+            rows = [kind.first] if kind.is_single else named.rows_of(kind, sentence, clause)
             asserted = not _is_denied(text, tokens, first, last)
-            said = PolarClause(tokens[first].start, tokens[last].end, row, asserted)
-            if said.agrees or not (asserted and self._is_told(row)):
-                yield said
+            for row in rows:
+                said = PolarClause(tokens[first].start, tokens[last].end, row, asserted)
+                if said.agrees or not (asserted and self._is_told(row)):
+                    yield said
 
     def _spoken_of(
         self, tokens: Sequence[PolarToken], stems: Sequence[str]
-    ) -> Iterator[tuple[tuple[int, int], Polar]]:
+    ) -> Iterator[tuple[tuple[int, int], PolarKind]]:
         places: dict[str, list[int]] = {}
         for at, one in enumerate(stems):
             places.setdefault(one, []).append(at)
         for at, one in enumerate(stems):
-            for row in self._by_stem.get(one, ()):
-                where = (at, at) if one == row.joined else _together(row, at, places)
+            for kind in self._by_stem.get(one, ()):
+                is_joined = one == kind.first.joined
+                where = (at, at) if is_joined else _together(kind.first, at, places)
                 if where is not None:
-                    yield where, row
+                    yield where, kind
             if at + 1 < len(tokens):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
-                for row in self._by_stem.get(pair, ()):
-                    if pair == row.joined:
-                        yield (at, at + 1), row
+                for kind in self._by_stem.get(pair, ()):
+                    if pair == kind.first.joined:
+                        yield (at, at + 1), kind
 
     def _is_told(self, row: Polar) -> bool:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
@@ -184,6 +241,31 @@ class PolarFields:
         return (
             len(row.stems) == 1 or " ".join(words[-2:]) in self._texts or row.joined in self._texts
         )
+
+
+class _Named:
+    """Which records a clause speaks of: those that it names, else its sentence, else the lines that
+    it stands under."""
+
+    def __init__(self, outline: Outline, mentions: Sequence[Mention]) -> None:
+        self._outline = outline
+        self._mentions = mentions
+        self._starts = [mention.start for mention in mentions]
+
+    def rows_of(self, kind: PolarKind, sentence: Span, clause: Span) -> list[Polar]:
+        line = self._outline.line_at(clause[0])
+        nearest = ((line.start, clause[0]), *reversed(line.heads))
+        for start, end in (clause, sentence, *nearest):
+            rows = kind.of(self._records(start, end))
+            if rows:
+                return rows
+        return []
+
+    def _records(self, start: int, end: int) -> Iterator[Record]:
+        at = bisect_left(self._starts, start)
+        while at < len(self._mentions) and self._starts[at] < end:
+            yield from self._mentions[at].records[:MOST]
+            at += 1
 
 
 def state_of(value: Json) -> str:

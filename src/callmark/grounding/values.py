@@ -543,7 +543,14 @@ def _quote(
         return
     inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
     bare = content.strip().rstrip(".,;:!?")
-    if len(inner) == 1 and inner[0].kind in WHOLE_KINDS and inner[0].text == bare:
+    if (
+        len(inner) == 1
+        and inner[0].kind in WHOLE_KINDS
+        and (
+            bare
+            in (inner[0].text, f"-{inner[0].text}" if inner[0].form.sign is not None else bare[:0])
+        )
+    ):
         yield inner[0]
     else:
         key = fold(content).strip(_QUOTE_EDGE)

@@ -44,7 +44,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         )
         findings += _check_values(reading, outline, index, values)
         findings += _check_weekdays(reading, index, values)
-        findings += _check_polarity(reading, outline, tree)
+        findings += _check_polarity(reading, outline, index)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
@@ -83,8 +83,11 @@ def _check_weekdays(
             yield Finding(day.start, day.end, "contradicted", "weekday", (), because)
 
 
-def _check_polarity(reading: TrialReading, outline: Outline, tree: RecordTree) -> Iterator[Finding]:
-    for said in PolarFields(tree).said_in(outline):
+def _check_polarity(
+    reading: TrialReading, outline: Outline, index: RecordIndex
+) -> Iterator[Finding]:
+    polar = PolarFields(index.tree)
+    for said in polar.said_in(outline, index.names.mentions(reading.text) if polar else ()):
         field = said.polar.field
         if not field.counts_for(reading.turn_at(said.start)):
             continue
