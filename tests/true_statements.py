@@ -68,6 +68,7 @@ class Statement(NamedTuple):
     text: str
     result: Json
     locale: str | None = None
+    prompt: str = "Please look it up."
 
 
 class Scene:
@@ -365,7 +366,10 @@ def _in_dollars(column: Column) -> bool:
 
 
 def _few(column: Column) -> bool:
-    return 2 <= len(column.values) <= 6 and all(value > 0 for value in column.values)
+    """Few enough to be named, and with no more decimals than people write."""
+    return 2 <= len(column.values) <= 6 and all(
+        value > 0 and _decimals(value) <= 6 for value in column.values
+    )
 
 
 @form("sum of a column")
@@ -718,6 +722,15 @@ for _locale in LOCALES:
     _local_form(_locale)
 
 
+MANY = re.compile(r"^(\d) ×|for (\d) nights")
+
+
+def _prompt(text: str) -> str:
+    """How many of it are wanted is what the user says, not the result."""
+    many = MANY.search(text)
+    return f"I need it for {many[1] or many[2]} nights." if many else "Please look it up."
+
+
 def write_true(results: list[Json], seed: int, per_form: int) -> Iterator[Statement]:
     """Up to so many statements a form, spread over the results."""
     rng = random.Random(seed)
@@ -729,7 +742,7 @@ def write_true(results: list[Json], seed: int, per_form: int) -> Iterator[Statem
             text = written(scenes[at], rng)
             if text is not None and (at, text) not in found:
                 found.add((at, text))
-                yield Statement(name, text, scenes[at].result, locale)
+                yield Statement(name, text, scenes[at].result, locale, _prompt(text))
             if len(found) >= per_form:
                 break
 

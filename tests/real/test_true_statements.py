@@ -5,14 +5,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.true_statements import Statement, write_true, write_wrong
+from tests.true_statements import write_true, write_wrong
 from tests.unit.scorers.test_true_statements import (
     CAUGHT_AT_LEAST,
     PASSED_AT_LEAST,
     labels_of,
+    passes,
 )
 
-from callmark.records.statements import FLAGS, GOOD
+from callmark.records.statements import FLAGS
 
 pytestmark = pytest.mark.real
 EPISODES = ("tau_bench_airline_gpt4o", "tau2_retail", "tau2_main_retail")
@@ -47,11 +48,6 @@ def _texts(folder: Path):
         for message in json.loads(line)["request"].get("messages", []):
             if message.get("role") == "tool" and isinstance(message.get("content"), str):
                 yield message["content"]
-
-
-def passes(one: Statement) -> bool:
-    labels = labels_of(one)
-    return bool(labels & GOOD) and not labels & FLAGS
 
 
 def test_what_is_true_of_real_results_passes(real_data: Path):

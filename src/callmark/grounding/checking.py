@@ -164,6 +164,8 @@ class Checker:
     def _is_small(self, value: Value) -> bool:
         if value.kind != "number" or not value.readings or value.form.percent:
             return False
+        if decimals_of(value):  # `12.0` says more than `12`
+            return False
         reading = value.readings[0]
         return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
 

@@ -45,7 +45,7 @@ _NO_NOUN = {
         into is it its may me more most much my no nor not of off on or other others our out
         over per she so some than that the their them then there these they this those to too up
         us was we were what when where which while who will with would you your both each only
-        just also percent hundred thousand million
+        just also factor percent hundred thousand million
     """,
     "de": """
         aber als am an auch auf aus bei bis da das dass dem den der des die dies ein eine einem

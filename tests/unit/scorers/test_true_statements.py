@@ -15,7 +15,14 @@ CAUGHT_AT_LEAST = 0.90
 
 def labels_of(one: Statement) -> set[str]:
     metadata = {"locale": one.locale} if one.locale else {}
-    return {label for _, label, _ in statements(one.text, one.result, **metadata)}
+    found = statements(one.text, one.result, prompt=one.prompt, **metadata)
+    return {label for _, label, _ in found}
+
+
+def passes(one: Statement) -> bool:
+    """A value that no rule could decide is no pass, whatever else the sentence says."""
+    labels = labels_of(one)
+    return bool(labels & GOOD) and not labels & (FLAGS | {"unchecked", "not_claimed"})
 
 
 def test_a_thousand_true_statements_pass_in_every_form():
@@ -23,9 +30,8 @@ def test_a_thousand_true_statements_pass_in_every_form():
     failed = []
     for one in write_true(make_results(3, 70), seed=11, per_form=12):
         made[one.form] += 1
-        labels = labels_of(one)
-        if not labels & GOOD or labels & FLAGS:
-            failed.append((one.form, one.text, labels))
+        if not passes(one):
+            failed.append((one.form, one.text, labels_of(one)))
     assert len(made) == len(FORMS) >= 40
     assert made.total() >= 1000
     assert 1 - len(failed) / made.total() >= PASSED_AT_LEAST, failed
