@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
 RECENT = 14  # numbers that were stated before, as operands
@@ -148,9 +148,7 @@ def _evaluate(numbers: list[int], operations: list[str]) -> int | None:
 
 def half_unit(value: Value) -> int:
     """Half a unit of the last digit that is stated."""
-    _, point, decimals = value.text.rpartition(".")
-    places = len(decimals) if point and decimals.isdecimal() else 0
-    return SCALE * value.form.factor // (2 * int(10**places))
+    return SCALE * value.form.factor // (2 * int(10 ** decimals_of(value)))
 
 
 def follows(
@@ -221,6 +219,10 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
         if count > 1 and abs(total - wanted * count) <= half * count:
             return Sum("average", tuple(run[-count:]))
     return None
+
+
+def announces_an_average(cues: str) -> bool:
+    return _AVERAGE.search(cues) is not None
 
 
 def announces_a_sum(cues: str) -> bool:

@@ -18,6 +18,7 @@ from callmark.grounding.binding import (
     names_one,
 )
 from callmark.grounding.match import Said
+from callmark.grounding.measures import Measures
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.outline import WIDE, Outline
 from callmark.grounding.record_index import RecordIndex
@@ -30,7 +31,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -44,10 +45,23 @@ _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
 _HEDGE = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
-    r"|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente|casi|environ|près de)\s|[~≈])"
+    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
+    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
+    r"|casi|environ|près de)\s|[~≈])"
     r"[$€£]?$",
     re.IGNORECASE,
 )
+_ABOVE = re.compile(
+    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
+    r"|moins de|près de)\s[$€£]?$",
+    re.IGNORECASE,
+)
+_WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
 )
@@ -109,6 +123,7 @@ class Checker:
         self.outline = outline
         self.values = values
         self.index = index
+        self.measures = Measures(index)
         self.said = said
         self.failed = failed
         self.turn_at = turn_at
@@ -139,21 +154,26 @@ class Checker:
             return Finding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
-        fields = self.index.stating(value, turn)
+        fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
+        joined = self._joined(value, turn)
+        if joined is not None:
+            return joined
         if self._is_small(value):
-            return self._small(value, sentence, fields)
+            return self._small(value, sentence, fields, wrong)
         if fields:
             return self._bind(value, sentence, fields)
         if self._binder.is_whole_name(value):
             return self._found(value, "supported", "name")
         return (
-            self._rounded(value, sentence)
+            self._converted(value, turn)
+            or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
             or self._restated(value)
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
+            or self._mismatched(value, wrong)
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._found(value, "unsupported", "value")
@@ -174,6 +194,8 @@ class Checker:
     def _is_small(self, value: Value) -> bool:
         if value.kind != "number" or not value.readings or value.form.percent:
             return False
+        if decimals_of(value):  # `12.0` says more than `12`
+            return False
         reading = value.readings[0]
         return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
 
@@ -187,7 +209,9 @@ class Checker:
             _MONEY_AFTER.match(self.text, value.end) is not None
         )
 
-    def _small(self, value: Value, sentence: Span, fields: Sequence[Field]) -> Finding:
+    def _small(
+        self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
+    ) -> Finding:
         counted = self._count(value)
         if counted is not None:
             return counted
@@ -197,9 +221,14 @@ class Checker:
         other = self._other_than_named(value, sentence)
         if other is not None:
             return other
-        said = self._said(value, self.turn_at(value.start))
-        if said is not None:
-            return said
+        turn = self.turn_at(value.start)
+        near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
+        near = near or self._linked(value, wrong, sentence)
+        found = (
+            self._converted(value, turn) or self._said(value, turn) or self._mismatched(value, near)
+        )
+        if found is not None:
+            return found
         if _DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
@@ -255,26 +284,60 @@ class Checker:
 
     # --- matching
 
+    def _converted(self, value: Value, turn: int | None) -> Finding | None:
+        field = self.measures.converted(value, arithmetic.half_unit(value)) if value.unit else None
+        if field is None or not field.counts_for(turn):
+            return None
+        return self._found(value, "converted", "unit", field)
+
+    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> Finding | None:
+        """The right number in another unit, currency or scale."""
+        if not wrong:
+            return None
+        unit = self.measures.unit_of(wrong[0], value.readings)
+        because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
+        return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
+
     def _rounded(self, value: Value, sentence: Span) -> Finding | None:
         if value.kind != "number" or not value.readings:
             return None
-        hedged = _HEDGE.search(self.text[max(0, value.start - 24) : value.start]) is not None
-        digits = value.text.replace(",", "")
-        significant = len(digits.replace(".", "").strip("0"))
-        if significant < 2 and not hedged:
+        before = self.text[max(0, value.start - 24) : value.start]
+        hedged = _HEDGE.search(before) is not None
+        decimals = decimals_of(value)
+        digits = "".join(filter(str.isdecimal, value.text))
+        if len(digits.strip("0")) < 2 and not hedged:
             return None
         half = arithmetic.half_unit(value)
-        if hedged and "." not in digits:
+        if hedged and not decimals:
             half *= 10 ** (len(digits) - len(digits.rstrip("0")))
         reading = value.readings[0]
-        near = self.index.between(reading - half, reading + half)[:20]
+        # `more than 240` may be 248, `under 250` as well.
+        low = reading - half * (0 if _ABOVE.search(before) else 2 if _BELOW.search(before) else 1)
+        high = reading + half * (2 if _ABOVE.search(before) else 0 if _BELOW.search(before) else 1)
+        near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
-            linked = fields if hedged or "." in digits else self._linked(value, fields, sentence)
+            linked = fields if hedged or decimals else self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
+        return None
+
+    def _joined(self, value: Value, turn: int | None) -> Finding | None:
+        """`HAT 023`: digits that are an identifier with the words before them."""
+        if not value.text.isdecimal() or len(value.text) < 2:
+            return None
+        window = max(0, value.start - 40)
+        words = _WORDS_BEFORE.search(self.text[window : value.start])
+        if words is None:
+            return None
+        starts = [found.start() for found in _WORD.finditer(words[0])]
+        for start in starts:
+            key = identifier_key(self.text[window + words.start() + start : value.end])
+            for field in self.index.identifiers.get(key, ()):
+                if field.counts_for(turn) and not field.echo:
+                    return self._found(value, "supported", "name", field)
         return None
 
     def _ending(self, value: Value) -> Finding | None:
@@ -437,6 +500,9 @@ class Checker:
         column = self.index.columns.get(abs(value.readings[0]))
         if column is not None and arithmetic.announces_a_sum(cues):
             return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
+        mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
+        if mean is not None:
+            return self._found(value, "derived", "average", because=f"{mean[1]} of all {mean[0]}")
         found = arithmetic.follows(
             value,
             cues,
@@ -472,6 +538,13 @@ class Checker:
         ]
         ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
         return [*self._binder.columns_around(value), *labelled, ends]
+
+    def _mean(self, value: Value) -> tuple[str, str] | None:
+        half = arithmetic.half_unit(value)
+        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
+        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
+            return self.index.means[at][1:]
+        return None
 
     def _is_alike(self, one: Value, other: Value) -> bool:
         return bool(one.readings) and self._is_money(one) == self._is_money(other)

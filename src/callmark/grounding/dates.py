@@ -10,6 +10,7 @@ from unicodedata import normalize
 from callmark.grounding.text import joins
 
 _NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
+_ENGLISH_WORDS = ("out", "set")  # short for months too: `3 out of 5`
 
 
 class Moment(NamedTuple):
@@ -57,19 +58,28 @@ class FoundMoment(NamedTuple):
 # All of these are matched at the start of a run of digits that no digit, letter or separator
 # precedes; which of them are tried depends on the character after that run.
 _DIGITS = re.compile(r"\d+")
+# A second date may follow a hyphen, and `/05-13` the first of `2024-05-06/05-13`.
 _ISO = re.compile(
-    r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})(?!\d|[-/.]\d)"
-    r"(?:[T ](?P<h>\d{2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-    r"(?!\d|:\d)"
+    r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})"
+    r"(?!\d|[-.]\d(?!\d{3}[-/.]\d)|/\d(?!\d{3}-\d|\d-\d\d(?![\d-])))"
+    r"(?:(?P<t>[T ])(?P<h>\d{2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
+    r"(?P<off>Z|[+-]\d{2}:?\d{2})?)?(?!\d|:\d)"
 )
+_MONTH_DAY = re.compile(r"(?P<m>\d{2})-(?P<d>\d{2})(?!\d|[-/.]\d)")
 # Arabic sets a right-to-left mark before each separator.
 _NUMERIC = re.compile(
     r"(?P<a>\d{1,2})\u200f?(?P<sep>[-/.])(?P<b>\d{1,2})\u200f?(?P=sep)(?P<y>\d{4}|\d{2})"
-    r"(?!\w|[-/.]\d)"
+    r"(?!\w|[/.]\d|-\d(?!\d?[-/.]\d))"
 )
 _TIME = re.compile(
     r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?(?!\d|:\d)"
     r"(?:\+\d{1,2}(?![\d:]))?(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?)|\s?Uhr\b)?"
+    r"(?:\s?\(?\+\d(?![\d:.,])(?:\s?days?\b)?\)?)?"  # arrives on the next day
+)
+_TIMES = re.compile(
+    r"(?P<h>\d{1,2})(?::(?P<mi>\d{1,2}))?\s?(?:[-–—]|to\b|bis\b|until\b)\s?"
+    r"(?P<second>(?P<h2>\d{1,2})(?::(?P<mi2>\d{1,2}))?(?![\d:.,]\d)"
+    r"(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?))?)(?!\w)"
 )
 _HOUR = re.compile(
     r"(?P<h>\d{1,2})(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?)"
@@ -77,6 +87,11 @@ _HOUR = re.compile(
 )
 _EAST_ASIAN = re.compile(
     r"(?:(?P<y>\d{4})\s?[年년]\s?)?(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
+)
+_DAYS = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?(?:\s?[-–—]\s?|\s(?:to|bis|al|au)\s)(?=\d)")
+_LAST_DAY = re.compile(
+    r"(?:[-–—]|\s[-–—]\s(?=\d{1,2}\w{0,2}(?:,\s\d{4}|[,.;:)!?\n]|$)))"
+    r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?!\w|[.,]\d|:\d|[-/]\d)(?:,?\s(?P<y>\d{4})(?!\w))?"
 )
 _LONGEST_MONTH = 25
 
@@ -115,6 +130,8 @@ def _named_forms(locale: str | None) -> _NamedForms:
     for name in reversed((*([locale] if locale else []), *_NAMED_LOCALES)):
         months |= _month_names(name)
     months |= {"sept": 9}
+    for word in _ENGLISH_WORDS:
+        months.pop(word, None)
     if locale:
         months |= _month_names(locale)
     any_month = "|".join(re.escape(n) for n in sorted(months, key=len, reverse=True))
@@ -141,19 +158,110 @@ def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
     found: list[FoundMoment] = []
     position = 0
     for digits in _DIGITS.finditer(text):
-        start = digits.start()
-        if start < position or digits.end() - start > 4 or not _may_begin(text, start):
+        start, end = digits.span()
+        if start < position or end - start > 4:
             continue
-        moment = _moment_at(text, start, digits.end(), locale)
-        if moment is not None and moment.start >= position:
-            found.append(moment)
-            position = moment.end
+        # `07:00-09:30`: what a hyphen joins to a moment is one too, if it looks like one.
+        is_second = bool(found) and start == position + 1 and text[position] in "-/"
+        if is_second and text[position] == "/":
+            moments = _second_of(found[-1], text, start)
+        elif is_second or _may_begin(text, start) or _is_cell(text, start):
+            moments = _range_at(text, start, end, locale) or _with_last_day(
+                text, _moment_at(text, start, end, locale)
+            )
+        else:
+            continue
+        if moments and moments[0].start >= position:
+            found += moments
+            position = moments[-1].end
     return found
+
+
+def _one(moment: FoundMoment | None) -> tuple[FoundMoment, ...]:
+    return () if moment is None else (moment,)
 
 
 def _may_begin(text: str, start: int) -> bool:
     before = text[start - 1] if start else " "
     return before in " \n\t\u00a0\u202f(" or not (joins(before) or before in ".,:/-$€£")
+
+
+def _is_cell(text: str, start: int) -> bool:
+    """A date or time between commas, as in CSV."""
+    return text[start - 1] == "," and (
+        _ISO.match(text, start) is not None or _TIME.match(text, start) is not None
+    )
+
+
+def _second_of(first: FoundMoment, text: str, start: int) -> tuple[FoundMoment, ...]:
+    """The `05-13` of `2024-05-06/05-13`, or a whole date."""
+    match = _MONTH_DAY.match(text, start)
+    if match is None or not first.moments or first.moments[0].year is None:
+        return _one(_numeric_date(text, start, None))
+    return _one(_found_at(match, _of(str(first.moments[0].year), match["m"], match["d"])))
+
+
+def _range_at(text: str, start: int, end: int, locale: str | None) -> tuple[FoundMoment, ...]:
+    """Two times or two days of which one says what both are: `5-7 pm`, `9:0-14:0`, `May 3-4`."""
+    if end - start > 2:
+        return ()
+    times = _TIMES.match(text, start)
+    if times is not None:
+        found = _times_of(times)
+        if found:
+            return found
+    days = _DAYS.match(text, start)
+    if days is not None:
+        return _days_before_month(text, start, days, _named_forms(locale))
+    return ()
+
+
+def _times_of(match: re.Match[str]) -> tuple[FoundMoment, ...]:
+    first, second, half = match["mi"], match["mi2"], match["ap"]
+    is_short = first is not None and second is not None and min(len(first), len(second)) == 1
+    if not half and not is_short:
+        return ()
+    last = _time(match["h2"], second, None, half)
+    begin = _time(match["h"], first, None, half)
+    if begin is None or last is None:
+        return ()
+    if half and (begin.hour or 0) > (last.hour or 0):  # `11-1 pm`
+        begin = begin._replace(hour=(begin.hour or 0) % 12)
+    stop = match.end("mi") if first is not None else match.end("h")
+    return (
+        FoundMoment(match.start(), stop, (begin,), (begin,), (begin,)),
+        FoundMoment(match.start("second"), match.end("second"), (last,), (last,), (last,)),
+    )
+
+
+def _days_before_month(
+    text: str, start: int, days: re.Match[str], forms: _NamedForms
+) -> tuple[FoundMoment, ...]:
+    """`19-20 May 2024`."""
+    match = forms.month_after.match(text, days.end())
+    if match is None:
+        return ()
+    last = _in_words(match.start(), match.end(), match["y"], match["m"], match["d"], forms)
+    first = _in_words(start, days.end("d"), match["y"], match["m"], days["d"], forms)
+    return () if first is None or last is None else (first, last)
+
+
+def _with_last_day(text: str, found: FoundMoment | None) -> tuple[FoundMoment, ...]:
+    """`May 19-20`, `May 3-4, 2024`: the month is that of the first, the year that of the last."""
+    if found is None or not found.moments:
+        return _one(found)
+    first = found.moments[0]
+    match = _LAST_DAY.match(text, found.end) if first.has_day and first.year is None else None
+    if match is None or not (first.day or 0) < int(match["d"]) <= 31:
+        return (found,)
+    year = None if match["y"] is None else int(match["y"])
+    last = first._replace(year=year, day=int(match["d"]))
+    begin = first._replace(year=year)
+    own = bool(found.own)
+    return (
+        found._replace(moments=(begin,), own=(begin,) * own, every_way=(begin,)),
+        FoundMoment(match.start("d"), match.end(), (last,), (last,) * own, (last,)),
+    )
 
 
 def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMoment | None:
@@ -164,7 +272,8 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
             return found
     elif after == ":":
         match = _TIME.match(text, start)
-        return match and _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
+        if match is not None:
+            return _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
     if end - start <= 2:
         match = _HOUR.match(text, start)
         if match is not None:
@@ -185,7 +294,19 @@ def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | No
             clock = _time(match["h"], match["mi"], match["s"], None)
             if clock is not None:
                 moment = moment._replace(hour=clock.hour, minute=clock.minute, second=clock.second)
-        return _found_at(match, moment)
+        found = _found_at(match, moment)
+        if (
+            found is not None
+            and match["t"] == " "
+            and not match["s"]
+            and match["off"]
+            not in (
+                None,
+                "Z",
+            )
+        ):
+            return found._replace(end=match.start("off"))  # `10:00-12:00` is a range
+        return found
     match = _NUMERIC.match(text, start)
     if match is None or (len(match["y"]) == 2 and match["sep"] != "/"):
         return None

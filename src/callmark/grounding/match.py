@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from callmark.grounding import match as derived
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, best_of, is_number, telling
+from callmark.grounding.number_words import find_number_words
 from callmark.grounding.numbers import SCALE, of_json, read_unlocalised
 from callmark.grounding.spans import Span
 from callmark.grounding.text import (
@@ -128,7 +129,8 @@ class Said:
             for locale in {None, self._locale}:
                 for value in values_of(text, locale):
                     self._add(value, turn)
-
+            for _, _, number in find_number_words(text, self._locale):
+                _note(self._numbers, number * SCALE, turn)
         for turn, name in self._names:
             _note(self._keys, identifier_key(name), turn)
 

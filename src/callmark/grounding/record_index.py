@@ -10,8 +10,9 @@ from functools import cached_property
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import TOLERANCE
+from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of, shape_of
-from callmark.grounding.values import Value, identifier_key, values_of
+from callmark.grounding.values import Value, identifier_key
 
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -28,6 +29,7 @@ class RecordIndex:
         self.links: dict[str, list[Field]] = {}
         self.moments: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self.shapes: dict[str, Field] = {}
+        self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
         for field in tree.fields:
             self._add(field)
@@ -45,7 +47,7 @@ class RecordIndex:
         if number is not None:
             _note(self.numbers, number, field)
         elif isinstance(field.value, str) and field.value:
-            for value in flat(values_of(field.value)):
+            for value in flat(read_leaf(field.value)):
                 self._add_value(value, field)
             if len(field.value) <= _SHORT and _DIGIT.search(field.value):
                 _note(self.identifiers, identifier_key(field.value), field)
@@ -55,6 +57,8 @@ class RecordIndex:
         for reading in value.readings:
             _note(self.numbers, reading, field)
         for moment in value.moments:
+            if moment.year is not None:
+                _note(self.years, str(moment.year), field)
             for key in moment_keys(moment):
                 found = self.moments.setdefault(key, [])
                 if len(found) < MAX_CANDIDATES:
@@ -81,6 +85,7 @@ class RecordIndex:
                         yield from self.numbers[near]
                 if value.text.isdecimal():
                     yield from self.identifiers.get(value.text, ())
+                    yield from self.years.get(value.text, ())
             case "identifier":
                 yield from self.identifiers.get(value.key, ())
             case "moment":
@@ -98,6 +103,11 @@ class RecordIndex:
                     if moment.agrees(other):
                         yield field
 
+    def years_of(self, moment: Moment) -> frozenset[int]:
+        """The years in which some leaf has this day and month."""
+        found = self.moments.get((moment.month, moment.day), ())
+        return frozenset(other.year for other, _ in found if other.year is not None)
+
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
         ordered = self._ordered
@@ -107,6 +117,11 @@ class RecordIndex:
     def columns(self) -> dict[int, tuple[str, str]]:
         """What the numbers under one key of one list come to, with the list's path and the key."""
         columns: dict[int, tuple[str, str]] = {}
+        for _, total, path, key in self._column_sums():
+            columns.setdefault(total, (path, key))
+        return columns
+
+    def _column_sums(self) -> Iterator[tuple[int, int, str, str]]:
         for series in self.tree.series:
             sums: dict[str, tuple[int, int]] = {}
             for entry in series.items:
@@ -117,8 +132,14 @@ class RecordIndex:
                         sums[key] = (count + 1, total + number)
             for key, (count, total) in sums.items():
                 if count > 1:
-                    columns.setdefault(total, (series.path, key))
-        return columns
+                    yield count, total, series.path, key
+
+    @cached_property
+    def means(self) -> list[tuple[int, str, str]]:
+        """What they come to on average, the lowest first."""
+        return sorted(
+            (total // count, path, key) for count, total, path, key in self._column_sums()
+        )
 
     def ending_in(self, digits: str) -> Field | None:
         """A leaf whose identifier ends in these digits."""

@@ -53,6 +53,7 @@ class Value(NamedTuple):
     form: Form = Form()
     own: tuple[Moment, ...] = ()
     every_way: tuple[Moment, ...] = ()
+    unit: str = ""  # or currency, where it was looked for
 
     def shifted(self, by: int) -> Value:
         inner = tuple(value.shifted(by) for value in self.inner)
@@ -140,6 +141,13 @@ def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
+# One character for one, so that offsets stay. Longer dashes are hyphens only between digits, and
+# an en dash is a minus sign too: `flight—12 seats` is no identifier.
+_ALIKE = str.maketrans(
+    {"\u2010": "-", "\u2011": "-", "\u2012": "-", "．": ".", "，": ",", "：": ":", "％": "%"}
+    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+)
+_DASH = re.compile(r"(?<=\d)[–—―](?=\d)|(?:(?<=[\s(])|^)–(?=[$€£]?\d)")
 _UNITS = frozenset(
     """
     kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
@@ -166,10 +174,14 @@ _FACTORS = {
     "trillion": 10**12,
 }  # fmt: skip
 _SCALE = re.compile(rf"\s({'|'.join(sorted(_FACTORS, reverse=True))})\b", re.IGNORECASE)
+# `45k`, `$400.4B`; `5m` and `7B` say so only of money.
+_GLUED = {"k": 10**3, "bn": 10**9, "mn": 10**6, "tn": 10**12}
+_GLUED_MONEY = {"m": 10**6, "b": 10**9, "t": 10**12}
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
@@ -189,10 +201,23 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
         yield Value(start, chain.end(), "identifier", chain[0], key=identifier_key(chain[0]))
     elif match["exponent"] and not tail and not match["more"]:
         yield from _exponential(start, run + match["exponent"], text)
+    elif tail and not match["more"] and (factor := _glued_factor(match, text)) > 1:
+        form = Form(_sign_before(text, start), factor=factor)
+        yield number(start, match.end("tail"), run, locale, form)
     elif match["more"] or match["exponent"] or (tail and tail not in _TAILS):
         yield from _number_then_identifier(match, text, locale)
     elif tail not in _ORDINALS or tail in _UNITS:
         yield from _run_values(start, end, run, text, locale)
+
+
+def _glued_factor(match: re.Match[str], text: str) -> int:
+    tail, start = match["tail"], match.start("number")
+    if tail.casefold() in _GLUED:
+        return _GLUED[tail.casefold()]
+    is_money = text[start - 1 : start] in CURRENCY if start else False
+    if is_money or (tail in ("M", "B") and "." in match["number"]):
+        return _GLUED_MONEY.get(tail.casefold(), 1)
+    return 10**6 if tail == "M" else 1
 
 
 def _is_code(text: str, start: int, end: int) -> bool:
@@ -297,6 +322,17 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
     return Value(begin, end, "number", run, readings, form=form)
 
 
+def decimals_of(value: Value) -> int:
+    """How many digits are stated behind the decimal point, whatever sign that is."""
+    last = max(value.text.rfind("."), value.text.rfind(","))
+    places = len(value.text) - last - 1
+    digits = _NOT_DIGIT.sub("", value.text)
+    if last < 0 or not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
+        return 0
+    unscaled = abs(value.readings[0]) // value.form.factor
+    return places if int(digits) * numbers.SCALE == unscaled * 10**places else 0
+
+
 def readings_in_any_locale(value: Value) -> set[int]:
     """Every value that some locale would read out of this number, sign and percent kept."""
     return {
@@ -386,7 +422,7 @@ _QUOTE_EDGE = ' .,;:!?…\\"'
 
 def find_values(text: str, locale: str | None = None) -> list[Value]:
     """The checkable values of a text, in order; nested ones only inside their outer one."""
-    text = break_literal_newlines(text)
+    text = fold_signs(break_literal_newlines(text))
     token, hot = patterns_for(text)
     if not hot.search(text):
         return []
@@ -396,6 +432,11 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     if not labels:
         return values
     return [value for value in values if not is_label(text, value.start, value.text, labels)]
+
+
+def fold_signs(text: str) -> str:
+    """Hyphens and digits of other forms as the plain ones; lengths stay."""
+    return text if text.isascii() else _DASH.sub("-", text.translate(_ALIKE))
 
 
 @lru_cache(maxsize=4096)
@@ -442,6 +483,11 @@ def _scan(
             continue
         if match is None:
             return
+        if match.lastgroup == "more" and upcoming < len(moments):
+            begin = moments[upcoming].start
+            if start < begin < match.end() and text[begin - 1] == ",":
+                # `120,2024-05-01` are two cells of a line.
+                match = token.match(text, start, begin) or match
         position = max(match.end(), start + 1)
         if match.lastgroup == "more":
             for value in number_values(match, text, locale):
@@ -497,7 +543,14 @@ def _quote(
         return
     inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
     bare = content.strip().rstrip(".,;:!?")
-    if len(inner) == 1 and inner[0].kind in WHOLE_KINDS and inner[0].text == bare:
+    if (
+        len(inner) == 1
+        and inner[0].kind in WHOLE_KINDS
+        and (
+            bare
+            in (inner[0].text, f"-{inner[0].text}" if inner[0].form.sign is not None else bare[:0])
+        )
+    ):
         yield inner[0]
     else:
         key = fold(content).strip(_QUOTE_EDGE)

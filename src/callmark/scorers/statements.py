@@ -19,11 +19,13 @@ from callmark.grounding.denial import find_denied, is_denied_value
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
+from callmark.grounding.reading import read_stated
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, RecordTree, stem, texts_in
 from callmark.grounding.schedule import schedules_of, wrong_hours
 from callmark.grounding.spans import Span
 from callmark.grounding.values import Value, identifier_key
+from callmark.grounding.weekdays import find_days
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, Statement, quote_said
@@ -50,8 +52,13 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings: list[Finding] = []
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = reading.records.tree
-        binder = Binder(outline, reading.records)
-        findings += _check_values(reading, outline, reading.records, binder)
+        index = reading.records
+        binder = Binder(outline, index)
+        values = read_stated(
+            reading.text, reading.grounder.values, reading.sample.expectation.locale
+        )
+        findings += _check_values(reading, outline, index, binder, values)
+        findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder)
         findings += _check_hours(reading, outline, tree)
     findings += _check_deeds(reading, outline, registry)
@@ -62,7 +69,11 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
 
 
 def _check_values(
-    reading: TrialReading, outline: Outline, index: RecordIndex, binder: Binder
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    values: list[Value],
 ) -> Iterator[Finding]:
     failed = [
         Utterance(one.turn or 0, text)
@@ -72,7 +83,7 @@ def _check_values(
     ]
     checker = Checker(
         outline,
-        reading.grounder.values,
+        values,
         index,
         binder,
         reading.said,
@@ -147,6 +158,17 @@ def _closest(
             if field.counts_for(turn) and not field.echo:
                 return field
     return None
+
+
+def _check_weekdays(
+    reading: TrialReading, index: RecordIndex, values: list[Value]
+) -> Iterator[Finding]:
+    for day in find_days(reading.text, values, index.years_of):
+        if day.named == day.actual:
+            yield Finding(day.start, day.end, "derived", "weekday")
+        else:
+            because = f"that day is a {day.expected}"
+            yield Finding(day.start, day.end, "contradicted", "weekday", (), because)
 
 
 def _check_polarity(

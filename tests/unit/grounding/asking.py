@@ -81,3 +81,15 @@ def turns(*texts: str) -> tuple[str, list[dict[str, int]]]:
         joined += text
         ranges.append({"start": start, "end": len(joined.encode("utf-8"))})
     return joined, ranges
+
+
+def statements(
+    answer: str, *results: Json, prompt: str = "Please look it up.", **metadata: Any
+) -> list[tuple[str, str, str]]:
+    """(text, label, rule) of every statement of an answer, after calls with these results."""
+    scores = claims(answer, *map(call, results), of=item(prompt, **metadata))
+    data = answer.encode("utf-8")
+    return [
+        (data[one["start"] : one["end"]].decode("utf-8"), one["label"], one["rule"])
+        for one in scores["statements"]
+    ]

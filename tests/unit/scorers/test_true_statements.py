@@ -1,0 +1,47 @@
+"""What is true gets a good label and no flag, in whatever form; what is wrong is caught."""
+
+from collections import Counter
+
+import pytest
+from tests.result_worlds import make_results
+from tests.true_statements import FORMS, WRONG, Statement, write_true, write_wrong
+from tests.unit.grounding.asking import statements
+
+from callmark.records.statements import FLAGS, GOOD
+
+PASSED_AT_LEAST = 0.98
+CAUGHT_AT_LEAST = 0.90
+
+
+def labels_of(one: Statement) -> set[str]:
+    metadata = {"locale": one.locale} if one.locale else {}
+    found = statements(one.text, one.result, prompt=one.prompt, **metadata)
+    return {label for _, label, _ in found}
+
+
+def passes(one: Statement) -> bool:
+    """A value that no rule could decide is no pass, whatever else the sentence says."""
+    labels = labels_of(one)
+    return bool(labels & GOOD) and not labels & (FLAGS | {"unchecked", "not_claimed"})
+
+
+def test_a_thousand_true_statements_pass_in_every_form():
+    made: Counter[str] = Counter()
+    failed = []
+    for one in write_true(make_results(3, 70), seed=11, per_form=12):
+        made[one.form] += 1
+        if not passes(one):
+            failed.append((one.form, one.text, labels_of(one)))
+    assert len(made) == len(FORMS) >= 40
+    assert made.total() >= 1000
+    assert 1 - len(failed) / made.total() >= PASSED_AT_LEAST, failed
+    worst = Counter(form for form, _, _ in failed)
+    assert all(made[form] - many >= made[form] / 2 for form, many in worst.items()), failed
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_same_made_wrong_is_caught(kind):
+    written = [one for one in write_wrong(make_results(4, 70), 12, 30) if one.form == kind]
+    missed = [one.text for one in written if not labels_of(one) & FLAGS]
+    assert len(written) >= 10
+    assert 1 - len(missed) / len(written) >= CAUGHT_AT_LEAST, missed
