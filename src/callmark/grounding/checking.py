@@ -26,6 +26,7 @@ from callmark.grounding.record_tree import (
     Field,
     Series,
     key_stems,
+    key_words,
     number_of,
     shape_of,
     stem,
@@ -37,8 +38,15 @@ from callmark.records.statements import FLAGS, StatementLabel
 
 MAX_TERMS = 12  # of a sum
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
+FEW = 6  # leaves of all results together
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
+_ALL_OF_THEM = re.compile(
+    r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
+    r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
@@ -212,7 +220,7 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> Finding:
-        counted = self._count(value)
+        counted = self._counted(value)
         if counted is not None:
             return counted
         linked = self._linked(value, fields, sentence)
@@ -225,7 +233,10 @@ class Checker:
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
         near = near or self._linked(value, wrong, sentence)
         found = (
-            self._converted(value, turn) or self._said(value, turn) or self._mismatched(value, near)
+            self._converted(value, turn)
+            or self._said(value, turn)
+            or self._miscounted(value, sentence)
+            or self._mismatched(value, near)
         )
         if found is not None:
             return found
@@ -241,6 +252,10 @@ class Checker:
         noun = stem(after[0]) if after else None
         keys = {field.key for field in fields}
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
+        if noun is not None:  # `12 boats` is what a count may be a count of
+            spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
+        if len(self.index.tree.fields) <= FEW:  # where there is little, nothing fits by chance
+            return list(fields)
         return [
             field
             for field in fields
@@ -252,22 +267,39 @@ class Checker:
             )
         ]
 
-    def _count(self, value: Value) -> Finding | None:
+    def _nouns(self, value: Value) -> list[str]:
         counted = _COUNTED.match(self.text, value.end)
-        if counted is None:
-            return None
-        nouns = [stem(word) for word in counted.groups() if word]
+        return [stem(word) for word in counted.groups() if word] if counted else []
+
+    def _counted(self, value: Value) -> Finding | None:
+        """`4 passengers`, where some list of passengers has four."""
         stated = value.readings[0] // SCALE
-        most: tuple[int, str] | None = None
-        for series in self._series_of(nouns):
+        for series in self._series_of(self._nouns(value)):
             if len(series.items) == stated:
-                return self._found(
-                    value, "derived", "count", because=f"the length of {series.path}"
-                )
-            if most is None or len(series.items) > most[0]:
-                most = (len(series.items), series.path)
-        if most is not None and stated > most[0]:
-            return self._found(value, "miscounted", "count", because=f"{most[1]} has {most[0]}")
+                because = f"the length of {series.path}"
+                return self._found(value, "derived", "count", because=because)
+        return None
+
+    def _miscounted(self, value: Value, sentence: Span) -> Finding | None:
+        """More than any list of them has; fewer only where all of them are meant."""
+        nouns = self._nouns(value)
+        lists = [
+            series
+            for noun in nouns[:1]
+            for series in self._series_by_noun.get(noun, ())
+            if key_stems(series.key) == (noun,)
+        ]
+        if not lists or self.outline.is_proposed(sentence):
+            return None
+        stated = value.readings[0] // SCALE
+        most = max(lists, key=lambda series: len(series.items))
+        before = self.text[max(sentence[0], value.start - 40) : value.start]
+        is_total = len({len(series.items) for series in lists}) == 1 and (
+            _ALL_OF_THEM.search(before) is not None
+        )
+        if stated > len(most.items) or (is_total and stated < len(most.items)):
+            because = f"{most.path} has {len(most.items)}"
+            return self._found(value, "miscounted", "count", because=because)
         return None
 
     def _series_of(self, nouns: Sequence[str]) -> Iterator[Series]:
