@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
 _BEFORE = re.compile(r"[*_`]*\s?\(\s?(?:[^\W\d_]{2,10}(?:[ _]?id)?[ :#]{0,2})?", re.IGNORECASE)
 _APART = re.compile(
-    r"[.;→➝](?:\s|$)|->|\b(?:to|from|minus|plus|and|or|with|instead|versus|vs|than|previous\w*|original\w*"
+    r"[.;→➝](?:\s|$)|->|\b(?:to|from|minus|plus|and|or|with|for|instead|versus|vs|than|previous\w*|original\w*"
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
@@ -140,12 +140,18 @@ class Binder:
                 between = (mention.end, value.start)
                 if value.start - mention.end <= NEAR and _BESIDE.fullmatch(self.text, *between):
                     return mention
-                if (
-                    self._is_identifier(mention)
-                    and value.start - mention.end <= FAR
-                    and not _APART.search(self.text, *between)
-                ):
-                    return mention
+        return self._right_after(value, sentence) or self._last_identifier(at, value, sentence)
+
+    def _last_identifier(self, at: int, value: Value, sentence: Span) -> Mention | None:
+        if at < 0 or self._mentions[at].start < sentence[0]:
+            return None
+        mention = self._mentions[at]
+        is_apart = value.start - mention.end > FAR or _APART.search(
+            self.text, mention.end, value.start
+        )
+        return mention if self._is_identifier(mention) and not is_apart else None
+
+    def _right_after(self, value: Value, sentence: Span) -> Mention | None:
         after = bisect_left(self._starts, value.end)
         if after < len(self._mentions):
             mention = self._mentions[after]
@@ -163,6 +169,8 @@ class Binder:
         stands before that. A plain sentence inherits nothing from sentences before it."""
         if self._is_labelled(line):
             yield from reversed(line.siblings)
+        if line.level > 0:  # `- Item ID: …` may come last
+            yield from ((one.start, one.end) for one in self.outline.lines_after(line))
         is_json = self.text[line.start : line.end].lstrip().startswith('"')
         for head in reversed(line.heads):
             if is_json and not self._is_part(head):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from callmark.grounding.spans import Span, sentences
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, break_literal_newlines
 
 WIDE = 300  # characters around a value that are looked at, whatever its sentence is as long as
 NEAREST_HEADS = 4
@@ -42,13 +42,14 @@ class Line(NamedTuple):
     end: int
     heads: tuple[Span, ...]
     siblings: tuple[Span, ...] = ()
+    level: float = 0
 
 
 class Outline:
     """One answer, split once. Offsets are characters."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = text = break_literal_newlines(text)
         self.sentences = list(sentences(text))
         self._sentence_starts = [start for start, _ in self.sentences]
         self.lines = list(_lines(text))
@@ -63,6 +64,15 @@ class Outline:
     def line_at(self, position: int) -> Line:
         at = bisect_right(self._line_starts, position) - 1
         return self.lines[at] if at >= 0 else Line(0, len(self.text), ())
+
+    def lines_after(self, line: Line) -> Iterator[Line]:
+        """Those beside it that follow, under the same heads."""
+        at = bisect_right(self._line_starts, line.start)
+        for following in self.lines[at : at + NEAREST_SIBLINGS]:
+            if following.level < line.level or following.heads[-1:] != line.heads[-1:]:
+                return
+            if following.level == line.level:
+                yield following
 
     def clauses(self, sentence: Span) -> list[Span]:
         found = self._clauses.get(sentence)
@@ -111,7 +121,7 @@ def _lines(text: str) -> Iterator[Line]:
                 del before[deeper]
             siblings = before.setdefault(level, [])
             heads = tuple((head[1], head[2]) for head in above[-NEAREST_HEADS:])
-            yield Line(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]))
+            yield Line(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]), level)
             siblings.append((start, end))
             above.append((level, start, end))
         elif not above or above[-1][0] <= 0:

@@ -70,9 +70,21 @@ _VERBS = frozenset(
     features feature there serves serve includes include allows allow takes take boasts
     """.split()
 )
+_BE = frozenset("is are was were be been ist sind está están est sont".split())
+_AFTER_PREDICATE = frozenset(
+    "and or but for at in on from to now currently right today with as because since".split()
+)
+_ANSWERS = {
+    "no": False, "not": False, "none": False, "false": False, "unavailable": False, "nein": False,
+    "yes": True, "true": True, "available": True, "included": True, "ja": True, "sí": True,
+    "oui": True, "non": False,
+}  # fmt: skip
+_AFTER_ANSWER = re.compile(r"\s?[,;.)\]\n\\—–-]")
 _SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|please|unless|should)\b|\?", re.IGNORECASE
+    r"\b(?:if|whether|would|could|might|may|please|unless|should|unable|cannot|can['’]t|add|adding"
+    r"|polic(?:y|ies)|importance|regarding|cover|covers)\b|\?",
+    re.IGNORECASE,
 )
 _NO_WORD_OF = re.compile(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+|indicat\w+"
@@ -115,12 +127,13 @@ class PolarToken(NamedTuple):
 class PolarKey:
     """All fields that are spoken of with the same words, in the order of their records."""
 
-    __slots__ = ("joined", "needed", "numbers", "rows", "stems")
+    __slots__ = ("is_generic", "joined", "needed", "numbers", "rows", "stems")
 
     def __init__(self, first: Polar) -> None:
         self.stems = first.stems
         self.joined = first.joined
         self.needed = first.needed
+        self.is_generic = all(word in _GENERIC for word in key_words(first.field.key))
         self.rows: list[Polar] = []
         self.numbers: list[int] = []
 
@@ -210,6 +223,8 @@ class PolarFields:
             place = Value(tokens[first].start, tokens[last].end, "quote", "")
             row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
             if row is None:
+                continue
+            if key.is_generic and not _is_predicate(text, tokens, first, last):
                 continue
             asserted = not _is_denied(text, tokens, first, last)
             said = PolarClause(place.start, place.end, row, asserted)
@@ -308,7 +323,8 @@ def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int
 
 
 def _is_denied(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
-    after = _denied_after(text, tokens, last)
+    is_negated = first > 0 and tokens[first - 1].word in _NO
+    after = _denied_after(text, tokens, last, is_negated)
     return _denied_before(text, tokens, first) if after is None else after
 
 
@@ -329,6 +345,17 @@ def _denied_before(text: str, tokens: Sequence[PolarToken], first: int) -> bool:
     return denied
 
 
+def _is_predicate(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
+    """`is not available.`, not `the available variants`."""
+    before = [token.word for token in tokens[max(0, first - 3) : first]]
+    if not any(word in _BE or word.endswith("n't") for word in before):
+        return False
+    return last + 1 == len(tokens) or (
+        tokens[last + 1].word in _AFTER_PREDICATE
+        or _AFTER_ANSWER.match(text[tokens[last].end : tokens[last].end + 3]) is not None
+    )
+
+
 def _has_verb(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
     """Has the part up to the next comma a verb of its own?"""
     for place in range(at, len(tokens)):
@@ -339,13 +366,23 @@ def _has_verb(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
     return False
 
 
-def _denied_after(text: str, tokens: Sequence[PolarToken], last: int) -> bool | None:
+def _ends_here(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
+    following = text[tokens[at].end : tokens[at].end + 3]
+    return at + 1 == len(tokens) or _AFTER_ANSWER.match(following) is not None
+
+
+def _denied_after(
+    text: str, tokens: Sequence[PolarToken], last: int, is_negated: bool
+) -> bool | None:
     """What is said of it afterwards, up to its verb. None: nothing."""
     is_apart = False
     for at in range(last + 1, len(tokens)):
         word, before = tokens[at].word, tokens[at - 1]
+        # `water resistance: no`, and `water resistance no` where nothing follows.
         if at == last + 1 and ":" in text[before.end : tokens[at].start]:
-            return word in ("no", "not", "none", "false", "unavailable")
+            return None if word not in _ANSWERS and is_negated else not _ANSWERS.get(word, True)
+        if at == last + 1 and word in _ANSWERS and _ends_here(text, tokens, at):
+            return not _ANSWERS[word]
         if word == "unavailable":
             return True
         if word in ("but", "while"):
