@@ -325,18 +325,28 @@ class _Tracer:
     def _paid(self, leaf: _Leaf, number: int) -> _Found | None:
         """What the things that the same call names cost together, by itself or with the other
         amounts beside it."""
-        beside = sum(
-            of_json(other.value)
-            for other in self._leaves
-            if other.keys == leaf.keys and is_number(other.value) and other.path != leaf.path
-        )
+        beside = self._sums[leaf.keys] - number
         if beside and self._trace_number(number + beside) is not None:
             return _Found("derived", "the rest of an amount")
-        counts = {1, *(len(one) for one in _lists(self._arguments))}
         for total in self._prices:
-            if any(one in (number, number + beside) for one in (total * n for n in counts)):
+            if any(one in (number, number + beside) for one in (total * n for n in self._counts)):
                 return _Found("derived", "a sum of what is named")
         return None
+
+    @cached_property
+    def _sums(self) -> dict[tuple[str | None, ...], int]:
+        """What the numbers under one name come to, all entries of its lists together."""
+        sums: dict[tuple[str | None, ...], int] = {}
+        for leaf in self._leaves:
+            if is_number(leaf.value):
+                sums[leaf.keys] = sums.get(leaf.keys, 0) + of_json(leaf.value)
+        return sums
+
+    @cached_property
+    def _counts(self) -> frozenset[int]:
+        """How many of something the call lists."""
+        lengths = (len(one) for one in _lists(self._arguments))
+        return frozenset((1, *(length for length in lengths if length < _SMALL)))
 
     @cached_property
     def _prices(self) -> frozenset[int]:
@@ -361,13 +371,12 @@ class _Tracer:
 
     @cached_property
     def _lengths(self) -> frozenset[int]:
-        inside = (len(one) for one in _lists(self._arguments))
         shown = (
             len(series.items)
             for series in self._shown.records.tree.series
             if series.record.counts_for(self._turn)
         )
-        return frozenset((*inside, *shown))
+        return self._counts | {length for length in shown if length < _SMALL}
 
     # --- the tool's own words
 
