@@ -65,7 +65,8 @@ def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[Argument
         for index, entry in entries
         for leaf, found in _trace_call(entry, shown, registry)
     ]
-    return tuple(origins) or None
+    # The order of the keys of an object says nothing.
+    return tuple(sorted(origins, key=lambda one: (one.call, one.path))) or None
 
 
 class _Leaf(NamedTuple):
@@ -183,9 +184,9 @@ class _Tracer:
         field = self._shown.leaves.get(folded)
         if field is not None and field.counts_for(self._turn):
             return _served(field)
-        for field in self._shown.records.identifiers.get(identifier_key(text), ()):
-            if field.counts_for(self._turn):
-                return _served(field)
+        found = self._first(self._shown.records.identifiers.get(identifier_key(text), ()))
+        if found is not None:
+            return found
         key = self._shown.keys.get(folded)
         return None if key is None else _Found("served", key)
 
@@ -293,10 +294,14 @@ class _Tracer:
         for near in (number, number - 1, number + 1, -number):  # a refund of 50 is served as -50
             if is_before(shown.said_numbers.get(near), self._turn):
                 return _Found("said")
-            for field in shown.records.numbers.get(near, ()):
-                if field.counts_for(self._turn):
-                    return _served(field)
+            found = self._first(shown.records.numbers.get(near, ()))
+            if found is not None:
+                return found
         return None
+
+    def _first(self, fields: Iterable[Field]) -> _Found | None:
+        places = [(one.call, one.path) for one in fields if one.counts_for(self._turn)]
+        return _Found("served", place_of(*min(places))) if places else None
 
     def _computed(self, number: int) -> _Found:
         """A count of what is listed, an amount that the user agreed to, or one made of two."""

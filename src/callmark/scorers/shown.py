@@ -129,7 +129,10 @@ class ShownTexts:
         leaves: dict[str, Field] = {}
         for field in self.records.tree.fields:
             if isinstance(field.value, str):
-                leaves.setdefault(fold(field.value), field)
+                key = fold(field.value)
+                known = leaves.get(key)
+                if known is None or (field.call, field.path) < (known.call, known.path):
+                    leaves[key] = field
         return leaves
 
     @cached_property
