@@ -65,7 +65,8 @@ def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[Argument
         for index, entry in entries
         for leaf, found in _trace_call(entry, shown, registry)
     ]
-    return tuple(origins) or None
+    # The order of the keys of an object says nothing.
+    return tuple(sorted(origins, key=lambda one: (one.call, one.path))) or None
 
 
 class _Leaf(NamedTuple):
@@ -183,9 +184,9 @@ class _Tracer:
         field = self._shown.leaves.get(folded)
         if field is not None and field.counts_for(self._turn):
             return _served(field)
-        for field in self._shown.records.identifiers.get(identifier_key(text), ()):
-            if field.counts_for(self._turn):
-                return _served(field)
+        found = self._first(self._shown.records.identifiers.get(identifier_key(text), ()))
+        if found is not None:
+            return found
         key = self._shown.keys.get(folded)
         return None if key is None else _Found("served", key)
 
@@ -293,10 +294,14 @@ class _Tracer:
         for near in (number, number - 1, number + 1, -number):  # a refund of 50 is served as -50
             if is_before(shown.said_numbers.get(near), self._turn):
                 return _Found("said")
-            for field in shown.records.numbers.get(near, ()):
-                if field.counts_for(self._turn):
-                    return _served(field)
+            found = self._first(shown.records.numbers.get(near, ()))
+            if found is not None:
+                return found
         return None
+
+    def _first(self, fields: Iterable[Field]) -> _Found | None:
+        places = [(one.call, one.path) for one in fields if one.counts_for(self._turn)]
+        return _Found("served", place_of(*min(places))) if places else None
 
     def _computed(self, number: int) -> _Found:
         """A count of what is listed, an amount that the user agreed to, or one made of two."""
@@ -325,18 +330,28 @@ class _Tracer:
     def _paid(self, leaf: _Leaf, number: int) -> _Found | None:
         """What the things that the same call names cost together, by itself or with the other
         amounts beside it."""
-        beside = sum(
-            of_json(other.value)
-            for other in self._leaves
-            if other.keys == leaf.keys and is_number(other.value) and other.path != leaf.path
-        )
+        beside = self._sums[leaf.keys] - number
         if beside and self._trace_number(number + beside) is not None:
             return _Found("derived", "the rest of an amount")
-        counts = {1, *(len(one) for one in _lists(self._arguments))}
         for total in self._prices:
-            if any(one in (number, number + beside) for one in (total * n for n in counts)):
+            if any(one in (number, number + beside) for one in (total * n for n in self._counts)):
                 return _Found("derived", "a sum of what is named")
         return None
+
+    @cached_property
+    def _sums(self) -> dict[tuple[str | None, ...], int]:
+        """What the numbers under one name come to, all entries of its lists together."""
+        sums: dict[tuple[str | None, ...], int] = {}
+        for leaf in self._leaves:
+            if is_number(leaf.value):
+                sums[leaf.keys] = sums.get(leaf.keys, 0) + of_json(leaf.value)
+        return sums
+
+    @cached_property
+    def _counts(self) -> frozenset[int]:
+        """How many of something the call lists."""
+        lengths = (len(one) for one in _lists(self._arguments))
+        return frozenset((1, *(length for length in lengths if length < _SMALL)))
 
     @cached_property
     def _prices(self) -> frozenset[int]:
@@ -361,13 +376,12 @@ class _Tracer:
 
     @cached_property
     def _lengths(self) -> frozenset[int]:
-        inside = (len(one) for one in _lists(self._arguments))
         shown = (
             len(series.items)
             for series in self._shown.records.tree.series
             if series.record.counts_for(self._turn)
         )
-        return frozenset((*inside, *shown))
+        return self._counts | {length for length in shown if length < _SMALL}
 
     # --- the tool's own words
 

@@ -129,7 +129,10 @@ class ShownTexts:
         leaves: dict[str, Field] = {}
         for field in self.records.tree.fields:
             if isinstance(field.value, str):
-                leaves.setdefault(fold(field.value), field)
+                key = fold(field.value)
+                known = leaves.get(key)
+                if known is None or (field.call, field.path) < (known.call, known.path):
+                    leaves[key] = field
         return leaves
 
     @cached_property
@@ -162,12 +165,15 @@ class ShownTexts:
     @cached_property
     def moments(self) -> dict[tuple[int | None, int | None], list[tuple[Moment, int]]]:
         """What was said, by month and day; times of day apart."""
-        found: dict[tuple[int | None, int | None], list[tuple[Moment, int]]] = {}
+        first: dict[Moment, int] = {}
         for value, turn in self._values:
             for moment in value.moments:
-                known = found.setdefault((moment.month, moment.day), [])
-                if len(known) < MANY:
-                    known.append((moment, turn))
+                first.setdefault(moment, turn)
+        found: dict[tuple[int | None, int | None], list[tuple[Moment, int]]] = {}
+        for moment, turn in first.items():
+            known = found.setdefault((moment.month, moment.day), [])
+            if len(known) < MANY:
+                known.append((moment, turn))
         return found
 
     @cached_property
