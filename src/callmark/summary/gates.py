@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar, assert_never, get_args
 
@@ -18,21 +17,13 @@ from callmark.records.report import (
     Number,
     Op,
     Policy,
-    Power,
-    PowerAt,
     Report,
     Source,
     Status,
     Verdict,
 )
 from callmark.records.results import Better
-from callmark.stats.estimates import (
-    Z_ONE_SIDED,
-    binomial_tail,
-    bounds_one_sided,
-    deciding_n,
-    wilson,
-)
+from callmark.stats.estimates import bounds_one_sided, deciding_n
 from callmark.summary.metrics import CHECKS, FLAGGED, INVENTED, UNCHECKED, Measure
 
 PERF_BUDGET = "perf_budget_sec_per_100"
@@ -43,7 +34,7 @@ _FIELD_SYNONYMS = {
     **dict.fromkeys(("percent", "share", "percentage"), "pct"),
     **dict.fromkeys(("mode", "onfail", "severity"), "policy"),
 }
-_TOLERANCE = 1e-9  # a mean of thirds that is 0.9 must not fall below 0.9
+TOLERANCE = 1e-9  # a mean of thirds that is 0.9 must not fall below 0.9
 
 _POINT: tuple[Policy, ...] = ("hard_fail", "warning_only")
 _POOLED: tuple[Policy, ...] = ("hard_fail", "clear_fail", "confident", "warning_only")
@@ -221,7 +212,7 @@ def rules_on_dataset(rules: Iterable[GateRule]) -> tuple[GateRule, ...]:
 
 def is_satisfied(rule: GateRule, value: Number) -> bool:
     """Whether the value keeps the bound. Zero tolerance means none, not even for rounding."""
-    tolerance = 0.0 if rule.zero_tolerance else _TOLERANCE
+    tolerance = 0.0 if rule.zero_tolerance else TOLERANCE
     if kind_of(rule).better == "lower":
         return value <= rule.bound + tolerance
     if rule.op == ">":
@@ -230,7 +221,7 @@ def is_satisfied(rule: GateRule, value: Number) -> bool:
 
 
 def is_below(value: float, bound: float) -> bool:
-    return value < bound - _TOLERANCE
+    return value < bound - TOLERANCE
 
 
 def _shipped_rule(name: str, raw: Json) -> GateRule:
@@ -359,6 +350,7 @@ __all__ = [
 NO_SUCH_SAMPLE = "the dataset has no such sample"
 NOT_MARKER = "answers are read with `claims`: flagged_sample_rate judges their values"
 MOST_UNCHECKED = 0.5
+TOO_FEW = "(min_eligible_for_gates)"
 # A shard sees only some samples: what the others cannot mend may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
@@ -464,7 +456,7 @@ def _open_ruling(
         return _Ruling(status="inconclusive", reason=metric.reason or "no value")
     if metric.n < context.min_eligible and not rule.any_n:
         few = f"{metric.n} samples behind it, {context.min_eligible} are needed"
-        reason = f"{few} (min_eligible_for_gates)"
+        reason = f"{few} {TOO_FEW}"
         return _Ruling(status="inconclusive", reason=reason)
     if rule.name == FLAGGED and context.unchecked_share > MOST_UNCHECKED:
         share = f"{context.unchecked_share:.2f} of the statements could not be checked"
@@ -499,7 +491,7 @@ def _warned(rule: GateRule, value: Number) -> _Ruling | None:
 
 def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruling:
     misses = sum(1 for value in values if is_below(value, rule.bound))
-    allowed = _allowed_misses(rule, len(values))
+    allowed = allowed_misses(rule, len(values))
     fails = not holds and misses > allowed
     reason = None
     if not holds and not fails:
@@ -509,7 +501,7 @@ def _by_misses(rule: GateRule, values: Sequence[float], *, holds: bool) -> _Ruli
     )
 
 
-def _allowed_misses(rule: GateRule, n: int) -> int:
+def allowed_misses(rule: GateRule, n: int) -> int:
     # 0.07 * 100 is 7.000000000000001: rounding must not allow an eighth.
     return max(1, math.ceil((rule.pct or 0.0) * n - 1e-9))
 
@@ -555,60 +547,6 @@ def _worst_and_best(rule: GateRule, measure: Measure, seed: int) -> tuple[float,
     if sides is None or kind_of(rule).better == "higher":
         return sides
     return sides[1], sides[0]
-
-
-_POWER_STEPS = (0.10, 0.05, 0.01)  # from a bound that leaves no room beyond it
-
-
-def power_of(rules: Iterable[GateRule], outcomes: Iterable[GateOutcome]) -> Power | None:
-    """What the samples behind the first gate that could have proved the model can tell; None: no
-    such gate was judged, or none of them can fail."""
-    by_name = {rule.name: rule for rule in rules}
-    judged = (one for one in outcomes if one.status not in ("inconclusive", "n/a"))
-    proofs = (one for one in judged if kind_of(by_name[one.name]).proof)
-    found = next((one for one in proofs if one.policy != "warning_only"), None)
-    if found is None:
-        return None
-    rule, n = by_name[found.name], found.n
-    # More misses never mend a gate: the fewest that fail it are found by halving.
-    fewest = bisect_left(range(n + 1), True, key=lambda misses: _fails_by(rule, n, misses))
-    at = (
-        PowerAt(rate, binomial_tail(n, _miss_chance(rule, rate), fewest))
-        for rate in _true_rates(rule)
-    )
-    return Power(found.name, n, tuple(at))
-
-
-def _true_rates(rule: GateRule) -> tuple[float, ...]:
-    """A clearly bad one, the bound itself, a good one; from the worst to the best."""
-    sign = 1 if kind_of(rule).better == "higher" else -1
-    room = 1 - rule.bound if sign > 0 else rule.bound
-    if room < _TOLERANCE:
-        return tuple(round(rule.bound - sign * step, 6) for step in _POWER_STEPS)
-    bad = min(1.0, max(0.0, rule.bound - sign * 0.1))
-    return tuple(round(rate, 6) for rate in (bad, rule.bound, rule.bound + sign * 0.8 * room))
-
-
-def _miss_chance(rule: GateRule, rate: float) -> float:
-    return 1 - rate if kind_of(rule).better == "higher" else rate
-
-
-def _fails_by(rule: GateRule, n: int, misses: int) -> bool:
-    """Whether `misses` of `n` samples, all wrong, fail the gate where the others are all right."""
-    is_lower = kind_of(rule).better == "lower"
-    hits = misses if is_lower else n - misses
-    match rule.policy:
-        case "hard_fail":
-            return not is_satisfied(rule, hits / n)
-        case "count_based_misses":
-            return not is_satisfied(rule, hits / n) and misses > _allowed_misses(rule, n)
-        case "clear_fail" | "confident":
-            low, high = wilson(hits, n, Z_ONE_SIDED)
-            return not is_satisfied(rule, low if is_lower else high)
-        case "warning_only":
-            return False
-        case _:
-            assert_never(rule.policy)
 
 
 SAME_ANSWER = "every answer is the same text"
@@ -668,7 +606,12 @@ def _why_unproved(proofs: Sequence[GateOutcome], mute: Collection[str] = ()) -> 
     warned = [outcome.name for outcome in proofs if outcome.status == "warn"]
     if warned:
         return f"no gate on the model's calls or statements passed: {', '.join(warned)} warned"
-    reasons = dict.fromkeys(one.reason or "" for one in proofs if one.status == "inconclusive")
+    open_gates = [one for one in proofs if one.status == "inconclusive"]
+    # Where several have too few samples, the one with the most says how many are missing.
+    few = [one for one in open_gates if (one.reason or "").endswith(TOO_FEW)]
+    most = max(few, key=lambda one: one.n, default=None)
+    told = (one for one in open_gates if one not in few or one is most)
+    reasons = dict.fromkeys(one.reason or "" for one in told)
     return f"no gate on the model's calls or statements could be judged: {'; '.join(reasons)}"
 
 

@@ -39,11 +39,11 @@ from callmark.summary.gates import (
     is_measure,
     is_satisfied,
     judge,
-    power_of,
     rules_on_answers,
     verdict_of,
 )
 from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
+from callmark.summary.power import power_of
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
 
 _UNKNOWN_DECODING = Decoding(

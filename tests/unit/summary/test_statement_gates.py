@@ -269,3 +269,9 @@ def test_a_bound_without_room_beyond_it_has_other_rates():
     assert [(one.rate, round(one.fails, 3)) for one in found.at] == [
         (0.9, 0.878), (0.95, 0.642), (0.99, 0.182),
     ]  # fmt: skip
+
+
+def test_the_verdict_names_the_number_of_the_gate_that_came_nearest():
+    results = [stating(0, RIGHT, **NO_FACTS), *(make_result(at, **NO_FACTS) for at in range(1, 9))]
+    reason = report_of(results).verdict_reason
+    assert reason.endswith(": 9 samples behind it, 15 are needed (min_eligible_for_gates)")
