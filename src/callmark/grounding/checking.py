@@ -184,6 +184,11 @@ class Checker:
     ) -> Finding:
         counted = self._count(value)
         if counted is not None:
+            if counted.label in FLAGS and not value.text.isdecimal():
+                # `for each of the three passengers` speaks of the user's plan as often as not.
+                return self._said(value, self.turn_at(value.start)) or (
+                    self._not_claimed(value, sentence) or counted
+                )
             return counted
         linked = [field for field in fields if self._is_linked(value, field, sentence)]
         if linked:
