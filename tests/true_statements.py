@@ -10,10 +10,23 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
-from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any, NamedTuple
+from decimal import Decimal
+from typing import NamedTuple
 
-Json = Any
+from tests.scenes import (
+    MONEY,
+    Column,
+    Json,
+    Place,
+    Scene,
+    date_of,
+    exact,
+    grouped,
+    plain,
+    rounded,
+    time_of,
+)
+
 LOCALES = ("de", "es", "fr")
 MONTHS = {
     "en": "January February March April May June July August September October November December",
@@ -35,32 +48,6 @@ COUNTS = {
 }
 IS = {"en": "The {} is {}.", "de": "Der Wert von {} ist {}.", "es": "El valor de {} es {}.",
       "fr": "La valeur de {} est {}."}  # fmt: skip
-_IDENTIFYING = ("id", "ids", "name", "title", "number", "code", "zip", "year", "phone", "sku")
-_MONEY = ("price", "cost", "amount", "total", "fare", "fee", "balance", "subtotal", "tax")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
-class Place(NamedTuple):
-    """One leaf: its key in words, its value, and what names its record."""
-
-    key: str
-    value: Json
-    name: str | None
-    siblings: dict[str, Json]
-
-
-class Column(NamedTuple):
-    """The numbers under one key of one list of records, each with the record's name."""
-
-    noun: str
-    key: str
-    values: list[int | float]
-    names: list[str | None]
-    records: list[dict[str, Json]]
-
-    @property
-    def length(self) -> int:
-        return len(self.values)
 
 
 class Statement(NamedTuple):
@@ -69,112 +56,6 @@ class Statement(NamedTuple):
     result: Json
     locale: str | None = None
     prompt: str = "Please look it up."
-
-
-class Scene:
-    """What there is to speak of in one result."""
-
-    def __init__(self, result: Json) -> None:
-        self.result = result
-        self.places: list[Place] = []
-        self.columns: list[Column] = []
-        self.lists: list[tuple[str, int]] = []
-        self._visit(result, "")
-        self.numbers = [one for one in self.places if _is_number(one.value) and _is_measure(one)]
-        self.dates = [one for one in self.places if _date(one.value) is not None]
-        self.times = [one for one in self.places if _time(one.value) is not None]
-        self.yes_or_no = [one for one in self.places if isinstance(one.value, bool)]
-        self.ids = [
-            one
-            for one in self.places
-            if isinstance(one.value, str) and re.fullmatch(r"#?[A-Za-z]+_?\d{3,8}", one.value)
-        ]
-
-    def _visit(self, value: Json, noun: str) -> None:
-        if isinstance(value, dict):
-            name = name_of(value)
-            for key, entry in value.items():
-                if isinstance(entry, dict | list):
-                    self._visit(entry, key)
-                else:
-                    self.places.append(Place(words(key), entry, name, value))
-        elif isinstance(value, list):
-            self._list(value, words(noun))
-            for entry in value:
-                self._visit(entry, noun)
-
-    def _list(self, items: list[Json], noun: str) -> None:
-        if not noun or len(items) < 2:
-            return
-        self.lists.append((noun, len(items)))
-        if not all(isinstance(entry, dict) for entry in items):
-            return
-        for key in items[0]:
-            column = [entry.get(key) for entry in items]
-            if all(map(_is_number, column)) and _is_measure(Place(words(key), 0, None, {})):
-                names = [name_of(entry) for entry in items]
-                self.columns.append(Column(noun, words(key), column, names, items))
-
-
-def words(key: str) -> str:
-    return " ".join(_CAMEL.findall(key)).lower()
-
-
-def name_of(record: dict[str, Json]) -> str | None:
-    for key, value in record.items():
-        last = words(key).split()[-1:]
-        naming = last and last[0] in ("id", "name", "title", "number", "code")
-        if naming and isinstance(value, str) and len(value) >= 3:
-            return value
-    return None
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_measure(place: Place) -> bool:
-    parts = place.key.split()
-    return bool(parts) and not any(part in _IDENTIFYING for part in parts) and len(parts) <= 4
-
-
-def _date(value: Json) -> date | None:
-    found = re.match(r"(\d{4})-(\d\d)-(\d\d)(?:$|T)", value) if isinstance(value, str) else None
-    try:
-        return date(*map(int, found.groups())) if found else None
-    except ValueError:
-        return None
-
-
-def _time(value: Json) -> tuple[int, int] | None:
-    found = re.fullmatch(r"(\d\d):(\d\d)(?::00)?", value) if isinstance(value, str) else None
-    return (int(found[1]), int(found[2])) if found and int(found[1]) < 24 else None
-
-
-def plain(number: int | float) -> str:
-    return repr(number) if isinstance(number, int) else format(Decimal(repr(number)), "f")
-
-
-def grouped(number: int | float, locale: str = "en") -> str:
-    whole, _, rest = plain(number).partition(".")
-    sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
-    group, point = {"en": (",", "."), "de": (".", ","), "es": (".", ","), "fr": ("\u202f", ",")}[
-        locale
-    ]
-    parts: list[str] = []
-    while len(whole) > 3:
-        whole, tail = whole[:-3], whole[-3:]
-        parts.insert(0, tail)
-    return sign + group.join([whole, *parts]) + (point + rest if rest else "")
-
-
-def rounded(number: int | float, digits: int) -> Decimal:
-    step = Decimal(1).scaleb(-digits)
-    return Decimal(repr(number)).quantize(step, rounding=ROUND_HALF_EVEN)
-
-
-def exact(values: list[int | float]) -> list[Decimal]:
-    return [Decimal(repr(value)) for value in values]
 
 
 Form = Callable[[Scene, random.Random], str | None]
@@ -189,7 +70,7 @@ def form(name: str, locale: str | None = None) -> Callable[[Form], Form]:
     return add
 
 
-def _pick(places: list[Place], rng: random.Random, fits: Callable[[Place], bool]) -> Place | None:
+def pick(places: list[Place], rng: random.Random, fits: Callable[[Place], bool]) -> Place | None:
     fitting = [one for one in places if fits(one)]
     return rng.choice(fitting) if fitting else None
 
@@ -200,7 +81,7 @@ def _telling(place: Place) -> bool:
 
 
 def _is_money(place: Place) -> bool:
-    named = any(part in _MONEY for part in place.key.split())
+    named = any(part in MONEY for part in place.key.split())
     currency = str(place.siblings.get("currency", "USD"))
     return named and currency == "USD" and place.value > 0 and "unit" not in place.siblings
 
@@ -208,7 +89,7 @@ def _is_money(place: Place) -> bool:
 def _number_form(name: str, text: str, fits: Callable[[Place], bool]) -> None:
     @form(name)
     def written(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.numbers, rng, lambda one: _telling(one) and fits(one))
+        place = pick(scene.numbers, rng, lambda one: _telling(one) and fits(one))
         if place is None:
             return None
         return text.format(
@@ -233,19 +114,19 @@ _number_form("in brackets", "{name} ({key}: {v}) fits.", lambda one: bool(one.na
 
 @form("rounded to one decimal")
 def _one_decimal(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: _decimals(one.value) >= 2 and abs(one.value) >= 1)
+    place = pick(scene.numbers, rng, lambda one: _decimals(one.value) >= 2 and abs(one.value) >= 1)
     return place and f"The {place.key} is about {rounded(place.value, 1)}."
 
 
 @form("rounded to a whole")
 def _whole(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: _decimals(one.value) >= 1 and one.value >= 13)
+    place = pick(scene.numbers, rng, lambda one: _decimals(one.value) >= 1 and one.value >= 13)
     return place and f"The {place.key} is about {rounded(place.value, 0)}."
 
 
 @form("rounded money")
 def _rounded_money(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(
+    place = pick(
         scene.numbers, rng, lambda o: _is_money(o) and _decimals(o.value) >= 1 and o.value >= 1
     )
     return place and f"It costs roughly ${rounded(place.value, 0)} ({place.key})."
@@ -253,7 +134,7 @@ def _rounded_money(scene: Scene, rng: random.Random) -> str | None:
 
 @form("rounded to tens")
 def _tens(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(
+    place = pick(
         scene.numbers, rng, lambda o: isinstance(o.value, int) and o.value >= 100 and o.value % 10
     )
     return place and f"The {place.key} is around {round(place.value, -1)}."
@@ -261,7 +142,7 @@ def _tens(scene: Scene, rng: random.Random) -> str | None:
 
 @form("more than")
 def _more(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(
+    place = pick(
         scene.numbers, rng, lambda o: isinstance(o.value, int) and o.value >= 100 and o.value % 10
     )
     return place and f"The {place.key} is more than {place.value // 10 * 10}."
@@ -269,13 +150,13 @@ def _more(scene: Scene, rng: random.Random) -> str | None:
 
 @form("millions")
 def _millions(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: 10**6 <= one.value < 10**9)
+    place = pick(scene.numbers, rng, lambda one: 10**6 <= one.value < 10**9)
     return place and f"The {place.key} is about {rounded(place.value / 10**6, 1)} million."
 
 
 @form("thousands by k")
 def _by_k(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: one.value >= 1000 and one.value % 1000 == 0)
+    place = pick(scene.numbers, rng, lambda one: one.value >= 1000 and one.value % 1000 == 0)
     return place and f"The {place.key} is {int(place.value) // 1000}k."
 
 
@@ -293,7 +174,7 @@ CONVERSIONS = {
 
 @form("converted")
 def _converted(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: o.key.split()[-1] in CONVERSIONS and o.value > 0)
+    place = pick(scene.numbers, rng, lambda o: o.key.split()[-1] in CONVERSIONS and o.value > 0)
     if place is None:
         return None
     *head, unit = place.key.split()
@@ -307,14 +188,14 @@ def rounded_of(value: int | float, factor: Decimal, digits: int) -> Decimal:
 
 @form("temperature")
 def _temperature(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: one.key.endswith(("temp c", "temperature c")))
+    place = pick(scene.numbers, rng, lambda one: one.key.endswith(("temp c", "temperature c")))
     return place and f"It is {rounded(place.value * 9 / 5 + 32, 0)} °F."
 
 
 @form("its unit")
 def _its_unit(scene: Scene, rng: random.Random) -> str | None:
     units = {"km": "km", "kg": "kg", "minutes": "minutes", "mb": "MB", "kmh": "km/h", "m": "m"}
-    place = _pick(scene.numbers, rng, lambda one: one.key.split()[-1] in units)
+    place = pick(scene.numbers, rng, lambda one: one.key.split()[-1] in units)
     if place is None:
         return None
     *head, unit = place.key.split()
@@ -323,7 +204,7 @@ def _its_unit(scene: Scene, rng: random.Random) -> str | None:
 
 @form("duration")
 def _duration(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: "minutes" in o.key and o.value > 60)
+    place = pick(scene.numbers, rng, lambda o: "minutes" in o.key and o.value > 60)
     if place is None:
         return None
     hours, minutes = divmod(int(place.value), 60)
@@ -335,19 +216,19 @@ def _duration(scene: Scene, rng: random.Random) -> str | None:
 
 @form("percent of a fraction")
 def _percent(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: isinstance(o.value, float) and 0 < o.value < 1)
+    place = pick(scene.numbers, rng, lambda o: isinstance(o.value, float) and 0 < o.value < 1)
     return place and f"The {place.key} is {(Decimal(repr(place.value)) * 100).normalize():f}%."
 
 
 @form("percent")
 def _plain_percent(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: o.key.endswith(("percent", "pct", "humidity")))
+    place = pick(scene.numbers, rng, lambda o: o.key.endswith(("percent", "pct", "humidity")))
     return place and f"The {place.key.removesuffix(' percent')} is {plain(place.value)} %."
 
 
 @form("out of five")
 def _out_of(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: o.key in ("rating", "stars") and o.value <= 5)
+    place = pick(scene.numbers, rng, lambda o: o.key in ("rating", "stars") and o.value <= 5)
     return place and f"It is rated {plain(place.value)} out of 5."
 
 
@@ -511,13 +392,13 @@ def _items(scene: Scene, rng: random.Random) -> str | None:
 
 @form("as JSON")
 def _json(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda one: one.value >= 13)
+    place = pick(scene.numbers, rng, lambda one: one.value >= 13)
     return place and json.dumps({place.key: place.value, "of": place.name}, ensure_ascii=False)
 
 
 @form("product")
 def _product(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, _is_money)
+    place = pick(scene.numbers, rng, _is_money)
     if place is None:
         return None
     many = rng.randrange(2, 5)
@@ -526,7 +407,7 @@ def _product(scene: Scene, rng: random.Random) -> str | None:
 
 @form("product in words")
 def _product_words(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, _is_money)
+    place = pick(scene.numbers, rng, _is_money)
     if place is None:
         return None
     many = rng.randrange(2, 5)
@@ -536,7 +417,7 @@ def _product_words(scene: Scene, rng: random.Random) -> str | None:
 
 @form("count")
 def _count(scene: Scene, rng: random.Random) -> str | None:
-    fitting = [one for one in scene.lists if _is_plural(one[0])]
+    fitting = [one for one in scene.lists if is_plural(one[0])]
     if not fitting:
         return None
     noun, length = rng.choice(fitting)
@@ -545,26 +426,26 @@ def _count(scene: Scene, rng: random.Random) -> str | None:
 
 @form("count in words")
 def _count_words(scene: Scene, rng: random.Random) -> str | None:
-    fitting = [one for one in scene.lists if one[1] <= 12 and _is_plural(one[0])]
+    fitting = [one for one in scene.lists if one[1] <= 12 and is_plural(one[0])]
     if not fitting:
         return None
     noun, length = rng.choice(fitting)
     return f"I found {COUNTS['en'].split()[length]} {noun}."
 
 
-def _is_plural(noun: str) -> bool:
+def is_plural(noun: str) -> bool:
     return noun.endswith("s") and len(noun.split()) <= 2
 
 
 @form("yes")
 def _yes(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.yes_or_no, rng, lambda one: one.value and _is_clear(one))
+    place = pick(scene.yes_or_no, rng, lambda one: one.value and _is_clear(one))
     return place and f"{place.name} has {_bare(place.key)}."
 
 
 @form("no")
 def _no(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.yes_or_no, rng, lambda one: not one.value and _is_clear(one))
+    place = pick(scene.yes_or_no, rng, lambda one: not one.value and _is_clear(one))
     return place and f"{place.name} does not have {_bare(place.key)}."
 
 
@@ -579,48 +460,48 @@ def _is_clear(place: Place) -> bool:
 def _date_form(name: str, locale: str | None, write: Callable[[date], str]) -> None:
     @form(name, locale)
     def written(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.dates, rng, lambda one: True)
-        day = place and _date(place.value)
+        place = pick(scene.dates, rng, lambda one: True)
+        day = place and date_of(place.value)
         return day and write(day)
 
 
-def _month(day: date, locale: str = "en") -> str:
+def month_of(day: date, locale: str = "en") -> str:
     return MONTHS[locale].split()[day.month - 1]
 
 
-def _weekday(day: date, locale: str = "en") -> str:
+def weekday_in(day: date, locale: str = "en") -> str:
     return DAYS[locale].split()[day.weekday()]
 
 
 _date_form("date, ISO", None, lambda d: f"The date is {d.isoformat()}.")
 _date_form("date, odd hyphens", None, lambda d: f"It is {d.isoformat()}.".replace("-", "\u2011"))
-_date_form("date, month first", None, lambda d: f"It is on {_month(d)} {d.day}, {d.year}.")
-_date_form("date, day first", None, lambda d: f"It is on {d.day} {_month(d)} {d.year}.")
-_date_form("date, no year", None, lambda d: f"It is on {_month(d)} {d.day}.")
-_date_form("date, ordinal", None, lambda d: f"It is on {_month(d)[:3]} {d.day}{_ordinal(d.day)}.")
+_date_form("date, month first", None, lambda d: f"It is on {month_of(d)} {d.day}, {d.year}.")
+_date_form("date, day first", None, lambda d: f"It is on {d.day} {month_of(d)} {d.year}.")
+_date_form("date, no year", None, lambda d: f"It is on {month_of(d)} {d.day}.")
+_date_form("date, ordinal", None, lambda d: f"It is on {month_of(d)[:3]} {d.day}{_ordinal(d.day)}.")
 _date_form("date, slashes", None, lambda d: f"It is on {d.month:02}/{d.day:02}/{d.year}.")
-_date_form("date, label", None, lambda d: f"- {_month(d)} {d.day}: it is planned")
+_date_form("date, label", None, lambda d: f"- {month_of(d)} {d.day}: it is planned")
 _date_form("year", None, lambda d: f"It was in {d.year}.")
-_date_form("weekday", None, lambda d: f"It is on {_weekday(d)}, {_month(d)} {d.day}, {d.year}.")
-_date_form("weekday, no year", None, lambda d: f"It is on {_weekday(d)}, {_month(d)} {d.day}.")
-_date_form("date, de", "de", lambda d: f"Der Termin ist am {d.day}. {_month(d, 'de')} {d.year}.")
+_date_form("weekday", None, lambda d: f"It is on {weekday_in(d)}, {month_of(d)} {d.day}, {d.year}.")
+_date_form("weekday, no year", None, lambda d: f"It is on {weekday_in(d)}, {month_of(d)} {d.day}.")
+_date_form("date, de", "de", lambda d: f"Der Termin ist am {d.day}. {month_of(d, 'de')} {d.year}.")
 _date_form("date in digits, de", "de", lambda d: f"Der Termin ist am {d.day}.{d.month}.{d.year}.")
-_date_form("date, es", "es", lambda d: f"Es el {d.day} de {_month(d, 'es')} de {d.year}.")
-_date_form("date, fr", "fr", lambda d: f"C'est le {d.day} {_month(d, 'fr')} {d.year}.")
+_date_form("date, es", "es", lambda d: f"Es el {d.day} de {month_of(d, 'es')} de {d.year}.")
+_date_form("date, fr", "fr", lambda d: f"C'est le {d.day} {month_of(d, 'fr')} {d.year}.")
 _date_form(
     "weekday, de",
     "de",
-    lambda d: f"Es ist {_weekday(d, 'de')}, der {d.day}. {_month(d, 'de')} {d.year}.",
+    lambda d: f"Es ist {weekday_in(d, 'de')}, der {d.day}. {month_of(d, 'de')} {d.year}.",
 )
 _date_form(
     "weekday, es",
     "es",
-    lambda d: f"Es el {_weekday(d, 'es')} {d.day} de {_month(d, 'es')} de {d.year}.",
+    lambda d: f"Es el {weekday_in(d, 'es')} {d.day} de {month_of(d, 'es')} de {d.year}.",
 )
 _date_form(
     "weekday, fr",
     "fr",
-    lambda d: f"C'est le {_weekday(d, 'fr')} {d.day} {_month(d, 'fr')} {d.year}.",
+    lambda d: f"C'est le {weekday_in(d, 'fr')} {d.day} {month_of(d, 'fr')} {d.year}.",
 )
 
 
@@ -630,19 +511,19 @@ def _ordinal(day: int) -> str:
 
 @form("date range")
 def _date_range(scene: Scene, rng: random.Random) -> str | None:
-    days = sorted({day for one in scene.dates if (day := _date(one.value))})
+    days = sorted({day for one in scene.dates if (day := date_of(one.value))})
     pairs = [(a, b) for a in days for b in days if a < b and (a.year, a.month) == (b.year, b.month)]
     if not pairs:
         return None
     first, last = rng.choice(pairs)
-    return f"The dates are {_month(first)} {first.day}-{last.day}, {first.year}."
+    return f"The dates are {month_of(first)} {first.day}-{last.day}, {first.year}."
 
 
 def _time_form(name: str, locale: str | None, write: Callable[[int, int], str]) -> None:
     @form(name, locale)
     def written(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.times, rng, lambda one: True)
-        clock = place and _time(place.value)
+        place = pick(scene.times, rng, lambda one: True)
+        clock = place and time_of(place.value)
         return clock and write(*clock)
 
 
@@ -670,7 +551,7 @@ def _time_range(scene: Scene, rng: random.Random) -> str | None:
 def _id_form(name: str, write: Callable[[str, str], str | None]) -> None:
     @form(name)
     def written(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.ids, rng, lambda one: True)
+        place = pick(scene.ids, rng, lambda one: True)
         return place and write(place.key, str(place.value))
 
 
@@ -691,19 +572,19 @@ _id_form(
 def _local_form(locale: str) -> None:
     @form(f"number, {locale}", locale)
     def number(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.numbers, rng, _telling)
+        place = pick(scene.numbers, rng, _telling)
         return place and IS[locale].format(place.key, grouped(place.value, locale))
 
     @form(f"money, {locale}", locale)
     def money(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(
+        place = pick(
             scene.numbers, rng, lambda one: _is_money(one) and "currency" not in one.siblings
         )
         return place and IS[locale].format(place.key, f"{grouped(place.value, locale)} €")
 
     @form(f"count in words, {locale}", locale)
     def count(scene: Scene, rng: random.Random) -> str | None:
-        fitting = [one for one in scene.lists if one[1] <= 12 and _is_plural(one[0])]
+        fitting = [one for one in scene.lists if one[1] <= 12 and is_plural(one[0])]
         if not fitting:
             return None
         noun, length = rng.choice(fitting)
@@ -712,7 +593,7 @@ def _local_form(locale: str) -> None:
 
     @form(f"rounded, {locale}", locale)
     def about(scene: Scene, rng: random.Random) -> str | None:
-        place = _pick(scene.numbers, rng, lambda o: _decimals(o.value) >= 1 and o.value >= 13)
+        place = pick(scene.numbers, rng, lambda o: _decimals(o.value) >= 1 and o.value >= 13)
         hedge = {"de": "etwa", "es": "aproximadamente", "fr": "environ"}[locale]
         value = place and int(rounded(place.value, 0))
         return place and IS[locale].format(place.key, f"{hedge} {grouped(value or 0, locale)}")
@@ -744,94 +625,4 @@ def write_true(results: list[Json], seed: int, per_form: int) -> Iterator[Statem
                 found.add((at, text))
                 yield Statement(name, text, scenes[at].result, locale, _prompt(text))
             if len(found) >= per_form:
-                break
-
-
-# --- the same made wrong
-
-WRONG: dict[str, Form] = {}
-
-
-def wrong(kind: str) -> Callable[[Form], Form]:
-    def add(written: Form) -> Form:
-        WRONG[kind] = written
-        return written
-
-    return add
-
-
-@wrong("unit")
-def _wrong_unit(scene: Scene, rng: random.Random) -> str | None:
-    other = {"km": "miles", "kg": "lbs", "minutes": "hours", "mb": "GB", "kmh": "mph", "m": "feet"}
-    place = _pick(scene.numbers, rng, lambda o: o.key.split()[-1] in other and o.value)
-    if place is None:
-        return None
-    *head, unit = place.key.split()
-    return f"The {' '.join(head) or 'value'} is {plain(place.value)} {other[unit]}."
-
-
-@wrong("currency")
-def _wrong_currency(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(
-        scene.numbers,
-        rng,
-        lambda o: (
-            o.siblings.get("currency") in ("EUR", "USD", "GBP")
-            and any(part in _MONEY for part in o.key.split())
-            and o.value
-        ),
-    )
-    if place is None:
-        return None
-    sign = rng.choice(
-        [
-            s
-            for s, c in (("$", "USD"), ("€", "EUR"), ("£", "GBP"))
-            if c != place.siblings["currency"]
-        ]
-    )
-    return f"The {place.key} is {sign}{grouped(place.value)}."
-
-
-@wrong("weekday")
-def _wrong_weekday(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.dates, rng, lambda one: True)
-    day = place and _date(place.value)
-    if not day:
-        return None
-    named = rng.choice([one for one in DAYS["en"].split() if one != _weekday(day)])
-    return f"It is on {named}, {_month(day)} {day.day}" + rng.choice([".", f", {day.year}."])
-
-
-@wrong("count")
-def _wrong_count(scene: Scene, rng: random.Random) -> str | None:
-    fitting = [one for one in scene.lists if one[1] <= 10 and _is_plural(one[0])]
-    if not fitting:
-        return None
-    noun, length = rng.choice(fitting)
-    more = length + rng.randrange(1, 3)
-    if any(other == more and noun.split()[-1] == name.split()[-1] for name, other in scene.lists):
-        return None
-    return f"There are {rng.choice([str(more), COUNTS['en'].split()[more]])} {noun}."
-
-
-@wrong("scale")
-def _wrong_scale(scene: Scene, rng: random.Random) -> str | None:
-    place = _pick(scene.numbers, rng, lambda o: 13 <= o.value < 10**6)
-    if place is None:
-        return None
-    return f"The {place.key} is {plain(place.value)}{rng.choice([' million', ' thousand', ' billion', 'k'])}."
-
-
-def write_wrong(results: list[Json], seed: int, per_kind: int) -> Iterator[Statement]:
-    rng = random.Random(seed)
-    scenes = [Scene(result) for result in results]
-    for kind, written in WRONG.items():
-        found: set[tuple[int, str]] = set()
-        for at in rng.sample(range(len(scenes)), len(scenes)) * 3:
-            text = written(scenes[at], rng)
-            if text is not None and (at, text) not in found:
-                found.add((at, text))
-                yield Statement(kind, text, scenes[at].result)
-            if len(found) >= per_kind:
                 break

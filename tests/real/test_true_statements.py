@@ -5,13 +5,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.true_statements import write_true, write_wrong
+from tests.true_statements import write_true
 from tests.unit.scorers.test_true_statements import (
     CAUGHT_AT_LEAST,
     PASSED_AT_LEAST,
     labels_of,
     passes,
 )
+from tests.wrong_statements import write_wrong
 
 from callmark.records.statements import FLAGS
 

@@ -222,6 +222,11 @@ class Checker:
     ) -> Finding:
         counted = self._counted(value)
         if counted is not None:
+            if counted.label in FLAGS and not value.text.isdecimal():
+                # `for each of the three passengers` speaks of the user's plan as often as not.
+                return self._said(value, self.turn_at(value.start)) or (
+                    self._not_claimed(value, sentence) or counted
+                )
             return counted
         linked = self._linked(value, fields, sentence)
         if linked:

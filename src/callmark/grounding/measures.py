@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callmark.grounding.numbers import SCALE, TOLERANCE
-from callmark.grounding.reading import LONGEST_LEAF, read_leaf
+from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_index import RecordIndex
 from callmark.grounding.record_tree import Field, Record, key_words
 from callmark.grounding.units import (
@@ -21,7 +21,9 @@ from callmark.grounding.units import (
 )
 from callmark.grounding.values import Value
 
-MOST = 20  # numbers near a converted one that are looked at
+MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
+LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
+LONGEST_NUMBER = 24  # and of one that is little more than a number
 HIGHEST = 4  # records above a leaf in which its currency may stand
 
 
@@ -35,11 +37,12 @@ class Measures:
     def unit_of(self, field: Field, readings: Sequence[int]) -> str:
         """Empty: not known."""
         if isinstance(field.value, str):
-            if len(field.value) <= LONGEST_LEAF:
-                for value in read_leaf(field.value):
-                    if value.unit and any(reading in value.readings for reading in readings):
-                        return value.unit
-            if len(field.value) > 24:
+            if len(field.value) > LONGEST_TEXT:
+                return ""
+            for value in read_leaf(field.value):
+                if value.unit and any(reading in value.readings for reading in readings):
+                    return value.unit
+            if len(field.value) > LONGEST_NUMBER:
                 return ""
         words = key_words(field.key)
         return unit_of_key(words) or self._unit_beside(field, words)
@@ -83,8 +86,9 @@ class Measures:
             return list(fields), []
         right: list[Field] = []
         wrong: list[Field] = []
-        for field in fields:
+        for field in fields[:MOST]:
             (right if self._agrees(value, field) else wrong).append(field)
+        right += fields[MOST:]
         return right, wrong
 
     def is_of_its_kind(self, value: Value, field: Field) -> bool:
@@ -109,7 +113,7 @@ class Measures:
     def _has_scale(self, value: Value, field: Field) -> bool:
         """`4.5 million` is no 4.5, unless key or text say that it is one of millions."""
         if isinstance(field.value, str):
-            return len(field.value) > LONGEST_LEAF or any(
+            return len(field.value) > LONGEST_TEXT or any(
                 one.form.factor == value.form.factor or value.readings[0] in one.readings[:1]
                 for one in read_leaf(field.value)
                 if one.readings

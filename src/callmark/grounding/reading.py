@@ -4,13 +4,14 @@ looks like a value. The values of short texts of results are read in the same wa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from callmark.grounding.number_words import find_number_words
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.units import convert, dimension_of, unit_beside
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
+from callmark.records.trace import json_inside
 
 LONGEST_LEAF = 2000  # characters of a text of a result whose number words and units are read
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -34,12 +35,23 @@ _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[Value]:
     """The values that the text states, in order; `values` are those of `find_values`."""
     folded = fold_signs(text)
+    if json_inside(text) is not text:  # the whole answer is an object or a list
+        values = list(_unquote(values))
     left_out = _left_out(folded, values)
     kept = [
         _with_unit(folded, value, locale) for at, value in enumerate(values) if at not in left_out
     ]
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))
+
+
+def _unquote(values: Iterable[Value]) -> Iterator[Value]:
+    """In JSON the quotation marks quote nobody: what a string holds is stated."""
+    for value in values:
+        if value.kind == "quote":
+            yield from _unquote(value.inner)
+        else:
+            yield value
 
 
 @lru_cache(maxsize=4096)

@@ -90,6 +90,7 @@ def test_f84_the_cells_of_csv_stay_apart():
         ("It was one hour", [1]),
         ("It costs 45.\n```\nprint(12)\n```", [45]),
         ("Here:\n```\n12\n```", [12]),
+        ('{"HAT001": ["seats 42", "bed 43"]}', [42, 43]),
     ],
 )
 def test_f84_numbers_are_read_as_people_read_them(text, expected):

@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 from tests.result_worlds import make_results
-from tests.true_statements import FORMS, WRONG, Statement, write_true, write_wrong
+from tests.true_statements import FORMS, Statement, write_true
 from tests.unit.grounding.asking import statements
+from tests.wrong_statements import WRONG, write_wrong
 
 from callmark.records.statements import FLAGS, GOOD
 
