@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from callmark.grounding.checking import Finding
+from callmark.grounding.checking import StatementFinding
 from callmark.records.agreement import FlaggedTogether
 from callmark.records.statements import FLAGS, GOOD, RULES
 from callmark.scorers.integration import TrialReading
@@ -85,7 +85,7 @@ class _LabelledTally:
         self.combinations: Counter[tuple[str, ...]] = Counter()
         self.clean = self.flags_on_clean = 0
 
-    def add(self, trial: RealTrial, flags: list[Finding]) -> None:
+    def add(self, trial: RealTrial, flags: list[StatementFinding]) -> None:
         marked = trial.marked or ()
         for span in marked:
             hits = {one.rule for one in flags if one.start < span.end and one.end > span.start}

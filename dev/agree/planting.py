@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 
-from callmark.grounding.checking import Finding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.spans import Span
 from callmark.records.statements import FLAGS, RULES
 from callmark.records.trace import Trace
@@ -148,12 +148,12 @@ class _Moves:
         return span[0] + start, span[1] + end
 
 
-def _is_in(one: Finding, spans: Sequence[Span]) -> bool:
+def _is_in(one: StatementFinding, spans: Sequence[Span]) -> bool:
     return any(one.start < end and one.end > start for start, end in spans)
 
 
 def _flags_in(
-    text: str, findings: Iterable[Finding], spans: Sequence[Span]
+    text: str, findings: Iterable[StatementFinding], spans: Sequence[Span]
 ) -> Counter[tuple[str, str]]:
     return Counter(
         (one.rule, text[one.start : one.end])
@@ -162,5 +162,7 @@ def _flags_in(
     )
 
 
-def _elsewhere(findings: Iterable[Finding], spans: Sequence[Span]) -> Counter[tuple[int, int, str]]:
+def _elsewhere(
+    findings: Iterable[StatementFinding], spans: Sequence[Span]
+) -> Counter[tuple[int, int, str]]:
     return Counter((one.start, one.end, one.label) for one in findings if not _is_in(one, spans))

@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
-from callmark.grounding.checking import Finding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.outline import Outline
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of
 from callmark.grounding.spans import Span
@@ -35,7 +35,7 @@ class GoodValue(NamedTuple):
     """A value that results support, in a clause without a flag; `start` to `end` are its own
     characters, which may be fewer than those of the statement."""
 
-    finding: Finding
+    finding: StatementFinding
     value: Value
     start: int
     end: int
@@ -98,13 +98,13 @@ class Sites:
         return self.outline.clause_at(position) not in self._unclean
 
     @cached_property
-    def good(self) -> list[Finding]:
+    def good(self) -> list[StatementFinding]:
         return [one for one in self.findings if one.label in GOOD and self.is_clean(one.start)]
 
     @cached_property
-    def good_clauses(self) -> dict[Span, Finding]:
+    def good_clauses(self) -> dict[Span, StatementFinding]:
         """The clauses that say something good about the results, with the first of it."""
-        found: dict[Span, Finding] = {}
+        found: dict[Span, StatementFinding] = {}
         for one in self.good:
             found.setdefault(self.outline.clause_at(one.start), one)
         return found

@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from callmark.grounding.outline import WIDE, Line, Outline
+from callmark.grounding.outline import WIDE, Outline, OutlineLine
 from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, Mention, Record, key_stems, number_of, stem
+from callmark.grounding.record_tree import Field, Mention, ResultRecord, key_stems, number_of, stem
 from callmark.grounding.spans import Span
 from callmark.grounding.values import Value, values_of
 
@@ -38,11 +38,11 @@ _EMPTY = frozenset(
 )
 
 
-class Subject(NamedTuple):
+class RecordSubject(NamedTuple):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
     be meant; `inherited`: by what the line stands under, or after."""
 
-    records: tuple[Record, ...]
+    records: tuple[ResultRecord, ...]
     beside: bool = False
     inherited: bool = False
 
@@ -50,7 +50,7 @@ class Subject(NamedTuple):
 class RecordFields:
     """The fields of a record and of all that lies in it, by what may be asked of them."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: ResultRecord) -> None:
         self.by_stem: dict[str, list[Field]] = {}
         self.by_unit: dict[str, list[Field]] = {}
         self.by_key: dict[str, list[Field]] = {}
@@ -96,27 +96,27 @@ class Binder:
             and self._mentions[at].start <= value.start + 1
         )
 
-    def subject_of(self, value: Value, sentence: Span) -> Subject | None:
+    def subject_of(self, value: Value, sentence: Span) -> RecordSubject | None:
         """The record right beside it, else those that its clause names, else its sentence, else
         its line, else what the line stands under and after."""
         line = self.outline.line_at(value.start)
         beside = self._beside(value, sentence)
         if beside is not None:
-            return Subject(_most_specific([beside]), beside=True)
+            return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
             found = self._within(*self.outline.near(value, span), value)
             if found:
-                return Subject(_most_specific(found))
+                return RecordSubject(_most_specific(found))
         found = self._within(max(line.start, value.start - WIDE), value.start, value)
         if found:
-            return Subject(_most_specific(found[-1:]))
+            return RecordSubject(_most_specific(found[-1:]))
         for start, end in self._above(line):
             found = self._within(start, end, value)
             if found:
-                return Subject(_most_specific(found), inherited=True)
+                return RecordSubject(_most_specific(found), inherited=True)
         return None
 
-    def narrow(self, subject: Subject, value: Value) -> Subject:
+    def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
         """Of several records with one name, those inside what the lines above speak of."""
         records = subject.records
         line = self.outline.line_at(value.start)
@@ -164,7 +164,7 @@ class Binder:
     def _is_identifier(self, mention: Mention) -> bool:
         return any(map(str.isdecimal, self.text[mention.start : mention.end]))
 
-    def _above(self, line: Line) -> Iterator[Span]:
+    def _above(self, line: OutlineLine) -> Iterator[Span]:
         """Lines before it in its block, the nearest first; then what it stands under, and what
         stands before that. A plain sentence inherits nothing from sentences before it."""
         if self._is_labelled(line):
@@ -194,7 +194,7 @@ class Binder:
             if record.parent is not None and not record.names
         )
 
-    def _is_labelled(self, line: Line) -> bool:
+    def _is_labelled(self, line: OutlineLine) -> bool:
         """`- Price: $54`, or `- Cabin prices:` over a list; not a sentence before a list."""
         found = _LABELLED.match(self.text, line.start, line.end)
         return found is not None and (
@@ -225,26 +225,26 @@ class Binder:
                         columns.setdefault((inner.key, field.key), []).append(number)
         return [column[:12] for column in columns.values() if len(column) > 1]
 
-    def _around(self, value: Value) -> list[Record]:
+    def _around(self, value: Value) -> list[ResultRecord]:
         line = self.outline.line_at(value.start)
-        records: dict[int, Record] = {}
+        records: dict[int, ResultRecord] = {}
         for start, end in (self.outline.near(value, line), *line.siblings, *line.heads):
             for mention in self._within(start, end, value):
                 for record in mention.records[:4]:
                     records.setdefault(record.number, record)
         return [records[number] for number in sorted(records)][:20]
 
-    def fields_of(self, record: Record) -> RecordFields:
+    def fields_of(self, record: ResultRecord) -> RecordFields:
         found = self._fields.get(record.number)
         if found is None:
             found = self._fields[record.number] = RecordFields(record)
         return found
 
-    def numbers_of(self, subject: Subject) -> Iterator[int]:
+    def numbers_of(self, subject: RecordSubject) -> Iterator[int]:
         for record in subject.records[:NEAREST]:
             yield from self.fields_of(record).numbers
 
-    def counted_fields(self, subject: Subject, unit: str) -> list[Field]:
+    def counted_fields(self, subject: RecordSubject, unit: str) -> list[Field]:
         """The texts of the records that are a number of the same things: `8GB`, `15-inch`."""
         return [
             field
@@ -252,7 +252,9 @@ class Binder:
             for field in self.fields_of(record).by_unit.get(unit, ())[:NEAREST]
         ]
 
-    def named_fields(self, subject: Subject, words: frozenset[str], value: Value) -> list[Field]:
+    def named_fields(
+        self, subject: RecordSubject, words: frozenset[str], value: Value
+    ) -> list[Field]:
         """The fields of the records, else of what holds them, that all these words name: none
         where they name two kinds."""
         if value.kind not in ("number", "moment") or not words:
@@ -271,7 +273,9 @@ class Binder:
         outside = [field for one in above.values() for field in one.fields[:MAX_FIELDS]]
         return _best_named(outside, words, value)
 
-    def own_fields(self, record: Record, like: Sequence[Field], *, widely: bool) -> list[Field]:
+    def own_fields(
+        self, record: ResultRecord, like: Sequence[Field], *, widely: bool
+    ) -> list[Field]:
         """The fields of the record that say of it what these say of others; `widely`: else those
         of what it is a part of. A part with a name of its own must be of their kind."""
         keys = sorted({field.key for field in like})
@@ -334,12 +338,12 @@ def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) ->
     return list(best.values()) if len(kinds) == 1 else []
 
 
-def _fields_within(record: Record) -> Iterator[Field]:
+def _fields_within(record: ResultRecord) -> Iterator[Field]:
     for inner in record.within():
         yield from inner.fields
 
 
-def _most_specific(mentions: Sequence[Mention]) -> tuple[Record, ...]:
+def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
     """Without those that merely hold another one: an order, where one of its items is named."""
     records = {record.number: record for one in mentions for record in one.records}
     ordered = sorted(records)
@@ -367,7 +371,7 @@ def is_like(field: Field, value: Value) -> bool:
     return isinstance(field.value, str) and any(map(str.isdecimal, field.value))
 
 
-def names_one(record: Record, subject: Subject) -> bool:
+def names_one(record: ResultRecord, subject: RecordSubject) -> bool:
     """Does the record, or the one that it is a part of, hold an identifier of the subject as a
     value? Another record of the same kind is never meant."""
     if any(record.kind == one.kind and record.key == one.key for one in subject.records):
@@ -381,7 +385,7 @@ def names_one(record: Record, subject: Subject) -> bool:
     )
 
 
-def _group(record: Record) -> str:
+def _group(record: ResultRecord) -> str:
     """What a record is called together with its like: the key of its list, or of its table."""
     if any(map(str.isdecimal, record.key)) and record.parent is not None:
         return record.parent.key

@@ -10,13 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.binding import (
-    NEAREST,
-    Binder,
-    Subject,
-    is_like,
-    names_one,
-)
+from callmark.grounding.binding import NEAREST, Binder, RecordSubject, is_like, names_one
 from callmark.grounding.match import Said
 from callmark.grounding.measures import Measures
 from callmark.grounding.numbers import SCALE
@@ -98,7 +92,7 @@ _CHANGE_ABOVE = re.compile(
 )
 
 
-class Finding(NamedTuple):
+class StatementFinding(NamedTuple):
     """One statement and its label. `fields` are the leaves that it rests on, or that it should
     have; `because` names what was expected."""
 
@@ -136,13 +130,13 @@ class Checker:
         self.failed = failed
         self.turn_at = turn_at
         self.stated: list[Value] = []
-        self._worked_out: dict[int, Finding] = {}
+        self._worked_out: dict[int, StatementFinding] = {}
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
         self._binder = binder
         self._equations = arithmetic.find_equations(outline.text, values)
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
@@ -154,12 +148,12 @@ class Checker:
 
     # --- one value
 
-    def _judge(self, at: int, value: Value) -> Finding:
+    def _judge(self, at: int, value: Value) -> StatementFinding:
         equation = self._equations.get(at)
         if equation is not None:
             label: StatementLabel = "calculated" if equation.holds else "miscalculated"
             because = "" if equation.holds else f"it comes to {_plain(equation.result)}"
-            return Finding(value.start, value.end, label, "equation", (), because)
+            return StatementFinding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
         fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
@@ -187,7 +181,7 @@ class Checker:
             or self._found(value, "unsupported", "value")
         )
 
-    def _said(self, value: Value, turn: int | None) -> Finding | None:
+    def _said(self, value: Value, turn: int | None) -> StatementFinding | None:
         if self.said.holds(value, turn):
             return self._found(value, "user_said", "said")
         if self.failed is not None and self.failed.holds(value, turn):
@@ -196,8 +190,8 @@ class Checker:
 
     def _found(
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""
-    ) -> Finding:
-        return Finding(value.start, value.end, label, rule, fields, because)
+    ) -> StatementFinding:
+        return StatementFinding(value.start, value.end, label, rule, fields, because)
 
     def _is_small(self, value: Value) -> bool:
         if value.kind != "number" or not value.readings or value.form.percent:
@@ -219,7 +213,7 @@ class Checker:
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
-    ) -> Finding:
+    ) -> StatementFinding:
         counted = self._counted(value)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
@@ -276,7 +270,7 @@ class Checker:
         counted = _COUNTED.match(self.text, value.end)
         return [stem(word) for word in counted.groups() if word] if counted else []
 
-    def _counted(self, value: Value) -> Finding | None:
+    def _counted(self, value: Value) -> StatementFinding | None:
         """`4 passengers`, where some list of passengers has four."""
         stated = value.readings[0] // SCALE
         for series in self._series_of(self._nouns(value)):
@@ -285,7 +279,7 @@ class Checker:
                 return self._found(value, "derived", "count", because=because)
         return None
 
-    def _miscounted(self, value: Value, sentence: Span) -> Finding | None:
+    def _miscounted(self, value: Value, sentence: Span) -> StatementFinding | None:
         """More than any list of them has; fewer only where all of them are meant."""
         nouns = self._nouns(value)
         lists = [
@@ -321,13 +315,13 @@ class Checker:
 
     # --- matching
 
-    def _converted(self, value: Value, turn: int | None) -> Finding | None:
+    def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         field = self.measures.converted(value, arithmetic.half_unit(value)) if value.unit else None
         if field is None or not field.counts_for(turn):
             return None
         return self._found(value, "converted", "unit", field)
 
-    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> Finding | None:
+    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
         """The right number in another unit, currency or scale."""
         if not wrong:
             return None
@@ -335,7 +329,7 @@ class Checker:
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
-    def _rounded(self, value: Value, sentence: Span) -> Finding | None:
+    def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
         before = self.text[max(0, value.start - 24) : value.start]
@@ -361,7 +355,7 @@ class Checker:
                 return self._found(value, "rounded", "match", linked[0])
         return None
 
-    def _joined(self, value: Value, turn: int | None) -> Finding | None:
+    def _joined(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`HAT 023`: digits that are an identifier with the words before them."""
         if not value.text.isdecimal() or len(value.text) < 2:
             return None
@@ -377,7 +371,7 @@ class Checker:
                     return self._found(value, "supported", "name", field)
         return None
 
-    def _ending(self, value: Value) -> Finding | None:
+    def _ending(self, value: Value) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier."""
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
@@ -386,12 +380,12 @@ class Checker:
         field = self.index.ending_in(value.text)
         return None if field is None else self._found(value, "supported", "ending", field)
 
-    def _quoted(self, value: Value) -> Finding | None:
+    def _quoted(self, value: Value) -> StatementFinding | None:
         if value.kind not in ("quote", "code"):
             return None
         return self._found(value, "unchecked", "quotation")
 
-    def _identifier(self, value: Value, sentence: Span) -> Finding | None:
+    def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
         if value.kind != "identifier" and not is_number:
             return None
@@ -405,7 +399,7 @@ class Checker:
         near = self.index.shapes.get(shape_of(value.text))
         return None if near is None else self._found(value, "altered", "identifier", near)
 
-    def _not_claimed(self, value: Value, sentence: Span) -> Finding | None:
+    def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
         before = self.text[max(sentence[0], value.start - 30) : value.start]
         if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
             return self._found(value, "not_claimed", "duration")
@@ -417,7 +411,7 @@ class Checker:
 
     # --- binding
 
-    def _bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> Finding:
+    def _bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
         if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
         subject = self._binder.subject_of(value, sentence)
@@ -437,8 +431,8 @@ class Checker:
         )
 
     def _misattributed(
-        self, value: Value, subject: Subject, fields: Sequence[Field]
-    ) -> Finding | None:
+        self, value: Value, subject: RecordSubject, fields: Sequence[Field]
+    ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
         if subject.inherited:
             label = self._binder.label_of(value) | self._binder.words_before(value)
@@ -462,7 +456,7 @@ class Checker:
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
 
-    def _other_than_named(self, value: Value, sentence: Span) -> Finding | None:
+    def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
         else may have said 7, or 6."""
         if value.kind not in ("number", "moment"):
@@ -503,14 +497,14 @@ class Checker:
 
     # --- arithmetic
 
-    def _restated(self, value: Value) -> Finding | None:
+    def _restated(self, value: Value) -> StatementFinding | None:
         """What was worked out once is evidence from then on."""
         if value.kind != "number" or not value.readings:
             return None
         before = self._worked_out.get(abs(value.readings[0]))
         return before and before._replace(start=value.start, end=value.end)
 
-    def _implied(self, value: Value, sentence: Span) -> Finding | None:
+    def _implied(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
         line = self.outline.line_at(value.start)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, Record, key_words
+from callmark.grounding.record_tree import Field, ResultRecord, key_words
 from callmark.grounding.units import (
     convert,
     dimension_of,
@@ -54,7 +54,7 @@ class Measures:
         if named:
             return named
         if is_money_key(words):
-            record: Record | None = field.record
+            record: ResultRecord | None = field.record
             for _ in range(HIGHEST):
                 if record is None:
                     break
@@ -64,7 +64,7 @@ class Measures:
                 record = record.parent
         return own.get("unit", "") if is_measured_key(words) else ""
 
-    def _names(self, record: Record) -> dict[str, str]:
+    def _names(self, record: ResultRecord) -> dict[str, str]:
         names = self._named.get(record.number)
         if names is None:
             names = self._named[record.number] = {}

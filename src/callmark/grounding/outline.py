@@ -34,7 +34,7 @@ _PROPOSED = re.compile(
 )
 
 
-class Line(NamedTuple):
+class OutlineLine(NamedTuple):
     """`heads`: the lines that it stands under, outermost first; `siblings`: those before it in the
     same block, the nearest last."""
 
@@ -61,11 +61,11 @@ class Outline:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
 
-    def line_at(self, position: int) -> Line:
+    def line_at(self, position: int) -> OutlineLine:
         at = bisect_right(self._line_starts, position) - 1
-        return self.lines[at] if at >= 0 else Line(0, len(self.text), ())
+        return self.lines[at] if at >= 0 else OutlineLine(0, len(self.text), ())
 
-    def lines_after(self, line: Line) -> Iterator[Line]:
+    def lines_after(self, line: OutlineLine) -> Iterator[OutlineLine]:
         """Those beside it that follow, under the same heads."""
         at = bisect_right(self._line_starts, line.start)
         for following in self.lines[at : at + NEAREST_SIBLINGS]:
@@ -86,7 +86,7 @@ class Outline:
         at = bisect_right(clauses, (position, len(self.text) + 1)) - 1
         return clauses[at] if at >= 0 and position < clauses[at][1] else sentence
 
-    def near(self, value: Value, span: Span | Line) -> Span:
+    def near(self, value: Value, span: Span | OutlineLine) -> Span:
         """The part of the span that stands near the value."""
         return max(span[0], value.start - WIDE), min(span[1], value.end + WIDE)
 
@@ -101,7 +101,7 @@ class Outline:
         return found
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[OutlineLine]:
     """A line stands under the nearest one before it that is indented less, an item under what
     introduces its list."""
     above: list[tuple[float, int, int]] = []
@@ -121,7 +121,7 @@ def _lines(text: str) -> Iterator[Line]:
                 del before[deeper]
             siblings = before.setdefault(level, [])
             heads = tuple((head[1], head[2]) for head in above[-NEAREST_HEADS:])
-            yield Line(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]), level)
+            yield OutlineLine(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]), level)
             siblings.append((start, end))
             above.append((level, start, end))
         elif not above or above[-1][0] <= 0:

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
 from callmark.grounding.outline import WIDE, Outline
-from callmark.grounding.record_tree import Field, Record, RecordTree, key_stems, key_words, stem
+from callmark.grounding.record_tree import (
+    Field,
+    RecordTree,
+    ResultRecord,
+    key_stems,
+    key_words,
+    stem,
+)
 from callmark.grounding.spans import Span
 from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
@@ -141,7 +148,7 @@ class PolarKey:
         self.rows.append(row)
         self.numbers.append(row.field.record.number)
 
-    def meant(self, records: Sequence[Record]) -> Polar | None:
+    def meant(self, records: Sequence[ResultRecord]) -> Polar | None:
         """The field of these records; None where they have none, or say different things."""
         found: list[Polar] = []
         for record in records[:MOST_RECORDS]:
@@ -172,7 +179,7 @@ class PolarFields:
         self._texts = "\n".join(long)
         self._is_told_of: dict[str, bool] = {}
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: ResultRecord) -> None:
         states = [(field, state_of(field.value)) for field in record.fields]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
@@ -267,7 +274,7 @@ class PolarFields:
         return known
 
 
-def _is_of_flags(record: Record | None) -> bool:
+def _is_of_flags(record: ResultRecord | None) -> bool:
     """Does it, or a part of it, say yes or no of anything?"""
     return record is not None and any(
         state_of(field.value) in ("yes", "no")

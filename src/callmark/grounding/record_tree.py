@@ -48,7 +48,7 @@ def key_stems(key: str) -> tuple[str, ...]:
     return tuple(map(stem, key_words(key)))
 
 
-class Record:
+class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
@@ -65,7 +65,13 @@ class Record:
     )
 
     def __init__(
-        self, number: int, served: Served, path: str, key: str, kind: str, parent: Record | None
+        self,
+        number: int,
+        served: Served,
+        path: str,
+        key: str,
+        kind: str,
+        parent: ResultRecord | None,
     ) -> None:
         self.number = number
         self.last = number
@@ -75,22 +81,22 @@ class Record:
         self.kind = kind
         self.parent = parent
         self.fields: list[Field] = []
-        self.children: list[Record] = []
+        self.children: list[ResultRecord] = []
         self.names: list[str] = []
 
-    def holds(self, other: Record) -> bool:
+    def holds(self, other: ResultRecord) -> bool:
         return self.number <= other.number <= self.last
 
-    def is_kin(self, other: Record) -> bool:
+    def is_kin(self, other: ResultRecord) -> bool:
         """One is the other, or lies inside it."""
         return self.holds(other) or other.holds(self)
 
-    def within(self) -> Iterator[Record]:
+    def within(self) -> Iterator[ResultRecord]:
         yield self
         for child in self.children:
             yield from child.within()
 
-    def ancestors(self) -> Iterator[Record]:
+    def ancestors(self) -> Iterator[ResultRecord]:
         """What it is a part of, the nearest first; not the whole result, unless it is a record."""
         above = self.parent
         while above is not None:
@@ -105,7 +111,7 @@ class Record:
 class Field(NamedTuple):
     """One leaf. `echo`: it repeats an argument of its own call."""
 
-    record: Record
+    record: ResultRecord
     path: str
     key: str
     value: Json
@@ -122,7 +128,7 @@ class Field(NamedTuple):
 class Series(NamedTuple):
     """One list: where it stands and what it holds."""
 
-    record: Record
+    record: ResultRecord
     path: str
     key: str
     items: list[Json]
@@ -132,7 +138,7 @@ class RecordTree:
     """Every record, leaf and list of the results that are no errors."""
 
     def __init__(self, served: Iterable[Served]) -> None:
-        self.records: list[Record] = []
+        self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
         self.series: list[Series] = []
         self.keys: set[str] = set()
@@ -151,15 +157,15 @@ class RecordTree:
             self._visit(served.result, served.root, "", root, "", 0)
         root.last = len(self.records) - 1
 
-    def _record(self, path: str, key: str, kind: str, parent: Record | None) -> Record:
-        record = Record(len(self.records), self._served, path, key, kind, parent)
+    def _record(self, path: str, key: str, kind: str, parent: ResultRecord | None) -> ResultRecord:
+        record = ResultRecord(len(self.records), self._served, path, key, kind, parent)
         self.records.append(record)
         if parent is not None:
             parent.children.append(record)
         return record
 
     def _visit(
-        self, value: Json, path: str, key: str, record: Record, kind: str, depth: int
+        self, value: Json, path: str, key: str, record: ResultRecord, kind: str, depth: int
     ) -> None:
         if depth > MAX_DEPTH:
             return
@@ -175,7 +181,13 @@ class RecordTree:
             self._visit_leaf(value, path, key, record)
 
     def _visit_object(
-        self, value: dict[str, Json], path: str, key: str, parent: Record, kind: str, depth: int
+        self,
+        value: dict[str, Json],
+        path: str,
+        key: str,
+        parent: ResultRecord,
+        kind: str,
+        depth: int,
     ) -> None:
         record = self._record(path, key, kind, parent) if depth else parent
         if _DIGIT.search(key):
@@ -192,7 +204,7 @@ class RecordTree:
             _name(record, f"{first} {last}")
         record.last = len(self.records) - 1
 
-    def _visit_leaf(self, value: Json, path: str, key: str, record: Record) -> None:
+    def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
         is_text = isinstance(value, str)
         echo = is_text and bool(self._echoes) and fold(str(value)) in self._echoes
         field = Field(record, path, key, value, echo)
@@ -204,7 +216,7 @@ class RecordTree:
             _name(record, str(value))
 
 
-def _name(record: Record, text: str) -> None:
+def _name(record: ResultRecord, text: str) -> None:
     if 3 <= len(text) <= 80:
         record.names.append(text)
 
@@ -212,8 +224,8 @@ def _name(record: Record, text: str) -> None:
 class Names:
     """The names of records, and where a text mentions them."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._by_words: dict[tuple[str, ...], list[Record]] = {}
+    def __init__(self, records: Iterable[ResultRecord]) -> None:
+        self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._longest = 0
         for record in records:
             for name in record.names:
@@ -250,7 +262,7 @@ class Mention(NamedTuple):
 
     start: int
     end: int
-    records: tuple[Record, ...]
+    records: tuple[ResultRecord, ...]
 
 
 def texts_in(value: Json) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.outline import Outline
-from callmark.grounding.record_tree import Field, Record, RecordTree
+from callmark.grounding.record_tree import Field, RecordTree, ResultRecord
 from callmark.grounding.spans import Span
 
 DAY = 24 * 60
@@ -57,7 +57,7 @@ class Wrong(NamedTuple):
 
     start: int
     end: int
-    record: Record
+    record: ResultRecord
     field: Field | None
     because: str
 
@@ -78,7 +78,7 @@ class _Event(NamedTuple):
 class Schedule:
     """The hours of one record, by day."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: ResultRecord) -> None:
         self.record = record
         self.hours: dict[int, tuple[Field, tuple[int, int]]] = {}
         for field in record.fields:

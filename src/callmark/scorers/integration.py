@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
-from callmark.grounding.checking import Finding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.facts import Fact, fact_of
 from callmark.grounding.match import (
@@ -91,7 +91,7 @@ class TrialReading:
             return None
         return bisect_right(self._turn_ends, position) + 1
 
-    def is_firm(self, finding: Finding) -> bool:
+    def is_firm(self, finding: StatementFinding) -> bool:
         return finding.label in FLAGS and self.tier_of(finding.rule) == "firm"
 
     def tier_of(self, rule: str) -> Tier:
@@ -287,7 +287,7 @@ class _Judged(NamedTuple):
 
 
 def score_integration(
-    reading: TrialReading, extractor: Extractor, cap: int, findings: Sequence[Finding]
+    reading: TrialReading, extractor: Extractor, cap: int, findings: Sequence[StatementFinding]
 ) -> IntegrationVerdict:
     """`findings`: the statements of the answer, in its order. Only `claims` asks for them."""
     if extractor == "marker":
@@ -329,7 +329,9 @@ def _judge_marked(reading: TrialReading, cap: int) -> Iterator[_Judged]:
         yield _Judged(span, turn, grounding, scored, scored, bool(grounding.matches), strict)
 
 
-def _judge_claimed(reading: TrialReading, findings: Sequence[Finding]) -> Iterator[_Judged]:
+def _judge_claimed(
+    reading: TrialReading, findings: Sequence[StatementFinding]
+) -> Iterator[_Judged]:
     """A sentence counts if it has a good label or a firm flag, and is good without such a flag."""
     by_start = {value.start: value for value in reading.grounder.values}
     starts = [one.start for one in findings]
@@ -357,7 +359,7 @@ def _ground_claimed(
     reading: TrialReading,
     span: Span,
     turn: int | None,
-    findings: Sequence[Finding],
+    findings: Sequence[StatementFinding],
     by_start: dict[int, Value],
 ) -> tuple[SpanGrounding, bool]:
     """What the sentence rests on, and whether a firm flag lies on it."""
@@ -495,7 +497,7 @@ def is_answered(reading: TrialReading) -> bool:
     return bool(reading.text[start:].strip())
 
 
-def clarifies(reading: TrialReading, findings: Sequence[Finding]) -> bool:
+def clarifies(reading: TrialReading, findings: Sequence[StatementFinding]) -> bool:
     """It asks, and neither calls, nor claims a deed, nor states what the user did not say."""
     return (
         not reading.trace.tool_trace

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
-from callmark.grounding.checking import Checker, Finding
+from callmark.grounding.checking import Checker, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds
 from callmark.grounding.denial import find_denied, is_denied_value
@@ -41,7 +41,7 @@ _CODE = re.compile(r"#?\w*\d[\w-]*")
 class Statements(NamedTuple):
     """In the order of the answer. `findings` are the same with characters and leaves."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[StatementFinding, ...]
     marks: tuple[Statement, ...]
 
 
@@ -49,7 +49,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     """What the answer states after the first result was served. Where none was and none was asked
     for, there is nothing that it could speak of."""
     outline = reading.outline
-    findings: list[Finding] = []
+    findings: list[StatementFinding] = []
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = reading.records.tree
         index = reading.records
@@ -74,7 +74,7 @@ def _check_values(
     index: RecordIndex,
     binder: Binder,
     values: list[Value],
-) -> Iterator[Finding]:
+) -> Iterator[StatementFinding]:
     failed = [
         Utterance(one.turn or 0, text)
         for one in reading.served
@@ -94,8 +94,8 @@ def _check_values(
 
 
 def _tell_nearest(
-    reading: TrialReading, index: RecordIndex, findings: Iterable[Finding]
-) -> Iterator[Finding]:
+    reading: TrialReading, index: RecordIndex, findings: Iterable[StatementFinding]
+) -> Iterator[StatementFinding]:
     """What no result has gets the number or the day beside it that comes nearest."""
     nearest = _NearestLeaf(index)
     values = {value.start: value for value in reading.grounder.values}
@@ -162,54 +162,60 @@ def _closest(
 
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
-) -> Iterator[Finding]:
+) -> Iterator[StatementFinding]:
     for day in find_days(reading.text, values, index.years_of):
         if day.named == day.actual:
-            yield Finding(day.start, day.end, "derived", "weekday")
+            yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:
             because = f"that day is a {day.expected}"
-            yield Finding(day.start, day.end, "contradicted", "weekday", (), because)
+            yield StatementFinding(day.start, day.end, "contradicted", "weekday", (), because)
 
 
 def _check_polarity(
     reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
-) -> Iterator[Finding]:
+) -> Iterator[StatementFinding]:
     for said in PolarFields(tree).said_in(outline, binder):
         field = said.polar.field
         if not field.counts_for(reading.turn_at(said.start)):
             continue
         if said.agrees:
-            yield Finding(said.start, said.end, "supported", "polarity", (field,))
+            yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
             continue
         rule = "unknown" if said.polar.state is None else "polarity"
         verb = "asserts" if said.asserted else "denies"
         because = f"the answer {verb} {field.key}"
-        yield Finding(said.start, said.end, RULES[rule].label, rule, (field,), because)
+        yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
 
 
-def _check_hours(reading: TrialReading, outline: Outline, tree: RecordTree) -> Iterator[Finding]:
+def _check_hours(
+    reading: TrialReading, outline: Outline, tree: RecordTree
+) -> Iterator[StatementFinding]:
     schedules = schedules_of(tree)
     if len(schedules) != 1:  # whose hours are meant, nobody can tell
         return
     for wrong in wrong_hours(outline, schedules[0]):
         fields = () if wrong.field is None else (wrong.field,)
         if schedules[0].record.counts_for(reading.turn_at(wrong.start)):
-            yield Finding(wrong.start, wrong.end, "contradicted", "hours", fields, wrong.because)
+            yield StatementFinding(
+                wrong.start, wrong.end, "contradicted", "hours", fields, wrong.because
+            )
 
 
-def _check_deeds(reading: TrialReading, outline: Outline, registry: Registry) -> Iterator[Finding]:
+def _check_deeds(
+    reading: TrialReading, outline: Outline, registry: Registry
+) -> Iterator[StatementFinding]:
     calls = _done_calls(reading, registry)
     for deed in find_deeds(outline, calls, reading.turn_at, _told_states(reading)):
         if deed.is_served:
-            yield Finding(deed.start, deed.end, "supported", "deed")
+            yield StatementFinding(deed.start, deed.end, "supported", "deed")
         else:
             because = f"no call that was served did so ({deed.verb})"
-            yield Finding(deed.start, deed.end, "unsupported", "deed", (), because)
+            yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
 
 
 def _deny(
-    reading: TrialReading, outline: Outline, findings: Iterable[Finding]
-) -> Iterator[Finding]:
+    reading: TrialReading, outline: Outline, findings: Iterable[StatementFinding]
+) -> Iterator[StatementFinding]:
     """What was found right is wrong where the answer itself says that it is not so. A sentence that
     repeats the text of a result without a value is denied as a whole."""
     denied = find_denied(outline)
@@ -236,7 +242,7 @@ def _deny(
             turn = reading.turn_at(span[0])
             if reading.grounder.find_texts(span, turn, []):
                 because = "a text of a result, of which the answer says that it is not so"
-                yield Finding(*span, "contradicted", "denial", (), because)
+                yield StatementFinding(*span, "contradicted", "denial", (), because)
 
 
 def _told_states(reading: TrialReading) -> Tells:
@@ -276,7 +282,7 @@ def _reads_as_error(result: Json) -> bool:
     return isinstance(result, str) and result[:5].casefold() == "error"
 
 
-def _mark(reading: TrialReading, one: Finding) -> Statement:
+def _mark(reading: TrialReading, one: StatementFinding) -> Statement:
     to_bytes = reading.grounder.to_bytes
     field = one.fields[0] if one.fields else None
     is_flag = one.label in FLAGS
@@ -293,7 +299,7 @@ def _mark(reading: TrialReading, one: Finding) -> Statement:
     )
 
 
-def explain(text: str, one: Finding) -> str:
+def explain(text: str, one: StatementFinding) -> str:
     """`says “57”; call 1 /flights/0/price has 120; 57 is price of /flights/1/price`."""
     parts = [quote_said(text[one.start : one.end])]
     if one.fields:

@@ -66,7 +66,6 @@ def test_good_answers_pass_every_gate(bench_of, tmp_path):
     assert outcome.report.verdict == "pass"
     others = {gate.name: gate.status for gate in outcome.report.gates if gate.status != "pass"}
     # A generator knows more than checks could say, and its results are small.
-    assert others.pop("answered_rate", "pass") in ("pass", "inconclusive")
     assert others == {"checks_ok_rate": "n/a", "copy_ratio_ok_rate": "n/a"}
     assert all(gate.n >= 15 for gate in outcome.report.gates if gate.status == "pass")
     assert outcome.report.metrics["chance_f1"].value == 0
