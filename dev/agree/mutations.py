@@ -381,8 +381,6 @@ KINDS_OF: dict[str, tuple[str, ...]] = {
     "unit": ("unit", "currency"),
     "polarity": ("negate",),
     "weekday": ("weekday",),
-    "rank": ("rank",),
-    "enum": ("enum",),
     "deed": ("deed",),
     "denial": ("denial",),
 }

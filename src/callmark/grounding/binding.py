@@ -19,6 +19,7 @@ from callmark.grounding.values import Value, values_of
 FAR = 90  # the same after an identifier, where nothing else is spoken of in between
 NEAR = 40  # characters between a name and what stands in brackets or after a comma behind it
 SHORT = 4  # words of a label
+MOST_COLUMNS = 30  # of a table
 NEAREST = 12  # lines above, and records of one name, that are looked at
 MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -295,14 +296,33 @@ class Binder:
     def label_of(self, value: Value) -> frozenset[str]:
         """The words of `Departure:` in a line, else those of the clause before the value."""
         line = self.outline.line_at(value.start)
+        head = self._head_cell(value, line)
         labelled = _LABELLED.match(self.text, line.start, line.end)
-        if labelled is not None and labelled.end() <= value.start + 2:
+        if head is not None:
+            start, end = head
+        elif labelled is not None and labelled.end() <= value.start + 2:
             start, end = labelled.span()
         else:
             start, end = self.outline.clause_at(value.start)[0], value.start
             start = max(start, end - 60)
         words = {stem(word) for word in _WORD.findall(self.text[start:end])}
         return frozenset(words - _EMPTY)
+
+    def _head_cell(self, value: Value, line: OutlineLine) -> Span | None:
+        """The cell at the head of the column of a Markdown table."""
+        if not self.text.startswith("|", line.start):
+            return None
+        head = self.outline.table_head(line)
+        if head is None or head.start == line.start:
+            return None
+        column = self.text.count("|", line.start, value.start)
+        start = head.start
+        for _ in range(min(column, MOST_COLUMNS)):
+            start = self.text.find("|", start, head.end) + 1
+            if not start:
+                return None
+        end = self.text.find("|", start, head.end)
+        return start, end if end >= 0 else head.end
 
     def words_before(self, value: Value) -> frozenset[str]:
         """`Business ($338)`: what stands right before it in its line."""
@@ -312,11 +332,14 @@ class Binder:
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
         line = self.outline.line_at(value.start)
+        if self._head_cell(value, line) is not None:
+            return True
         labelled = _LABELLED.match(self.text, line.start, line.end)
         return (
             labelled is not None
             and 0 <= value.start - labelled.end() <= 2
             and '"' not in labelled[0]  # in JSON the keys above it belong to the label
+            and not self._within(*labelled.span(), value)  # `Item ID 8470360507:` is a name
         )
 
 

@@ -420,7 +420,9 @@ class Checker:
             return self._found(value, "supported", "match", *fields[:3])
         for field in fields:
             if any(record.is_kin(field.record) for record in subject.records):
-                return self._found(value, "supported", "bound", field)
+                return self._wrong_field(value, sentence, subject, fields) or self._found(
+                    value, "supported", "bound", field
+                )
         for field in fields:
             if names_one(field.record, subject):
                 return self._found(value, "supported", "joined", field)
@@ -429,6 +431,24 @@ class Checker:
         return self._misattributed(value, subject, fields) or self._found(
             value, "supported", "unbound", *fields[:3]
         )
+
+    def _wrong_field(
+        self, value: Value, sentence: Span, subject: RecordSubject, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`Departure: 10:00`, where 10:00 is the arrival and the departure is another time."""
+        if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
+            return None
+        label = self._binder.label_of(value)
+        if any(
+            label.intersection(key_stems(field.key) + key_stems(field.record.key))
+            for field in fields
+        ):
+            return None
+        named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
+        if not named or any(self._states(field, value) for field in named):
+            return None
+        because = _place(fields[0])
+        return self._found(value, "wrong_field", "field", named[0], because=because)
 
     def _misattributed(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]

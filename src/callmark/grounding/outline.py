@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.spans import Span, sentences
@@ -64,6 +65,25 @@ class Outline:
     def line_at(self, position: int) -> OutlineLine:
         at = bisect_right(self._line_starts, position) - 1
         return self.lines[at] if at >= 0 else OutlineLine(0, len(self.text), ())
+
+    def table_head(self, line: OutlineLine) -> OutlineLine | None:
+        """The first line of the table that a line stands in."""
+        return self._table_heads.get(line.start)
+
+    @cached_property
+    def _table_heads(self) -> dict[int, OutlineLine]:
+        heads: dict[int, OutlineLine] = {}
+        above: OutlineLine | None = None
+        end = -2
+        for line in self.lines:
+            if not self.text.startswith("|", line.start):
+                above = None
+            elif above is None or line.start != end + 1:
+                above = line
+            if above is not None:
+                heads[line.start] = above
+            end = line.end
+        return heads
 
     def lines_after(self, line: OutlineLine) -> Iterator[OutlineLine]:
         """Those beside it that follow, under the same heads."""

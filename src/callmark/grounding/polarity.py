@@ -241,7 +241,9 @@ class PolarFields:
     def _bound(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
         """With several records, the one that is meant has to be named."""
         subject = binder.subject_of(place, sentence)
-        return None if subject is None else key.meant(subject.records)
+        if subject is None or (key.is_generic and subject.inherited):
+            return None
+        return key.meant(subject.records)
 
     def _spoken_of(
         self, tokens: Sequence[PolarToken], stems: Sequence[str]

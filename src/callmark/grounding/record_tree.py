@@ -6,7 +6,7 @@ numbered in the order in which they are met, so that kinship is a comparison of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +27,13 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
+
+MOST_LINES = 5000  # of a text that is read as records
+_PAIR = re.compile(
+    r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?[*_]{0,2}(?P<key>[^\W\d_][\w /()#.-]{0,40}?)[*_]{0,2}\s*:"
+    r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
+)
+_RULE = re.compile(r"[\s|:+-]+")
 
 _stem = snowballstemmer.stemmer("english").stemWord
 
@@ -179,6 +186,9 @@ class RecordTree:
                 self._visit(entry, f"{path}/{index}", key, record, f"{kind}/*", depth + 1)
         else:
             self._visit_leaf(value, path, key, record)
+            if isinstance(value, str) and "\n" in value:
+                for entry in records_of_text(value):
+                    self._visit_object(dict(entry), path, key, record, f"{kind}/*", depth + 1)
 
     def _visit_object(
         self,
@@ -214,6 +224,45 @@ class RecordTree:
         names = words and words[-1] in _NAMING and words[0] not in _NOT_NAMING
         if names and (is_text or is_number(value)):
             _name(record, str(value))
+
+
+def records_of_text(text: str) -> Iterator[dict[str, str]]:
+    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title."""
+    lines = text.split("\n")[:MOST_LINES]
+    rows = _rows_of(lines)
+    if rows:
+        yield from rows
+        return
+    block: dict[str, str] = {}
+    title = ""
+    for line in (*lines, ""):
+        found = _PAIR.fullmatch(line)
+        key = found["key"].strip(" *_") if found else ""
+        if not found or key in block:
+            if len(block) > 1:
+                yield {"title": title} | block if title else block
+            if block or not line.strip():
+                block, title = {}, ""
+            if not found:
+                title = line.strip(" \t#*-•:")[:80] or title
+                continue
+        block[key] = found["value"].strip(" *_") if found else ""
+
+
+def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
+    """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
+    filled = [line for line in lines if line.strip()]
+    for mark in "|\t,;":
+        if len(filled) > 1 and filled[0].count(mark) > 1 and not _DIGIT.search(filled[0]):
+            cells = [
+                [cell.strip() for cell in line.strip(" |" if mark == "|" else " ").split(mark)]
+                for line in filled
+                if not _RULE.fullmatch(line)
+            ]
+            head = cells[0]
+            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
+                return [dict(zip(head, row, strict=True)) for row in cells[1:]]
+    return []
 
 
 def _name(record: ResultRecord, text: str) -> None:

@@ -71,8 +71,6 @@ RULES: dict[str, Rule] = {
         Rule("unknown", "unsupported", "advisory", "yes or no where the results know nothing"),
         Rule("hours", "contradicted", "advisory", "days or times that the opening hours deny"),
         Rule("weekday", "contradicted", "firm", "the wrong day of the week for a date"),
-        Rule("rank", "contradicted", "advisory", "a superlative that its column denies"),
-        Rule("enum", "contradicted", "advisory", "another value of the same enumeration"),
         Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
         Rule("denial", "contradicted", "advisory", "a value that a result gives is denied"),
     )
