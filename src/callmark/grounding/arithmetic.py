@@ -44,7 +44,7 @@ _SUM = _cue(
 _DIFFERENCE = _cue(
     r"""
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
-    more\b less\b cheaper\b sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
+    more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
     differenz\b rückerstatt\w* verbleib\w* diferencia\b reembolso\b restante\w* différence\b
     rembours\w*

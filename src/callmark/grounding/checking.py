@@ -26,10 +26,12 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
+from callmark.grounding.units import convert
 from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
 from callmark.records.statements import FLAGS, StatementLabel
 
+NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MAX_TERMS = 12  # of a sum
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 FEW = 6  # leaves of all results together
@@ -70,6 +72,11 @@ _DURATION = re.compile(
 _PROMISE = re.compile(
     r"\b(?:within|in|last|past|next|up to|at least|about|around|after|every|takes?|allow|for)\s"
     r"(?:the\s)?(?:\d+\s?(?:-|–|to)\s?)?$",
+    re.IGNORECASE,
+)
+_OWN_TEXT = re.compile(
+    r"[\s-](?:words?|characters?|sentences?|bullets?|bullet points?|paragraphs?|lines?|wörter\w*"
+    r"|palabras|mots)\b",
     re.IGNORECASE,
 )
 # What is proposed may be open; what it costs, or has, is a fact.
@@ -316,10 +323,21 @@ class Checker:
     # --- matching
 
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
-        field = self.measures.converted(value, arithmetic.half_unit(value)) if value.unit else None
-        if field is None or not field.counts_for(turn):
+        if not value.unit:
             return None
-        return self._found(value, "converted", "unit", field)
+        half = arithmetic.half_unit(value)
+        field = self.measures.converted(value, half)
+        if field is not None and field.counts_for(turn):
+            return self._found(value, "converted", "unit", field)
+        for one in self.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
+            same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
+            if (
+                same is not None
+                and one.unit != value.unit
+                and abs(same - value.readings[0]) <= half
+            ):
+                return self._found(value, "converted", "unit", because=f"{one.text} {one.unit}")
+        return None
 
     def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
         """The right number in another unit, currency or scale."""
@@ -405,6 +423,8 @@ class Checker:
             return self._found(value, "not_claimed", "duration")
         if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
+        if _OWN_TEXT.match(self.text, value.end):
+            return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):
             return self._found(value, "unchecked", "month")
         return None

@@ -202,6 +202,13 @@ def _claims(outline: Outline) -> Iterator[_Claim]:
             yield from _claims_in(text, clause, sentence)
 
 
+# What is done for somebody who is spoken to, or to a thing that is named by its number.
+_OURS = re.compile(
+    r"\b(?:you|your|yours|we|our|i|ihr\w*|sie|su|tu|votre|vos)\b|#\w*\d{3}|\b[A-Z]+\d{3}|\b\d{6}",
+    re.IGNORECASE,
+)
+
+
 def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
     is_active = False
     position = clause[0]
@@ -214,6 +221,8 @@ def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
         kind = None if _is_unsaid(text, clause, found.start()) else _meant(found, text, clause)
         if kind is not None:
             is_active = is_active or found.lastgroup == "active"
+            if found.lastgroup != "active" and not _OURS.search(text, *sentence):
+                continue  # news of others: `the CEO has been replaced`
             verb = found[found.lastgroup or 0]
             is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
             yield _Claim(*found.span(), kind, sentence, verb if is_told else "")

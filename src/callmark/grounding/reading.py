@@ -13,7 +13,7 @@ from callmark.grounding.units import convert, dimension_of, unit_beside
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
 from callmark.records.trace import json_inside
 
-LONGEST_LEAF = 2000  # characters of a text of a result whose number words and units are read
+LONGEST_LEAF = 20000  # characters of a text of a result whose number words and units are read
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _IDIOM = re.compile(
     r"(?<![\w/])24/7(?![\w/])|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
