@@ -23,6 +23,7 @@ from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
+FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
 WIDEST = 5  # words between the first and the last word of a key
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -183,9 +184,10 @@ class PolarFields:
         states = [(field, state_of(field.value)) for field in record.fields]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
-        if not any(state in ("yes", "no") for _, state in polar) and not _is_of_flags(
-            record.parent
-        ):
+        is_of_flags = len(polar) == len(record.fields) >= FLAGS_ALONE or any(
+            state in ("yes", "no") for _, state in polar
+        )
+        if not is_of_flags and not _is_of_flags(record.parent):
             return
         shared = Counter(word for field in record.fields for word in set(key_words(field.key)))
         for field, state in polar:
