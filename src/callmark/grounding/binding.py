@@ -18,6 +18,7 @@ from callmark.grounding.values import Value, values_of
 
 FAR = 90  # the same after an identifier, where nothing else is spoken of in between
 NEAR = 40  # characters between a name and what stands in brackets or after a comma behind it
+LONGEST_VALUE = 40  # characters of a text that is one value
 SHORT = 4  # words of a label
 MOST_COLUMNS = 30  # of a table
 NEAREST = 12  # lines above, and records of one name, that are looked at
@@ -379,19 +380,21 @@ def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
 
 
 def is_like(field: Field, value: Value) -> bool:
-    """Could the field have held such a value?"""
+    """Could the field have held such a value? Prose says many things, under one key."""
+    if value.kind == "number" and number_of(field.value) is not None:
+        return True
+    if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
+        return False
+    if len(_WORD.findall(field.value)) > SHORT:
+        return False
     if value.kind == "moment":
-        return isinstance(field.value, str) and any(
+        return any(
             stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
             for stated in value.moments
-            for other in values_of(field.value[:80])
+            for other in values_of(field.value)
             for moment in other.moments
         )
-    if value.kind == "number":
-        return number_of(field.value) is not None or (
-            isinstance(field.value, str) and any(map(str.isdecimal, field.value))
-        )
-    return isinstance(field.value, str) and any(map(str.isdecimal, field.value))
+    return any(map(str.isdecimal, field.value))
 
 
 def names_one(record: ResultRecord, subject: RecordSubject) -> bool:

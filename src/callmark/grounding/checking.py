@@ -481,6 +481,9 @@ class Checker:
                 for field in fields
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
+        fields = [field for field in fields if is_like(field, value)]
+        if not fields:
+            return None
         widely = subject.inherited and len(subject.records) == 1
         own = [
             field

@@ -204,7 +204,8 @@ class RecordTree:
             _name(record, key)
         # `{"HAT001": {…}, "HAT002": {…}}` is a list whose entries have names.
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
-        for name, entry in value.items():
+        # In one order, so that a score does not hang on that of a server's keys.
+        for name, entry in sorted(value.items()):
             self.keys.add(name)
             pointer = f"{path}/{_escape(name)}"
             below = f"{kind}/*" if is_table else f"{kind}/{name}"

@@ -283,7 +283,7 @@ class _Judged(NamedTuple):
 
     @property
     def strict(self) -> bool:
-        return any(match.strict for match in self.grounding.matches)
+        return self.lax and any(match.strict for match in self.grounding.matches)
 
 
 def score_integration(
