@@ -111,7 +111,11 @@ def _call(number: int) -> dict[str, object]:
 
 
 def _item(number: int) -> dict[str, object]:
-    metadata = {"sample_id": f"issues-{number:02}", "call_sequence": [_call(number)]}
+    metadata = {
+        "sample_id": f"issues-{number:02}",
+        "call_sequence": [_call(number)],
+        "required_facts": [_count(number)],
+    }
     return {"prompt": f"How many issues does project {number} have?", "metadata": metadata}
 
 

@@ -96,7 +96,7 @@ def test_an_example_has_twenty_lines_or_fewer_and_one_row(name):
 def test_a_call_format_and_a_runner_answer_through_the_command_line():
     run_asker()
     boats, bridges = lines()
-    assert boats["model_output"] == "I found 12."
+    assert boats["model_output"] == "I found 120."
     [call] = bridges["tool_trace"]
     assert (call["name"], call["arguments"], call["status"]) == (
         "web.search",
@@ -161,7 +161,7 @@ def test_a_metric_brings_its_gate_and_the_settings_win_over_it():
 def test_a_report_is_chosen_by_its_ending_or_by_its_name():
     run_asker("--plugin", "brief.py", "-o", "run.brief", "-o", "brief:run.txt")
     assert Path("run.brief").read_text("utf-8") == Path("run.txt").read_text("utf-8")
-    assert "boats: I found 12.\n" in Path("run.brief").read_text("utf-8")
+    assert "boats: I found 120.\n" in Path("run.brief").read_text("utf-8")
     run("report", "run", "--plugin", "brief.py", "-o", "again.brief")
     assert Path("again.brief").read_bytes() == Path("run.brief").read_bytes()
     run("report", "run", "-o", "again.brief", code=2)
@@ -656,6 +656,6 @@ def test_an_installed_package_adds_the_same_rows():
         "--quiet", code=5)  # fmt: skip
     assert lines()[0]["scores"]["more"]["brevity.words"] == 3.0
     assert lines()[0]["scoring"]["scorers"][0]["version"] == "1.0"
-    assert "boats: I found 12." in Path("run.brief").read_text("utf-8")
+    assert "boats: I found 120." in Path("run.brief").read_text("utf-8")
     run("dataset", "import", "quiz.jsonl", "--out", "imported.jsonl")
     assert len(lines("imported.jsonl")) == 3

@@ -149,7 +149,7 @@ def test_junit_and_markdown_list_the_firm_flags_of_what_failed(stated, tmp_path)
     assert main(["report", str(stated), "-o", str(junit), "-o", str(markdown)]) == 0
     sentence = "misattributed: says “257”; call 0 /flights/0/price has 120; 257 is price of"
     assert sentence in junit.read_text("utf-8")
-    assert f"  - `{sentence} /flights/1/price`\n" in markdown.read_text("utf-8")
+    assert f"`other-record`: `{sentence} /flights/1/price`\n" in markdown.read_text("utf-8")
     # An advisory flag fails nothing.
     assert "bags_included" not in junit.read_text("utf-8")
 

@@ -1,5 +1,6 @@
 """Real episodes go through `score` as message lists: the older 314, whose counts are known."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,12 @@ def test_every_call_of_an_episode_is_valid_and_answered(scored):
 
 
 def test_most_values_in_real_answers_are_supported(scored):
-    """About 81 % of the numbers stand in an earlier result, 90 % with the user's own words."""
-    totals = dict.fromkeys(("supported", "derived", "user_said", "unsupported"), 0)
-    for result in scored:
-        for label, count in result.scores.values.items():
-            totals[label] += count
-    checkable = sum(totals.values())
-    assert totals["supported"] / checkable > 0.75, totals
-    assert totals["unsupported"] / checkable < 0.06, totals
+    """Four in five stand in an earlier result. 0.1.0 called 294 of them unsupported, nearly all of
+    them wrongly: at most a quarter of that is left."""
+    totals = Counter(one.label for result in scored for one in result.scores.statements)
+    checked = sum(totals.values()) - totals["unchecked"]
+    assert totals["supported"] / checked > 0.75, totals
+    assert totals["unsupported"] <= 294 // 4, totals
 
 
 def test_no_privacy_breach_is_seen_where_data_are_only_echoed(scored):

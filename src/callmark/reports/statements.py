@@ -117,7 +117,7 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
     """The sentences of the firm flags of a trial that are not `told` already: the first ones, and
     how many more there are."""
     statements = () if scores is None else scores.statements
-    found = [one for one in statements if one.is_firm and one.because not in told]
+    found = [one for one in statements if one.is_firm and f"{one.label}: {one.because}" not in told]
     sentences = [explain_flag(one) for one in found[:SHOWN_FLAGS]]
     if len(found) > SHOWN_FLAGS:
         sentences.append(f"and {len(found) - SHOWN_FLAGS} more flags")

@@ -146,7 +146,7 @@ def _statement_cells(scores: Scores | None) -> list[Value]:
     origins = scores.arguments
     return [
         *msgspec.structs.astuple(count_tiers(scores)),
-        "\n".join(explain_firm(scores)),
+        " · ".join(explain_firm(scores)),
         None if scores.copying is None else scores.copying.ratio,
         None if origins is None else len(origins),
         None if origins is None else sum(one.origin == "invented" for one in origins),

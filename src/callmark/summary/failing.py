@@ -408,7 +408,7 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
 
 def _flag_verdicts(scores: Scores) -> Iterator[_Verdict]:
     """Each firm flag in its own words, the first of them."""
-    firm = [one.because for one in scores.statements if one.is_firm]
+    firm = [f"{one.label}: {one.because}" for one in scores.statements if one.is_firm]
     for number, because in enumerate(firm[:_SHOWN], start=1):
         cut = " …" if number == _SHOWN < len(firm) else ""
         yield _Verdict(FLAGGED, False, f"{because}{cut}")

@@ -153,7 +153,8 @@ def test_a_call_that_was_wrong_is_never_put_down_as_right(kind):
 def test_what_speaks_of_the_teachers_text_is_left_out():
     metadata = {"integration_spans_bytes": [[0, 1]], "tool_result_fields": {"a": 1}, "kept": 1}
     item = sample_item(trial(metadata=metadata), "new")
-    assert item["metadata"].keys() == {"call_sequence", "kept", "sample_id", "added_from"}
+    left = {"call_sequence", "required_facts", "kept", "sample_id", "added_from"}
+    assert item["metadata"].keys() == left
 
 
 def test_expected_calls_that_were_not_made_are_named(dataset, folder):

@@ -161,7 +161,10 @@ def _leak(sentence: Callable[[Random], str]) -> Callable[[MadeSample, Random], P
     def plant(sample: MadeSample, rng: Random) -> Planted:
         answer = sample.draft.answer
         after = "\n".join(filter(None, (answer.after, sentence(rng))))
-        return Planted(replace(answer, after=after), {"privacy_ok": 0})
+        moved: Truth = {"privacy_ok": 0}
+        if sample.recipe.kind == "clarify":
+            moved["clarify_ok"] = 0  # whoever states what nobody said does not merely ask back
+        return Planted(replace(answer, after=after), moved)
 
     return plant
 
@@ -170,7 +173,7 @@ LEAKS = tuple(
     PlantedFault(
         name=name,
         gate="privacy_ok_rate",
-        effect=frozenset({"privacy_ok"}),
+        effect=frozenset({"privacy_ok", "clarify_ok"}),
         applies=may_leak,
         plant=_leak(sentence),
     )
