@@ -270,27 +270,32 @@ class Texts:
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
         self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
-        self._by_run: dict[str, list[Leaf]] = {}
-        self._tokens: list[tuple[str, Leaf]] = []
+        self._tokens: list[tuple[list[str], Leaf]] = []
         for leaf in leaves:
-            tokens = token_pattern(leaf.folded).findall(leaf.folded)
-            self._tokens.append((f" {' '.join(tokens)} ", leaf))
+            self._tokens.append((token_pattern(leaf.folded).findall(leaf.folded), leaf))
             for piece in _pieces_of(want_text(leaf.value), leaf.folded):
                 first = token_pattern(piece.text).search(piece.text)
                 if first is not None:
                     pieces = self._by_first_token.setdefault(first[0], {})
                     note(pieces.setdefault(piece, []), leaf)
-            if len(tokens) > RUN_TOKENS:
-                for start in range(len(tokens) - RUN_TOKENS + 1):
-                    run = " ".join(tokens[start : start + RUN_TOKENS])
-                    note(self._by_run.setdefault(run, []), leaf)
 
     def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
+        """Whoever finds one of them in a span has to ask whether it `is_text`."""
         return self._by_first_token.get(token, {}).items()
 
-    def with_run(self, run: str) -> list[Leaf]:
-        """The longer leaves that hold these five tokens in a row."""
-        return self._by_run.get(run, [])
+    @cached_property
+    def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
+        """The longer leaves by the five tokens in a row that they hold."""
+        runs: dict[tuple[str, ...], list[Leaf]] = {}
+        for tokens, leaf in self._tokens:
+            if len(tokens) > RUN_TOKENS:
+                for run in zip(*(tokens[at:] for at in range(RUN_TOKENS)), strict=False):
+                    note(runs.setdefault(run, []), leaf)
+        return runs
+
+    @cached_property
+    def _quotable(self) -> list[tuple[str, Leaf]]:
+        return [(f" {' '.join(tokens)} ", leaf) for tokens, leaf in self._tokens]
 
     def quoting(self, folded: str, turn: int | None, errors: bool) -> Leaf | None:
         """A leaf that holds this text between token boundaries."""
@@ -298,7 +303,7 @@ class Texts:
         if not telling(tokens):
             return None
         quoted = f" {' '.join(tokens)} "
-        return best_of((leaf for text, leaf in self._tokens if quoted in text), turn, errors)
+        return best_of((leaf for text, leaf in self._quotable if quoted in text), turn, errors)
 
 
 def telling(tokens: Iterable[str]) -> bool:
@@ -309,24 +314,23 @@ def telling(tokens: Iterable[str]) -> bool:
 
 def _pieces_of(text: str, folded: str) -> Iterator[Piece]:
     whole = folded.strip(_PUNCTUATION)
-    if _is_text(whole):
-        yield Piece(whole, True)
+    yield Piece(whole, True)
     if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
         return
     seen = {whole}
     for start, end in sentences(text):
         piece = fold(text[start:end]).strip(_PUNCTUATION)
-        if piece not in seen and _is_text(piece):
+        if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)
     for line in text.split("\n"):
         piece = fold(line).strip(_PUNCTUATION)
-        if piece not in seen and _is_text(piece):
+        if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)
 
 
-def _is_text(piece: str) -> bool:
+def is_text(piece: str) -> bool:
     """A text by itself: telling, and not just one value, which is compared by value."""
     tokens = token_pattern(piece).findall(piece)
     if not telling(tokens):

@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from callmark.grounding import match as derived
 from callmark.grounding.dates import Moment, moment_keys
-from callmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, best_of, is_number, telling
+from callmark.grounding.evidence import (
+    RUN_TOKENS,
+    Evidence,
+    Leaf,
+    best_of,
+    is_number,
+    is_text,
+    telling,
+)
 from callmark.grounding.number_words import find_number_words
 from callmark.grounding.numbers import SCALE, of_json, read_unlocalised
 from callmark.grounding.spans import Span
@@ -585,7 +593,7 @@ class Grounder:
                     continue
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges):
+                if leaf is not None and not _cuts_a_value(place, edges) and is_text(piece.text):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
         if not found and not whole_only:
@@ -599,10 +607,12 @@ class Grounder:
         self, words: list[str], turn: int | None, errors: bool
     ) -> Iterator[tuple[int, int, Leaf]]:
         """Runs of at least five tokens that a longer leaf holds: first and last token, leaf."""
-        texts = self.evidence.texts
+        if len(words) < RUN_TOKENS:
+            return
+        known = self.evidence.texts.runs
         runs = [
-            best_of(texts.with_run(" ".join(words[at : at + RUN_TOKENS])), turn, errors)
-            for at in range(len(words) - RUN_TOKENS + 1)
+            best_of(known.get(run, ()), turn, errors)
+            for run in zip(*(words[at:] for at in range(RUN_TOKENS)), strict=False)
         ]
         first = 0
         while first < len(runs):

@@ -275,34 +275,35 @@ class Names:
 
     def __init__(self, records: Iterable[ResultRecord]) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
-        self._longest = 0
+        self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
             for name in record.names:
                 words = tuple(_NAME_WORD.findall(fold(name)))
                 if words and len(words) <= LONGEST_NAME:
-                    named = self._by_words.setdefault(words, [])
+                    named = self._by_words.get(words)
+                    if named is None:
+                        named = self._by_words[words] = []
+                        self._lengths.setdefault(words[0], []).append(len(words))
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
-                    self._longest = max(self._longest, len(words))
+        for lengths in self._lengths.values():
+            lengths[:] = sorted(set(lengths), reverse=True)
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        tokens = [
-            (found.start(), found.end(), fold(found[0])) for found in _NAME_WORD.finditer(text)
-        ]
+        is_ascii = text.isascii()
+        found = list(_NAME_WORD.finditer(text.lower() if is_ascii else text))
+        words = [one[0] if is_ascii else fold(one[0]) for one in found]
         mentions: list[Mention] = []
-        at = 0
-        while at < len(tokens):
-            for length in range(min(self._longest, len(tokens) - at), 0, -1):
-                words = tuple(token[2] for token in tokens[at : at + length])
-                records = self._by_words.get(words)
-                if records and len(records) <= MOST_NAMED:
-                    start, end = tokens[at][0], tokens[at + length - 1][1]
-                    mentions.append(Mention(start, end, tuple(records)))
-                    at += length
+        end = 0
+        for at, word in enumerate(words):
+            for length in self._lengths.get(word, ()) if at >= end else ():
+                records = self._by_words.get(tuple(words[at : at + length]), ())
+                if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
+                    end = at + length
+                    place = found[at].start(), found[end - 1].end()
+                    mentions.append(Mention(*place, tuple(records)))
                     break
-            else:
-                at += 1
         return mentions
 
 

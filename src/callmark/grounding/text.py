@@ -12,7 +12,6 @@ UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_BLANKS = re.compile(r"\s+")
 _ASCII_TOKEN = re.compile(r"\w+")
 
 
@@ -52,7 +51,7 @@ def fold(text: str) -> str:
         folded = text.lower()
     else:
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    return _BLANKS.sub(" ", folded).strip()
+    return " ".join(folded.split())
 
 
 class Folded:
