@@ -154,7 +154,7 @@ def language_of(text: str, locale: str | None = None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
     counts: Counter[str] = Counter()
-    words = Counter(word.casefold() for word in _WORD.findall(text))
+    words = Counter(_words_of(text))
     for language, telling in _TELLING.items():
         counts[language] = sum(words[word] for word in telling)
     best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
@@ -164,6 +164,8 @@ def language_of(text: str, locale: str | None = None) -> str:
 def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     """Number words right before what they count or measure, from left to right. `one` is a
     pronoun or an article everywhere but before a unit of time."""
+    if not _holds_number_word(text):
+        return []
     language = language_of(text, locale)
     phrases = _phrases(language)
     first = _first_words(language)
@@ -179,6 +181,23 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
             found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
         at = max(stop, at + 1)
     return found
+
+
+def _words_of(text: str) -> list[str]:
+    """In lower case."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _holds_number_word(text: str) -> bool:
+    """In any language: most texts hold none, and then nobody needs to know theirs."""
+    return not _first_words_of_all().isdisjoint(_words_of(text))
+
+
+@lru_cache(maxsize=1)
+def _first_words_of_all() -> frozenset[str]:
+    return frozenset().union(*map(_first_words, _TIMES))
 
 
 @lru_cache(maxsize=8)

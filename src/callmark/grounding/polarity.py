@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
@@ -23,6 +24,7 @@ from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
+SHORTEST = 3  # letters in which a pair of words and a key agree at least
 WIDEST = 5  # words between the first and the last word of a key
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -169,22 +171,19 @@ class PolarFields:
     def __init__(self, tree: RecordTree) -> None:
         self._keys: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarKey] = {}
         self._by_stem: dict[str, list[PolarKey]] = {}
+        self._beginnings: set[str] = set()  # of keys that are written as two words as well
+        self._flags: dict[int, bool] = {}
         for record in tree.records:
             self._add(record)
-        texts = [one.value for one in tree.fields if isinstance(one.value, str)]
-        long = [text.casefold() for text in texts if len(text) > LONG_TEXT]
-        self._told = {
-            stem(word) for word in {found for text in long for found in _TOKEN.findall(text)}
-        }
-        self._texts = "\n".join(long)
+        self._tree = tree
         self._is_told_of: dict[str, bool] = {}
 
     def _add(self, record: ResultRecord) -> None:
         states = [(field, state_of(field.value)) for field in record.fields]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
-        if not any(state in ("yes", "no") for _, state in polar) and not _is_of_flags(
-            record.parent
+        if not polar or not (
+            any(state != "unknown" for _, state in polar) or self._is_of_flags(record.parent)
         ):
             return
         shared = Counter(word for field in record.fields for word in set(key_words(field.key)))
@@ -198,23 +197,69 @@ class PolarFields:
                 self._by_stem.setdefault(row.stems[0], []).append(key)
                 if len(row.stems) > 1:
                     self._by_stem.setdefault(row.joined, []).append(key)
+                    # A stem may end in two letters that its word does not have.
+                    self._beginnings.add(row.joined[:-2][:SHORTEST])
             key.add(row)
+
+    def _is_of_flags(self, record: ResultRecord | None) -> bool:
+        """Does it, or a part of it, say yes or no of anything?"""
+        if record is None:
+            return False
+        known = self._flags.get(record.number)
+        if known is None:
+            known = self._flags[record.number] = any(
+                state_of(field.value) in ("yes", "no")
+                for one in (record, *record.children[:MOST_RECORDS])
+                for field in one.fields[:40]
+            )
+        return known
 
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
-        for sentence in outline.sentences:
-            for clause in outline.clauses(sentence):
-                yield from self._said_in_clause(outline.text, sentence, clause, binder)
-
-    def _said_in_clause(
-        self, text: str, sentence: Span, clause: Span, binder: Binder
-    ) -> Iterator[PolarClause]:
         tokens = [
             PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
-            for found in _TOKEN.finditer(text, *clause)
+            for found in _TOKEN.finditer(outline.text)
         ]
         stems = [stem(token.word) for token in tokens]
+        starts = [token.start for token in tokens]
+        spoken = [
+            starts[at]
+            for at, one in enumerate(stems)
+            if one in self._by_stem or (at + 1 < len(tokens) and self._may_join(tokens, at))
+        ]
+        for sentence in outline.sentences:
+            if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
+                continue
+            for clause in outline.clauses(sentence):
+                if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
+                    part = slice(bisect_left(starts, clause[0]), bisect_left(starts, clause[1]))
+                    yield from self._said_in_clause(
+                        outline.text, sentence, clause, binder, tokens[part], stems[part]
+                    )
+
+    def _may_join(self, tokens: Sequence[PolarToken], at: int) -> bool:
+        """Could this token and the next be the two words of a key?"""
+        head = tokens[at].word
+        if len(head) < SHORTEST:
+            head += tokens[at + 1].word
+        return head[:SHORTEST] in self._beginnings or (
+            self._has_short_keys and not self._beginnings.isdisjoint((head[:2], head[:1], ""))
+        )
+
+    @cached_property
+    def _has_short_keys(self) -> bool:
+        return any(len(one) < SHORTEST for one in self._beginnings)
+
+    def _said_in_clause(
+        self,
+        text: str,
+        sentence: Span,
+        clause: Span,
+        binder: Binder,
+        tokens: Sequence[PolarToken],
+        stems: Sequence[str],
+    ) -> Iterator[PolarClause]:
         found = {id(key): (key, at) for at, key in self._spoken_of(tokens, stems)}
         if not found or _NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause):
             return
@@ -256,12 +301,22 @@ class PolarFields:
                 where = (at, at) if one == key.joined else _together(key, at, places)
                 if where is not None:
                     yield where, key
-            if at + 1 < len(tokens):
+            if at + 1 < len(tokens) and self._may_join(tokens, at):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
                 for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.
                     if pair == key.joined and len(key.stems) > 1:
                         yield (at, at + 1), key
+
+    @cached_property
+    def _prose(self) -> str:
+        fields = self._tree.fields
+        texts = [one.value for one in fields if isinstance(one.value, str)]
+        return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
+
+    @cached_property
+    def _told(self) -> set[str]:
+        return {stem(word) for word in set(_TOKEN.findall(self._prose))}
 
     def _is_told(self, row: Polar) -> bool:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
@@ -270,19 +325,10 @@ class PolarFields:
             words = key_words(row.field.key)
             known = self._is_told_of[row.joined] = self._told.issuperset(row.stems) and (
                 len(row.stems) == 1
-                or " ".join(words[-2:]) in self._texts
-                or row.joined in self._texts
+                or " ".join(words[-2:]) in self._prose
+                or row.joined in self._prose
             )
         return known
-
-
-def _is_of_flags(record: ResultRecord | None) -> bool:
-    """Does it, or a part of it, say yes or no of anything?"""
-    return record is not None and any(
-        state_of(field.value) in ("yes", "no")
-        for one in (record, *record.children[:MOST_RECORDS])
-        for field in one.fields[:40]
-    )
 
 
 def state_of(value: Json) -> str:
