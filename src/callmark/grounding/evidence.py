@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard
 
 from callmark.calls.python_text import NotPython, literal
@@ -248,6 +248,8 @@ def _escape(name: str) -> str:
 
 def is_number(value: Json) -> TypeGuard[int | float]:
     """Finite, and no boolean."""
+    if isinstance(value, str):
+        return False
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool)
@@ -269,19 +271,26 @@ class Texts:
     """Every text is split once, when the first question about texts is asked."""
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
+        self._leaves = list(leaves)
         self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
-        self._tokens: list[tuple[list[str], Leaf]] = []
-        for leaf in leaves:
-            self._tokens.append((token_pattern(leaf.folded).findall(leaf.folded), leaf))
+        for leaf in self._leaves:
             for piece in _pieces_of(want_text(leaf.value), leaf.folded):
                 first = token_pattern(piece.text).search(piece.text)
                 if first is not None:
                     pieces = self._by_first_token.setdefault(first[0], {})
                     note(pieces.setdefault(piece, []), leaf)
 
+    def begins(self, tokens: Iterable[str]) -> bool:
+        """Does any piece begin with one of these tokens?"""
+        return not self._by_first_token.keys().isdisjoint(tokens)
+
     def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
         """Whoever finds one of them in a span has to ask whether it `is_text`."""
         return self._by_first_token.get(token, {}).items()
+
+    @cached_property
+    def _tokens(self) -> list[tuple[list[str], Leaf]]:
+        return [(token_pattern(leaf.folded).findall(leaf.folded), leaf) for leaf in self._leaves]
 
     @cached_property
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
@@ -330,6 +339,7 @@ def _pieces_of(text: str, folded: str) -> Iterator[Piece]:
         seen.add(piece)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_text(piece: str) -> bool:
     """A text by itself: telling, and not just one value, which is compared by value."""
     tokens = token_pattern(piece).findall(piece)

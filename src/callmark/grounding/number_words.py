@@ -151,12 +151,16 @@ def _french() -> Iterator[tuple[str, int]]:
 
 def language_of(text: str, locale: str | None = None) -> str:
     """The language that most of its common words belong to; English where nothing tells."""
+    return _language_of(_words_of(text), locale)
+
+
+def _language_of(words: list[str], locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
     counts: Counter[str] = Counter()
-    words = Counter(_words_of(text))
+    counted = Counter(words)
     for language, telling in _TELLING.items():
-        counts[language] = sum(words[word] for word in telling)
+        counts[language] = sum(counted[word] for word in telling)
     best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
     return best if counts[best] > 1 or best == "en" else "en"
 
@@ -164,11 +168,14 @@ def language_of(text: str, locale: str | None = None) -> str:
 def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     """Number words right before what they count or measure, from left to right. `one` is a
     pronoun or an article everywhere but before a unit of time."""
-    if not _holds_number_word(text):
-        return []
-    language = language_of(text, locale)
+    words = _words_of(text)
+    if _first_words_of_all().isdisjoint(words):
+        return []  # most texts hold none, in any language
+    language = _language_of(words, locale)
     phrases = _phrases(language)
     first = _first_words(language)
+    if first.isdisjoint(words):
+        return []
     tokens = [(found.start(), found.end(), found[0].casefold()) for found in _WORD.finditer(text)]
     found: list[NumberWord] = []
     at = 0
@@ -188,11 +195,6 @@ def _words_of(text: str) -> list[str]:
     if text.isascii():
         return _WORD.findall(text.lower())
     return [word.casefold() for word in _WORD.findall(text)]
-
-
-def _holds_number_word(text: str) -> bool:
-    """In any language: most texts hold none, and then nobody needs to know theirs."""
-    return not _first_words_of_all().isdisjoint(_words_of(text))
 
 
 @lru_cache(maxsize=1)

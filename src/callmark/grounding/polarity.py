@@ -217,32 +217,25 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
-        tokens = [
-            PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
-            for found in _TOKEN.finditer(outline.text)
-        ]
-        stems = [stem(token.word) for token in tokens]
-        starts = [token.start for token in tokens]
+        words = [word.casefold().replace("’", "'") for word in _TOKEN.findall(outline.text)]
+        meant = {word for word in set(words) if stem(word) in self._by_stem}
+        starts = [found.start() for found in _TOKEN.finditer(outline.text)]
         spoken = [
-            starts[at]
-            for at, one in enumerate(stems)
-            if one in self._by_stem or (at + 1 < len(tokens) and self._may_join(tokens, at))
+            start
+            for start, word, after in zip(starts, words, (*words[1:], ""), strict=True)
+            if word in meant or self._may_join(word, after)
         ]
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
-                    part = slice(bisect_left(starts, clause[0]), bisect_left(starts, clause[1]))
-                    yield from self._said_in_clause(
-                        outline.text, sentence, clause, binder, tokens[part], stems[part]
-                    )
+                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
 
-    def _may_join(self, tokens: Sequence[PolarToken], at: int) -> bool:
-        """Could this token and the next be the two words of a key?"""
-        head = tokens[at].word
+    def _may_join(self, head: str, after: str) -> bool:
+        """Could these be the two words of a key?"""
         if len(head) < SHORTEST:
-            head += tokens[at + 1].word
+            head += after
         return head[:SHORTEST] in self._beginnings or (
             self._has_short_keys and not self._beginnings.isdisjoint((head[:2], head[:1], ""))
         )
@@ -257,9 +250,12 @@ class PolarFields:
         sentence: Span,
         clause: Span,
         binder: Binder,
-        tokens: Sequence[PolarToken],
-        stems: Sequence[str],
     ) -> Iterator[PolarClause]:
+        tokens = [
+            PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
+            for found in _TOKEN.finditer(text, *clause)
+        ]
+        stems = [stem(token.word) for token in tokens]
         found = {id(key): (key, at) for at, key in self._spoken_of(tokens, stems)}
         if not found or _NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause):
             return
@@ -301,7 +297,7 @@ class PolarFields:
                 where = (at, at) if one == key.joined else _together(key, at, places)
                 if where is not None:
                     yield where, key
-            if at + 1 < len(tokens) and self._may_join(tokens, at):
+            if at + 1 < len(tokens) and self._may_join(tokens[at].word, tokens[at + 1].word):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
                 for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.

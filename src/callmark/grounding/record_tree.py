@@ -27,6 +27,8 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_LETTERS = re.compile(r"[^\W\d_]{4}")
 
 MOST_LINES = 5000  # of a text that is read as records
 _PAIR = re.compile(
@@ -291,9 +293,8 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        is_ascii = text.isascii()
-        found = list(_NAME_WORD.finditer(text.lower() if is_ascii else text))
-        words = [one[0] if is_ascii else fold(one[0]) for one in found]
+        found = list(_NAME_WORD.finditer(text))
+        words = [one[0].lower() if one[0].isascii() else fold(one[0]) for one in found]
         mentions: list[Mention] = []
         end = 0
         for at, word in enumerate(words):
@@ -334,9 +335,10 @@ def number_of(value: Json) -> int | None:
     return of_json(value) if is_number(value) else None
 
 
+@lru_cache(maxsize=1 << 12)
 def shape_of(identifier: str) -> str:
     """What identifiers of one kind have in common: digits are alike, and so are letters where there
     are no words: `hat000`, `000`, `aa0a`."""
     key = identifier_key(identifier)
     digits = _DIGIT.sub("0", key)
-    return digits if re.search(r"[^\W\d_]{4}", key) else re.sub(r"[^\W\d_]", "a", digits)
+    return digits if _LETTERS.search(key) else _LETTER.sub("a", digits)

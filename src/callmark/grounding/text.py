@@ -12,6 +12,7 @@ UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
+SHORT = 64  # characters; what is read out of shorter texts is remembered
 _ASCII_TOKEN = re.compile(r"\w+")
 
 
@@ -47,11 +48,19 @@ def token_pattern(text: str) -> re.Pattern[str]:
 
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
+    # Several questions are asked of every leaf, and one leaf is like another.
+    return _fold_short(text) if len(text) <= SHORT else _fold(text)
+
+
+def _fold(text: str) -> str:
     if text.isascii():
         folded = text.lower()
     else:
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return " ".join(folded.split())
+
+
+_fold_short = lru_cache(maxsize=1 << 14)(_fold)
 
 
 class Folded:
@@ -76,8 +85,10 @@ class Folded:
         origins: list[int] = []
         previous_blank = True
         for start, end in _clusters(self.original):
-            piece = fold(self.original[start:end])
-            if not piece:
+            piece = self.original[start:end]
+            if not piece.isascii():
+                piece = fold(piece)
+            if not piece or piece.isspace():
                 if not previous_blank:
                     origins.append(start)
                 previous_blank = True
@@ -95,7 +106,7 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     """Base characters with the combining marks that follow them."""
     clusters: list[tuple[int, int]] = []
     for index, char in enumerate(text):
-        if clusters and unicodedata.combining(char):
+        if clusters and not char.isascii() and unicodedata.combining(char):
             clusters[-1] = (clusters[-1][0], index + 1)
         else:
             clusters.append((index, index + 1))

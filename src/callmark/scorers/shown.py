@@ -59,6 +59,10 @@ class ShownWords:
 
     def add(self, text: str, turn: int) -> None:
         tokens = tokens_of(text)
+        if not self._words:
+            self._words = dict.fromkeys(tokens, turn)
+            self._pairs = dict.fromkeys(pairwise(tokens), turn)
+            return
         for word in tokens:
             self._words.setdefault(word, turn)
         for pair in pairwise(tokens):
