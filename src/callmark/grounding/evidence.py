@@ -15,7 +15,7 @@ from callmark.calls.python_text import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import find_at_boundaries, fold, token_pattern
+from callmark.grounding.text import SHORT, find_at_boundaries, fold, token_pattern
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
@@ -274,11 +274,9 @@ class Texts:
         self._leaves = list(leaves)
         self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
         for leaf in self._leaves:
-            for piece in _pieces_of(want_text(leaf.value), leaf.folded):
-                first = token_pattern(piece.text).search(piece.text)
-                if first is not None:
-                    pieces = self._by_first_token.setdefault(first[0], {})
-                    note(pieces.setdefault(piece, []), leaf)
+            for first, piece in _pieces_of(want_text(leaf.value)):
+                pieces = self._by_first_token.setdefault(first, {})
+                note(pieces.setdefault(piece, []), leaf)
 
     def begins(self, tokens: Iterable[str]) -> bool:
         """Does any piece begin with one of these tokens?"""
@@ -321,8 +319,21 @@ def telling(tokens: Iterable[str]) -> bool:
     return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
 
 
-def _pieces_of(text: str, folded: str) -> Iterator[Piece]:
-    whole = folded.strip(_PUNCTUATION)
+def _pieces_of(text: str) -> tuple[tuple[str, Piece], ...]:
+    """Each with its first token."""
+    return (_pieces_of_short if len(text) <= SHORT else _with_first_tokens)(text)
+
+
+def _with_first_tokens(text: str) -> tuple[tuple[str, Piece], ...]:
+    pieces = ((token_pattern(one.text).search(one.text), one) for one in _split(text))
+    return tuple((first[0], piece) for first, piece in pieces if first is not None)
+
+
+_pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)
+
+
+def _split(text: str) -> Iterator[Piece]:
+    whole = fold(text).strip(_PUNCTUATION)
     yield Piece(whole, True)
     if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
         return

@@ -26,6 +26,7 @@ from callmark.records.jsontext import Json
 MOST_RECORDS = 12  # that a clause may speak of
 SHORTEST = 3  # letters in which a pair of words and a key agree at least
 WIDEST = 5  # words between the first and the last word of a key
+SHORT_ANSWER = 8  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOP = frozenset(
@@ -165,6 +166,39 @@ class PolarKey:
         return found[0] if len(states) == 1 else None
 
 
+_PolarWords = tuple[tuple[str, ...], str, tuple[str, ...]]  # stems, joined, needed
+
+
+class _PolarShape:
+    """Records with the same keys, as those of a list are."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._shared = Counter(word for key in keys for word in set(key_words(key)))
+        self._known: dict[tuple[str, str, bool], _PolarWords | None] = {}
+
+    def words_meaning(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
+        """What means the field of a record, `above` being that record's key. None: nothing does
+        that anybody would say."""
+        asked = (key, above, is_unknown)
+        if asked not in self._known:
+            self._known[asked] = self._find_words(key, above, is_unknown)
+        return self._known[asked]
+
+    def _find_words(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
+        words = [word for word in key_words(key) if word not in _STOP]
+        own = [word for word in words if self._shared[word] < 2 or len(words) == 1] or words
+        core = [word for word in own if word not in _GENERIC] or own
+        if not core or (is_unknown and core[-1] in ("id", "ids")):
+            return None
+        needed: tuple[str, ...] = ()
+        if len(core) == 1 and core[0] in _COMMON:
+            if above.casefold() not in _CONTAINERS:
+                needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
+            if not needed and core[0] in _VAGUE:
+                return None
+        return tuple(map(stem, core)), stem("".join(core)), needed
+
+
 class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
@@ -173,24 +207,30 @@ class PolarFields:
         self._by_stem: dict[str, list[PolarKey]] = {}
         self._beginnings: set[str] = set()  # of keys that are written as two words as well
         self._flags: dict[int, bool] = {}
+        self._shapes: dict[tuple[str, ...], _PolarShape] = {}
         for record in tree.records:
             self._add(record)
         self._tree = tree
         self._is_told_of: dict[str, bool] = {}
 
     def _add(self, record: ResultRecord) -> None:
-        states = [(field, state_of(field.value)) for field in record.fields]
+        states = [
+            (field, state_of(field.value))
+            for field in record.fields
+            if not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER
+        ]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
         if not polar or not (
             any(state != "unknown" for _, state in polar) or self._is_of_flags(record.parent)
         ):
             return
-        shared = Counter(word for field in record.fields for word in set(key_words(field.key)))
+        shape = self._shape_of(record)
         for field, state in polar:
-            row = _row(field, None if state == "unknown" else state == "yes", shared)
-            if row is None:
+            words = shape.words_meaning(field.key, record.key, state == "unknown")
+            if words is None:
                 continue
+            row = Polar(field, None if state == "unknown" else state == "yes", *words)
             key = self._keys.get((row.stems, row.needed))
             if key is None:
                 key = self._keys[row.stems, row.needed] = PolarKey(row)
@@ -200,6 +240,13 @@ class PolarFields:
                     # A stem may end in two letters that its word does not have.
                     self._beginnings.add(row.joined[:-2][:SHORTEST])
             key.add(row)
+
+    def _shape_of(self, record: ResultRecord) -> _PolarShape:
+        keys = tuple(field.key for field in record.fields)
+        shape = self._shapes.get(keys)
+        if shape is None:
+            shape = self._shapes[keys] = _PolarShape(keys)
+        return shape
 
     def _is_of_flags(self, record: ResultRecord | None) -> bool:
         """Does it, or a part of it, say yes or no of anything?"""
@@ -334,29 +381,13 @@ def state_of(value: Json) -> str:
         return "no"
     if value is None:
         return "unknown"
-    if isinstance(value, str) and len(value) < 8:
+    if isinstance(value, str) and len(value) < SHORT_ANSWER:
         folded = value.strip(" '\"").casefold()
         if folded in ("yes", "true", "free", "paid"):
             return "yes"
         if folded in ("no", "false", "none"):
             return "no"
     return "other"
-
-
-def _row(field: Field, state: bool | None, shared: Counter[str]) -> Polar | None:
-    words = [word for word in key_words(field.key) if word not in _STOP]
-    own = [word for word in words if shared[word] < 2 or len(words) == 1] or words
-    core = [word for word in own if word not in _GENERIC] or own
-    if not core or (state is None and core[-1] in ("id", "ids")):
-        return None
-    needed: tuple[str, ...] = ()
-    if len(core) == 1 and core[0] in _COMMON:
-        above = field.record.key
-        if above.casefold() not in _CONTAINERS:
-            needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
-        if not needed and core[0] in _VAGUE:
-            return None
-    return Polar(field, state, tuple(map(stem, core)), stem("".join(core)), needed)
 
 
 def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int, int] | None:

@@ -57,6 +57,12 @@ def key_stems(key: str) -> tuple[str, ...]:
     return tuple(map(stem, key_words(key)))
 
 
+@lru_cache(maxsize=1 << 14)
+def _is_naming(key: str) -> bool:
+    words = key_words(key)
+    return bool(words) and words[-1] in _NAMING and words[0] not in _NOT_NAMING
+
+
 class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
@@ -180,6 +186,9 @@ class RecordTree:
             return
         if isinstance(value, str):
             value = json_inside(value)
+        elif value is None or isinstance(value, bool | int | float):
+            self._visit_leaf(value, path, key, record)
+            return
         if isinstance(value, dict):
             self._visit_object(value, path, key, record, kind, depth)
         elif isinstance(value, list):
@@ -206,9 +215,13 @@ class RecordTree:
             _name(record, key)
         # `{"HAT001": {…}, "HAT002": {…}}` is a list whose entries have names.
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
+        self.keys.update(value)
         for name, entry in value.items():
-            self.keys.add(name)
             pointer = f"{path}/{_escape(name)}"
+            if entry is None or isinstance(entry, bool | int | float):
+                if depth < MAX_DEPTH:
+                    self._visit_leaf(entry, pointer, name, record)
+                continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
             self._visit(entry, pointer, name, record, below, depth + 1)
         first, last = value.get("first_name"), value.get("last_name")
@@ -222,9 +235,7 @@ class RecordTree:
         field = Field(record, path, key, value, echo)
         self.fields.append(field)
         record.fields.append(field)
-        words = key_words(key)
-        names = words and words[-1] in _NAMING and words[0] not in _NOT_NAMING
-        if names and (is_text or is_number(value)):
+        if _is_naming(key) and (is_text or is_number(value)):
             _name(record, str(value))
 
 
@@ -293,8 +304,12 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
+        words: list[str] = _NAME_WORD.findall(text)
+        folded = {word: fold(word) for word in set(words)}
+        if self._lengths.keys().isdisjoint(folded.values()):
+            return []
         found = list(_NAME_WORD.finditer(text))
-        words = [one[0].lower() if one[0].isascii() else fold(one[0]) for one in found]
+        words = [folded[word] for word in words]
         mentions: list[Mention] = []
         end = 0
         for at, word in enumerate(words):

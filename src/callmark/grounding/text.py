@@ -13,6 +13,7 @@ UNSPACED = (
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
 SHORT = 64  # characters; what is read out of shorter texts is remembered
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _ASCII_TOKEN = re.compile(r"\w+")
 
 
@@ -80,7 +81,7 @@ class Folded:
         return self._origin[position]
 
     def _origins(self) -> list[int]:
-        if len(self.text) == len(self.original) and self.original.isascii():
+        if len(self.text) == len(self.original) and _keeps_lengths(self.original):
             return list(range(len(self.text) + 1))
         origins: list[int] = []
         previous_blank = True
@@ -100,6 +101,14 @@ class Folded:
         end = len(self.original.rstrip())
         origins.extend([end] * (len(self.text) + 1 - len(origins)))
         return origins
+
+
+def _keeps_lengths(text: str) -> bool:
+    """Does no character become two? Then none is lost either, if the whole keeps its length."""
+    return text.isascii() or all(
+        len(fold(char)) <= 1 and not unicodedata.combining(char)
+        for char in set(_NOT_ASCII.findall(text))
+    )
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
@@ -153,12 +162,12 @@ class ByteOffsets:
 
     __slots__ = ("_ascii", "_marks", "_text")
 
-    _STEP = 256
+    _STEP = 64
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._ascii = text.isascii()
-        self._marks: list[int] | None = None  # byte offset of every 256th character
+        self._marks: list[int] | None = None  # byte offset of every 64th character
 
     def __call__(self, position: int) -> int:
         if self._ascii:
