@@ -14,7 +14,7 @@ UNSPACED = (
 )
 SHORT = 64  # characters; what is read out of shorter texts is remembered
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_ASCII_TOKEN = re.compile(r"\w+")
+_PLAIN_TOKEN = re.compile(r"\w+")
 
 
 @lru_cache(maxsize=1)
@@ -43,8 +43,18 @@ def _unspaced() -> re.Pattern[str]:
 
 
 def token_pattern(text: str) -> re.Pattern[str]:
-    """What a token is in this text; plain `\\w+` is enough, and fast, for ASCII."""
-    return _ASCII_TOKEN if text.isascii() else _unicode_token()
+    """What a token is in this text; `\\w+` is enough, and fast, where it is plain."""
+    return _PLAIN_TOKEN if is_plain(text) else _unicode_token()
+
+
+def is_plain(text: str) -> bool:
+    """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
+    return text.isascii() or all(map(_is_plain, set(_NOT_ASCII.findall(text))))
+
+
+@lru_cache(maxsize=1 << 10)
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char)[0] != "M" and not _unspaced().match(char)
 
 
 def fold(text: str) -> str:

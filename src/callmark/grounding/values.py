@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from callmark.grounding import numbers
 from callmark.grounding.dates import FoundMoment, Moment, find_moments
 from callmark.grounding.numbers import SPACES
-from callmark.grounding.text import SHORT, UNSPACED, fold, joining_marks
+from callmark.grounding.text import SHORT, UNSPACED, fold, is_plain, joining_marks
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
@@ -138,7 +138,7 @@ def _compile(
 def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(token, hot) for one text."""
     domain = "." in text and _DOMAIN_SIGN.search(text) is not None
-    return _compile(text.isascii(), "@" in text, "://" in text, domain, "'" in text)
+    return _compile(is_plain(text), "@" in text, "://" in text, domain, "'" in text)
 
 
 CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
@@ -149,8 +149,9 @@ _ALIKE = str.maketrans(
     | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )
 _UNLIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
-_LONG_DASH = re.compile("[–—―]")
-_DASH = re.compile(r"(?<=\d)[–—―](?=\d)|(?:(?<=[\s(])|^)–(?=[$€£]?\d)")
+_DASH = re.compile(
+    r"[–—―](?:(?<=\d[–—―])(?=\d)|(?<=–)(?<![^\s(]–)(?=[$€£]?\d))"  # the dash first: it is rare
+)
 _UNITS = frozenset(
     """
     kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
@@ -443,7 +444,7 @@ def fold_signs(text: str) -> str:
         return text
     if _UNLIKE.search(text):
         text = text.translate(_ALIKE)
-    return _DASH.sub("-", text) if _LONG_DASH.search(text) else text
+    return _DASH.sub("-", text)
 
 
 def _tuple_of_values(text: str, locale: str | None) -> tuple[Value, ...]:
