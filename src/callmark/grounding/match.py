@@ -45,6 +45,7 @@ K = TypeVar("K", int, str)
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
 # where a word begins only: a page of Chinese is one word, and would be tried at each character.
+_DIGIT = re.compile(r"\d")
 _WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
 
 
@@ -162,7 +163,7 @@ def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
     folded = fold(text)
     joined = [
         identifier_key(match[0][start:])
-        for match in _WORDS_AND_DIGITS.finditer(folded)
+        for match in (_WORDS_AND_DIGITS.finditer(folded) if _DIGIT.search(folded) else ())
         for start in _word_starts(match[0])
     ]
     values = [

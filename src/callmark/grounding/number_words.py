@@ -176,7 +176,8 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     first = _first_words(language)
     if first.isdisjoint(words):
         return []
-    tokens = [(found.start(), found.end(), found[0].casefold()) for found in _WORD.finditer(text)]
+    spans = (found.span() for found in _WORD.finditer(text))
+    tokens = [(*span, word) for span, word in zip(spans, words, strict=True)]
     found: list[NumberWord] = []
     at = 0
     while at < len(tokens):

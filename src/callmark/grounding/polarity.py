@@ -265,12 +265,14 @@ class PolarFields:
         if not self._by_stem:
             return
         words = [word.casefold().replace("’", "'") for word in _TOKEN.findall(outline.text)]
-        meant = {word for word in set(words) if stem(word) in self._by_stem}
+        meant = {
+            word for word in set(words) if stem(word) in self._by_stem or self._may_join(word, "")
+        }
         starts = [found.start() for found in _TOKEN.finditer(outline.text)]
         spoken = [
             start
             for start, word, after in zip(starts, words, (*words[1:], ""), strict=True)
-            if word in meant or self._may_join(word, after)
+            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
         ]
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):

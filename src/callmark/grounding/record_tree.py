@@ -306,18 +306,18 @@ class Names:
         """From left to right, the longest name at each place."""
         words: list[str] = _NAME_WORD.findall(text)
         folded = {word: fold(word) for word in set(words)}
-        if self._lengths.keys().isdisjoint(folded.values()):
-            return []
-        found = list(_NAME_WORD.finditer(text))
-        words = [folded[word] for word in words]
+        first = {word for word, like in folded.items() if like in self._lengths}
+        places = [at for at, word in enumerate(words) if word in first]
+        spans = [found.span() for found in _NAME_WORD.finditer(text)] if places else []
         mentions: list[Mention] = []
         end = 0
-        for at, word in enumerate(words):
-            for length in self._lengths.get(word, ()) if at >= end else ():
-                records = self._by_words.get(tuple(words[at : at + length]), ())
+        for at in places:
+            for length in self._lengths[folded[words[at]]] if at >= end else ():
+                name = tuple(folded[word] for word in words[at : at + length])
+                records = self._by_words.get(name, ())
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    place = found[at].start(), found[end - 1].end()
+                    place = spans[at][0], spans[end - 1][1]
                     mentions.append(Mention(*place, tuple(records)))
                     break
         return mentions
