@@ -97,6 +97,8 @@ _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ),
 )
 _OTHER_VERB = "|".join(f"(?P<{kind}>{words})" for kind, words in _OTHER_VERBS)
+_ANY_WORD = re.compile(r"\w+")
+_OTHER_WORD = re.compile("|".join((*(words for _, words in _OTHER_VERBS), "jour")), re.IGNORECASE)
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
@@ -195,11 +197,20 @@ class _Claim(NamedTuple):
 
 def _claims(outline: Outline) -> Iterator[_Claim]:
     text = outline.text
+    is_elsewhere = any(map(_is_other_verb, set(_ANY_WORD.findall(text))))
     for sentence in outline.sentences:
         if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
             continue
         for clause in outline.clauses(sentence):
             yield from _claims_in(text, clause, sentence)
+            if is_elsewhere:
+                yield from _claims_elsewhere(text, clause, sentence)
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_other_verb(word: str) -> bool:
+    """Could a deed that is told in another language end in this word?"""
+    return _OTHER_WORD.fullmatch(word) is not None
 
 
 # What is done for somebody who is spoken to, or to a thing that is named by its number.
@@ -226,6 +237,9 @@ def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
             verb = found[found.lastgroup or 0]
             is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
             yield _Claim(*found.span(), kind, sentence, verb if is_told else "")
+
+
+def _claims_elsewhere(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
     for found in _DONE_ELSEWHERE.finditer(text, *clause):
         if found.lastgroup is not None and not _is_unsaid(text, clause, found.end()):
             yield _Claim(*found.span(), _named_kind(found.lastgroup), sentence)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard
 
 from callmark.calls.python_text import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import find_at_boundaries, fold, token_pattern
+from callmark.grounding.text import SHORT, find_at_boundaries, fold, token_pattern
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
@@ -248,6 +248,8 @@ def _escape(name: str) -> str:
 
 def is_number(value: Json) -> TypeGuard[int | float]:
     """Finite, and no boolean."""
+    if isinstance(value, str):
+        return False
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool)
@@ -269,28 +271,38 @@ class Texts:
     """Every text is split once, when the first question about texts is asked."""
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
+        self._leaves = list(leaves)
         self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
-        self._by_run: dict[str, list[Leaf]] = {}
-        self._tokens: list[tuple[str, Leaf]] = []
-        for leaf in leaves:
-            tokens = token_pattern(leaf.folded).findall(leaf.folded)
-            self._tokens.append((f" {' '.join(tokens)} ", leaf))
-            for piece in _pieces_of(want_text(leaf.value), leaf.folded):
-                first = token_pattern(piece.text).search(piece.text)
-                if first is not None:
-                    pieces = self._by_first_token.setdefault(first[0], {})
-                    note(pieces.setdefault(piece, []), leaf)
-            if len(tokens) > RUN_TOKENS:
-                for start in range(len(tokens) - RUN_TOKENS + 1):
-                    run = " ".join(tokens[start : start + RUN_TOKENS])
-                    note(self._by_run.setdefault(run, []), leaf)
+        for leaf in self._leaves:
+            for first, piece in _pieces_of(want_text(leaf.value)):
+                pieces = self._by_first_token.setdefault(first, {})
+                note(pieces.setdefault(piece, []), leaf)
+
+    def begins(self, tokens: Iterable[str]) -> bool:
+        """Does any piece begin with one of these tokens?"""
+        return not self._by_first_token.keys().isdisjoint(tokens)
 
     def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
+        """Whoever finds one of them in a span has to ask whether it `is_text`."""
         return self._by_first_token.get(token, {}).items()
 
-    def with_run(self, run: str) -> list[Leaf]:
-        """The longer leaves that hold these five tokens in a row."""
-        return self._by_run.get(run, [])
+    @cached_property
+    def _tokens(self) -> list[tuple[list[str], Leaf]]:
+        return [(token_pattern(leaf.folded).findall(leaf.folded), leaf) for leaf in self._leaves]
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
+        """The longer leaves by the five tokens in a row that they hold."""
+        runs: dict[tuple[str, ...], list[Leaf]] = {}
+        for tokens, leaf in self._tokens:
+            if len(tokens) > RUN_TOKENS:
+                for run in zip(*(tokens[at:] for at in range(RUN_TOKENS)), strict=False):
+                    note(runs.setdefault(run, []), leaf)
+        return runs
+
+    @cached_property
+    def _quotable(self) -> list[tuple[str, Leaf]]:
+        return [(f" {' '.join(tokens)} ", leaf) for tokens, leaf in self._tokens]
 
     def quoting(self, folded: str, turn: int | None, errors: bool) -> Leaf | None:
         """A leaf that holds this text between token boundaries."""
@@ -298,7 +310,7 @@ class Texts:
         if not telling(tokens):
             return None
         quoted = f" {' '.join(tokens)} "
-        return best_of((leaf for text, leaf in self._tokens if quoted in text), turn, errors)
+        return best_of((leaf for text, leaf in self._quotable if quoted in text), turn, errors)
 
 
 def telling(tokens: Iterable[str]) -> bool:
@@ -307,26 +319,39 @@ def telling(tokens: Iterable[str]) -> bool:
     return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
 
 
-def _pieces_of(text: str, folded: str) -> Iterator[Piece]:
-    whole = folded.strip(_PUNCTUATION)
-    if _is_text(whole):
-        yield Piece(whole, True)
+def _pieces_of(text: str) -> tuple[tuple[str, Piece], ...]:
+    """Each with its first token."""
+    return (_pieces_of_short if len(text) <= SHORT else _with_first_tokens)(text)
+
+
+def _with_first_tokens(text: str) -> tuple[tuple[str, Piece], ...]:
+    pieces = ((token_pattern(one.text).search(one.text), one) for one in _split(text))
+    return tuple((first[0], piece) for first, piece in pieces if first is not None)
+
+
+_pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)
+
+
+def _split(text: str) -> Iterator[Piece]:
+    whole = fold(text).strip(_PUNCTUATION)
+    yield Piece(whole, True)
     if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
         return
     seen = {whole}
     for start, end in sentences(text):
         piece = fold(text[start:end]).strip(_PUNCTUATION)
-        if piece not in seen and _is_text(piece):
+        if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)
     for line in text.split("\n"):
         piece = fold(line).strip(_PUNCTUATION)
-        if piece not in seen and _is_text(piece):
+        if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)
 
 
-def _is_text(piece: str) -> bool:
+@lru_cache(maxsize=1 << 12)
+def is_text(piece: str) -> bool:
     """A text by itself: telling, and not just one value, which is compared by value."""
     tokens = token_pattern(piece).findall(piece)
     if not telling(tokens):

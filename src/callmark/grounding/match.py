@@ -13,7 +13,16 @@ from msgspec.structs import replace
 
 from callmark.grounding import match as derived
 from callmark.grounding.dates import Moment, moment_keys
-from callmark.grounding.evidence import RUN_TOKENS, Evidence, Leaf, best_of, is_number, telling
+from callmark.grounding.evidence import (
+    RUN_TOKENS,
+    Evidence,
+    Leaf,
+    best_of,
+    flat,
+    is_number,
+    is_text,
+    telling,
+)
 from callmark.grounding.number_words import find_number_words
 from callmark.grounding.numbers import SCALE, of_json, read_unlocalised
 from callmark.grounding.spans import Span
@@ -36,6 +45,7 @@ K = TypeVar("K", int, str)
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
 # where a word begins only: a page of Chinese is one word, and would be tried at each character.
+_DIGIT = re.compile(r"\d")
 _WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
 
 
@@ -121,31 +131,52 @@ class Said:
             if not isinstance(text, str):
                 _note(self._numbers, of_json(text), turn)
                 continue
-            folded = fold(text)
-            self._folded.append((folded, turn))
-            for match in _WORDS_AND_DIGITS.finditer(folded):
-                for start in _word_starts(match[0]):
-                    _note(self._keys, identifier_key(match[0][start:]), turn)
-            for locale in {None, self._locale}:
-                for value in values_of(text, locale):
-                    self._add(value, turn)
-            for _, _, number in find_number_words(text, self._locale):
-                _note(self._numbers, number * SCALE, turn)
+            read = _read_utterance(text, self._locale)
+            self._folded.append((read.folded, turn))
+            for key in read.keys:
+                _note(self._keys, key, turn)
+            for number in read.numbers:
+                _note(self._numbers, number, turn)
+            for moment in read.moments:
+                self._add_moment(moment, turn)
         for turn, name in self._names:
             _note(self._keys, identifier_key(name), turn)
 
-    def _add(self, value: Value, turn: int) -> None:
-        for reading in value.readings:
-            _note(self._numbers, reading, turn)
-        for moment in value.moments:
-            for key in moment_keys(moment):
-                found = self._moments.setdefault(key, [])
-                if (moment, turn) not in found[-MOST_MOMENTS:] and len(found) < MOST_MOMENTS:
-                    found.append((moment, turn))
-        if value.key:
-            _note(self._keys, value.key, turn)
-        for inner in value.inner:
-            self._add(inner, turn)
+    def _add_moment(self, moment: Moment, turn: int) -> None:
+        for key in moment_keys(moment):
+            found = self._moments.setdefault(key, [])
+            if len(found) < MOST_MOMENTS and (moment, turn) not in found:
+                found.append((moment, turn))
+
+
+class _UtteranceReading(NamedTuple):
+    """What one text says."""
+
+    folded: str
+    keys: tuple[str, ...]
+    numbers: tuple[int, ...]
+    moments: tuple[Moment, ...]
+
+
+@lru_cache(maxsize=1 << 9)  # a system prompt comes back with every sample
+def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
+    folded = fold(text)
+    joined = [
+        identifier_key(match[0][start:])
+        for match in (_WORDS_AND_DIGITS.finditer(folded) if _DIGIT.search(folded) else ())
+        for start in _word_starts(match[0])
+    ]
+    values = [
+        value for one in dict.fromkeys((None, locale)) for value in flat(values_of(text, one))
+    ]
+    numbers = [reading for value in values for reading in value.readings]
+    words = [number * SCALE for _, _, number in find_number_words(text, locale)]
+    return _UtteranceReading(
+        folded,
+        tuple(dict.fromkeys((*joined, *(value.key for value in values if value.key)))),
+        tuple(dict.fromkeys((*numbers, *words))),
+        tuple(dict.fromkeys(moment for value in values for moment in value.moments)),
+    )
 
 
 def _note(turns: dict[K, int], key: K, turn: int) -> None:
@@ -573,9 +604,30 @@ class Grounder:
         self, span: Span, edges: list[Value], turn: int | None, errors: bool, *, whole_only: bool
     ) -> list[Match]:
         folded = Folded(self.text[span[0] : span[1]])
-        tokens = list(token_pattern(folded.text).finditer(folded.text))
+        token = token_pattern(folded.text)
+        words: list[str] = token.findall(folded.text)
         found: dict[Leaf, Match] = {}
-        for token in tokens:
+        if self.evidence.texts.begins(words):
+            found = self._pieces(span, folded, edges, turn, errors, whole_only=whole_only)
+        if not found and not whole_only:
+            for first, last, leaf in self._runs(words, turn, errors):
+                tokens = list(token.finditer(folded.text))
+                place = self._place(span, folded, tokens[first].start(), tokens[last].end())
+                found.setdefault(leaf, self._match(*place, leaf, "run"))
+        return list(found.values())
+
+    def _pieces(
+        self,
+        span: Span,
+        folded: Folded,
+        edges: list[Value],
+        turn: int | None,
+        errors: bool,
+        *,
+        whole_only: bool,
+    ) -> dict[Leaf, Match]:
+        found: dict[Leaf, Match] = {}
+        for token in token_pattern(folded.text).finditer(folded.text):
             for piece, leaves in self.evidence.texts.starting_with(token[0]):
                 end = token.start() + len(piece.text)
                 if (whole_only and not piece.whole) or not (
@@ -585,24 +637,21 @@ class Grounder:
                     continue
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges):
+                if leaf is not None and not _cuts_a_value(place, edges) and is_text(piece.text):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
-        if not found and not whole_only:
-            words = [token[0] for token in tokens]
-            for first, last, leaf in self._runs(words, turn, errors):
-                place = self._place(span, folded, tokens[first].start(), tokens[last].end())
-                found.setdefault(leaf, self._match(*place, leaf, "run"))
-        return list(found.values())
+        return found
 
     def _runs(
         self, words: list[str], turn: int | None, errors: bool
     ) -> Iterator[tuple[int, int, Leaf]]:
         """Runs of at least five tokens that a longer leaf holds: first and last token, leaf."""
-        texts = self.evidence.texts
+        if len(words) < RUN_TOKENS:
+            return
+        known = self.evidence.texts.runs
         runs = [
-            best_of(texts.with_run(" ".join(words[at : at + RUN_TOKENS])), turn, errors)
-            for at in range(len(words) - RUN_TOKENS + 1)
+            best_of(known.get(run, ()), turn, errors)
+            for run in zip(*(words[at:] for at in range(RUN_TOKENS)), strict=False)
         ]
         first = 0
         while first < len(runs):

@@ -151,12 +151,16 @@ def _french() -> Iterator[tuple[str, int]]:
 
 def language_of(text: str, locale: str | None = None) -> str:
     """The language that most of its common words belong to; English where nothing tells."""
+    return _language_of(_words_of(text), locale)
+
+
+def _language_of(words: list[str], locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
     counts: Counter[str] = Counter()
-    words = Counter(word.casefold() for word in _WORD.findall(text))
+    counted = Counter(words)
     for language, telling in _TELLING.items():
-        counts[language] = sum(words[word] for word in telling)
+        counts[language] = sum(counted[word] for word in telling)
     best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
     return best if counts[best] > 1 or best == "en" else "en"
 
@@ -164,10 +168,16 @@ def language_of(text: str, locale: str | None = None) -> str:
 def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     """Number words right before what they count or measure, from left to right. `one` is a
     pronoun or an article everywhere but before a unit of time."""
-    language = language_of(text, locale)
+    words = _words_of(text)
+    if _first_words_of_all().isdisjoint(words):
+        return []  # most texts hold none, in any language
+    language = _language_of(words, locale)
     phrases = _phrases(language)
     first = _first_words(language)
-    tokens = [(found.start(), found.end(), found[0].casefold()) for found in _WORD.finditer(text)]
+    if first.isdisjoint(words):
+        return []
+    spans = (found.span() for found in _WORD.finditer(text))
+    tokens = [(*span, word) for span, word in zip(spans, words, strict=True)]
     found: list[NumberWord] = []
     at = 0
     while at < len(tokens):
@@ -179,6 +189,18 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
             found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
         at = max(stop, at + 1)
     return found
+
+
+def _words_of(text: str) -> list[str]:
+    """In lower case."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+@lru_cache(maxsize=1)
+def _first_words_of_all() -> frozenset[str]:
+    return frozenset().union(*map(_first_words, _TIMES))
 
 
 @lru_cache(maxsize=8)

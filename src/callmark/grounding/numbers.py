@@ -41,6 +41,11 @@ def ascii_digits(text: str) -> str:
 def of_json(value: int | float) -> int:
     if isinstance(value, int):
         return value * SCALE
+    return _of_float(value)
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_float(value: float) -> int:
     return _of_decimal(Decimal(repr(value)))
 
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
@@ -24,7 +25,9 @@ from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
 FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
+SHORTEST = 3  # letters in which a pair of words and a key agree at least
 WIDEST = 5  # words between the first and the last word of a key
+SHORT_ANSWER = 8  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOP = frozenset(
@@ -164,53 +167,140 @@ class PolarKey:
         return found[0] if len(states) == 1 else None
 
 
+_PolarWords = tuple[tuple[str, ...], str, tuple[str, ...]]  # stems, joined, needed
+
+
+class _PolarShape:
+    """Records with the same keys, as those of a list are."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._shared = Counter(word for key in keys for word in set(key_words(key)))
+        self._known: dict[tuple[str, str, bool], _PolarWords | None] = {}
+
+    def words_meaning(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
+        """What means the field of a record, `above` being that record's key. None: nothing does
+        that anybody would say."""
+        asked = (key, above, is_unknown)
+        if asked not in self._known:
+            self._known[asked] = self._find_words(key, above, is_unknown)
+        return self._known[asked]
+
+    def _find_words(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
+        words = [word for word in key_words(key) if word not in _STOP]
+        own = [word for word in words if self._shared[word] < 2 or len(words) == 1] or words
+        core = [word for word in own if word not in _GENERIC] or own
+        if not core or (is_unknown and core[-1] in ("id", "ids")):
+            return None
+        needed: tuple[str, ...] = ()
+        if len(core) == 1 and core[0] in _COMMON:
+            if above.casefold() not in _CONTAINERS:
+                needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
+            if not needed and core[0] in _VAGUE:
+                return None
+        return tuple(map(stem, core)), stem("".join(core)), needed
+
+
 class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
     def __init__(self, tree: RecordTree) -> None:
         self._keys: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarKey] = {}
         self._by_stem: dict[str, list[PolarKey]] = {}
+        self._beginnings: set[str] = set()  # of keys that are written as two words as well
+        self._flags: dict[int, bool] = {}
+        self._shapes: dict[tuple[str, ...], _PolarShape] = {}
         for record in tree.records:
             self._add(record)
-        texts = [one.value for one in tree.fields if isinstance(one.value, str)]
-        long = [text.casefold() for text in texts if len(text) > LONG_TEXT]
-        self._told = {
-            stem(word) for word in {found for text in long for found in _TOKEN.findall(text)}
-        }
-        self._texts = "\n".join(long)
+        self._tree = tree
         self._is_told_of: dict[str, bool] = {}
 
     def _add(self, record: ResultRecord) -> None:
-        states = [(field, state_of(field.value)) for field in record.fields]
+        states = [
+            (field, state_of(field.value))
+            for field in record.fields
+            if not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER
+        ]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
         is_of_flags = len(polar) == len(record.fields) >= FLAGS_ALONE or any(
-            state in ("yes", "no") for _, state in polar
+            state != "unknown" for _, state in polar
         )
-        if not is_of_flags and not _is_of_flags(record.parent):
+        if not polar or not (is_of_flags or self._is_of_flags(record.parent)):
             return
-        shared = Counter(word for field in record.fields for word in set(key_words(field.key)))
+        shape = self._shape_of(record)
         for field, state in polar:
-            row = _row(field, None if state == "unknown" else state == "yes", shared)
-            if row is None:
+            words = shape.words_meaning(field.key, record.key, state == "unknown")
+            if words is None:
                 continue
+            row = Polar(field, None if state == "unknown" else state == "yes", *words)
             key = self._keys.get((row.stems, row.needed))
             if key is None:
                 key = self._keys[row.stems, row.needed] = PolarKey(row)
                 self._by_stem.setdefault(row.stems[0], []).append(key)
                 if len(row.stems) > 1:
                     self._by_stem.setdefault(row.joined, []).append(key)
+                    # A stem may end in two letters that its word does not have.
+                    self._beginnings.add(row.joined[:-2][:SHORTEST])
             key.add(row)
+
+    def _shape_of(self, record: ResultRecord) -> _PolarShape:
+        keys = tuple(field.key for field in record.fields)
+        shape = self._shapes.get(keys)
+        if shape is None:
+            shape = self._shapes[keys] = _PolarShape(keys)
+        return shape
+
+    def _is_of_flags(self, record: ResultRecord | None) -> bool:
+        """Does it, or a part of it, say yes or no of anything?"""
+        if record is None:
+            return False
+        known = self._flags.get(record.number)
+        if known is None:
+            known = self._flags[record.number] = any(
+                state_of(field.value) in ("yes", "no")
+                for one in (record, *record.children[:MOST_RECORDS])
+                for field in one.fields[:40]
+            )
+        return known
 
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
+        words = [word.casefold().replace("’", "'") for word in _TOKEN.findall(outline.text)]
+        meant = {
+            word for word in set(words) if stem(word) in self._by_stem or self._may_join(word, "")
+        }
+        starts = [found.start() for found in _TOKEN.finditer(outline.text)]
+        spoken = [
+            start
+            for start, word, after in zip(starts, words, (*words[1:], ""), strict=True)
+            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
+        ]
         for sentence in outline.sentences:
+            if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
+                continue
             for clause in outline.clauses(sentence):
-                yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
+                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
+
+    def _may_join(self, head: str, after: str) -> bool:
+        """Could these be the two words of a key?"""
+        if len(head) < SHORTEST:
+            head += after
+        return head[:SHORTEST] in self._beginnings or (
+            self._has_short_keys and not self._beginnings.isdisjoint((head[:2], head[:1], ""))
+        )
+
+    @cached_property
+    def _has_short_keys(self) -> bool:
+        return any(len(one) < SHORTEST for one in self._beginnings)
 
     def _said_in_clause(
-        self, text: str, sentence: Span, clause: Span, binder: Binder
+        self,
+        text: str,
+        sentence: Span,
+        clause: Span,
+        binder: Binder,
     ) -> Iterator[PolarClause]:
         tokens = [
             PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
@@ -258,12 +348,22 @@ class PolarFields:
                 where = (at, at) if one == key.joined else _together(key, at, places)
                 if where is not None:
                     yield where, key
-            if at + 1 < len(tokens):
+            if at + 1 < len(tokens) and self._may_join(tokens[at].word, tokens[at + 1].word):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
                 for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.
                     if pair == key.joined and len(key.stems) > 1:
                         yield (at, at + 1), key
+
+    @cached_property
+    def _prose(self) -> str:
+        fields = self._tree.fields
+        texts = [one.value for one in fields if isinstance(one.value, str)]
+        return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
+
+    @cached_property
+    def _told(self) -> set[str]:
+        return {stem(word) for word in set(_TOKEN.findall(self._prose))}
 
     def _is_told(self, row: Polar) -> bool:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
@@ -272,19 +372,10 @@ class PolarFields:
             words = key_words(row.field.key)
             known = self._is_told_of[row.joined] = self._told.issuperset(row.stems) and (
                 len(row.stems) == 1
-                or " ".join(words[-2:]) in self._texts
-                or row.joined in self._texts
+                or " ".join(words[-2:]) in self._prose
+                or row.joined in self._prose
             )
         return known
-
-
-def _is_of_flags(record: ResultRecord | None) -> bool:
-    """Does it, or a part of it, say yes or no of anything?"""
-    return record is not None and any(
-        state_of(field.value) in ("yes", "no")
-        for one in (record, *record.children[:MOST_RECORDS])
-        for field in one.fields[:40]
-    )
 
 
 def state_of(value: Json) -> str:
@@ -294,29 +385,13 @@ def state_of(value: Json) -> str:
         return "no"
     if value is None:
         return "unknown"
-    if isinstance(value, str) and len(value) < 8:
+    if isinstance(value, str) and len(value) < SHORT_ANSWER:
         folded = value.strip(" '\"").casefold()
         if folded in ("yes", "true", "free", "paid"):
             return "yes"
         if folded in ("no", "false", "none"):
             return "no"
     return "other"
-
-
-def _row(field: Field, state: bool | None, shared: Counter[str]) -> Polar | None:
-    words = [word for word in key_words(field.key) if word not in _STOP]
-    own = [word for word in words if shared[word] < 2 or len(words) == 1] or words
-    core = [word for word in own if word not in _GENERIC] or own
-    if not core or (state is None and core[-1] in ("id", "ids")):
-        return None
-    needed: tuple[str, ...] = ()
-    if len(core) == 1 and core[0] in _COMMON:
-        above = field.record.key
-        if above.casefold() not in _CONTAINERS:
-            needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
-        if not needed and core[0] in _VAGUE:
-            return None
-    return Polar(field, state, tuple(map(stem, core)), stem("".join(core)), needed)
 
 
 def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ _IDIOM = re.compile(
     r"(?<![\w/])24/7(?![\w/])|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
     re.IGNORECASE,
 )
+_OF_IDIOMS = ("24/7", "-19", "cov-2", "50/50", "9-to-5", "-star")  # one in each of them
 _ROW = re.compile(r"^[ \t]*\|?[ \t]*(\d{1,3})[ \t]*\|", re.MULTILINE)
 _OPTION = re.compile(r"\b(?:option|step|choice|row|example|scenario|case|opción|étape)\s$", re.I)
 # `4.4 out of 5`: what it is out of is a scale, if the number before it is a rating.
@@ -90,7 +91,10 @@ def _merge(values: list[Value], words: list[Value]) -> list[Value]:
 
 def _left_out(text: str, values: Sequence[Value]) -> set[int]:
     """The places of values that claim nothing."""
-    spans = [found.span() for found in _IDIOM.finditer(text)]
+    lower = text.casefold()
+    spans = []
+    if any(part in lower for part in _OF_IDIOMS):
+        spans = [found.span() for found in _IDIOM.finditer(text)]
     spans += _row_numbers(text)
     spans.sort()
     out = _inside(spans, values)

@@ -47,8 +47,9 @@ class RecordIndex:
         if number is not None:
             _note(self.numbers, number, field)
         elif isinstance(field.value, str) and field.value:
-            for value in flat(read_leaf(field.value)):
-                self._add_value(value, field)
+            for value in read_leaf(field.value):
+                for one in flat((value,)) if value.inner else (value,):
+                    self._add_value(one, field)
             if len(field.value) <= _SHORT and _DIGIT.search(field.value):
                 _note(self.identifiers, identifier_key(field.value), field)
                 self.shapes.setdefault(shape_of(field.value), field)

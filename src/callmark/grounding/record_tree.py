@@ -27,6 +27,8 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_LETTERS = re.compile(r"[^\W\d_]{4}")
 
 MOST_LINES = 5000  # of a text that is read as records
 _PAIR = re.compile(
@@ -53,6 +55,12 @@ def key_words(key: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 14)
 def key_stems(key: str) -> tuple[str, ...]:
     return tuple(map(stem, key_words(key)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_naming(key: str) -> bool:
+    words = key_words(key)
+    return bool(words) and words[-1] in _NAMING and words[0] not in _NOT_NAMING
 
 
 class ResultRecord:
@@ -178,6 +186,9 @@ class RecordTree:
             return
         if isinstance(value, str):
             value = json_inside(value)
+        elif value is None or isinstance(value, bool | int | float):
+            self._visit_leaf(value, path, key, record)
+            return
         if isinstance(value, dict):
             self._visit_object(value, path, key, record, kind, depth)
         elif isinstance(value, list):
@@ -204,10 +215,14 @@ class RecordTree:
             _name(record, key)
         # `{"HAT001": {…}, "HAT002": {…}}` is a list whose entries have names.
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
+        self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
         for name, entry in sorted(value.items()):
-            self.keys.add(name)
             pointer = f"{path}/{_escape(name)}"
+            if entry is None or isinstance(entry, bool | int | float):
+                if depth < MAX_DEPTH:
+                    self._visit_leaf(entry, pointer, name, record)
+                continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
             self._visit(entry, pointer, name, record, below, depth + 1)
         first, last = value.get("first_name"), value.get("last_name")
@@ -221,9 +236,7 @@ class RecordTree:
         field = Field(record, path, key, value, echo)
         self.fields.append(field)
         record.fields.append(field)
-        words = key_words(key)
-        names = words and words[-1] in _NAMING and words[0] not in _NOT_NAMING
-        if names and (is_text or is_number(value)):
+        if _is_naming(key) and (is_text or is_number(value)):
             _name(record, str(value))
 
 
@@ -276,34 +289,38 @@ class Names:
 
     def __init__(self, records: Iterable[ResultRecord]) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
-        self._longest = 0
+        self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
             for name in record.names:
                 words = tuple(_NAME_WORD.findall(fold(name)))
                 if words and len(words) <= LONGEST_NAME:
-                    named = self._by_words.setdefault(words, [])
+                    named = self._by_words.get(words)
+                    if named is None:
+                        named = self._by_words[words] = []
+                        self._lengths.setdefault(words[0], []).append(len(words))
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
-                    self._longest = max(self._longest, len(words))
+        for lengths in self._lengths.values():
+            lengths[:] = sorted(set(lengths), reverse=True)
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        tokens = [
-            (found.start(), found.end(), fold(found[0])) for found in _NAME_WORD.finditer(text)
-        ]
+        words: list[str] = _NAME_WORD.findall(text)
+        folded = {word: fold(word) for word in set(words)}
+        first = {word for word, like in folded.items() if like in self._lengths}
+        places = [at for at, word in enumerate(words) if word in first]
+        spans = [found.span() for found in _NAME_WORD.finditer(text)] if places else []
         mentions: list[Mention] = []
-        at = 0
-        while at < len(tokens):
-            for length in range(min(self._longest, len(tokens) - at), 0, -1):
-                words = tuple(token[2] for token in tokens[at : at + length])
-                records = self._by_words.get(words)
-                if records and len(records) <= MOST_NAMED:
-                    start, end = tokens[at][0], tokens[at + length - 1][1]
-                    mentions.append(Mention(start, end, tuple(records)))
-                    at += length
+        end = 0
+        for at in places:
+            for length in self._lengths[folded[words[at]]] if at >= end else ():
+                name = tuple(folded[word] for word in words[at : at + length])
+                records = self._by_words.get(name, ())
+                if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
+                    end = at + length
+                    place = spans[at][0], spans[end - 1][1]
+                    mentions.append(Mention(*place, tuple(records)))
                     break
-            else:
-                at += 1
         return mentions
 
 
@@ -334,9 +351,10 @@ def number_of(value: Json) -> int | None:
     return of_json(value) if is_number(value) else None
 
 
+@lru_cache(maxsize=1 << 12)
 def shape_of(identifier: str) -> str:
     """What identifiers of one kind have in common: digits are alike, and so are letters where there
     are no words: `hat000`, `000`, `aa0a`."""
     key = identifier_key(identifier)
     digits = _DIGIT.sub("0", key)
-    return digits if re.search(r"[^\W\d_]{4}", key) else re.sub(r"[^\W\d_]", "a", digits)
+    return digits if _LETTERS.search(key) else _LETTER.sub("a", digits)

@@ -12,8 +12,9 @@ UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_BLANKS = re.compile(r"\s+")
-_ASCII_TOKEN = re.compile(r"\w+")
+SHORT = 64  # characters; what is read out of shorter texts is remembered
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_PLAIN_TOKEN = re.compile(r"\w+")
 
 
 @lru_cache(maxsize=1)
@@ -42,17 +43,35 @@ def _unspaced() -> re.Pattern[str]:
 
 
 def token_pattern(text: str) -> re.Pattern[str]:
-    """What a token is in this text; plain `\\w+` is enough, and fast, for ASCII."""
-    return _ASCII_TOKEN if text.isascii() else _unicode_token()
+    """What a token is in this text; `\\w+` is enough, and fast, where it is plain."""
+    return _PLAIN_TOKEN if is_plain(text) else _unicode_token()
+
+
+def is_plain(text: str) -> bool:
+    """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
+    return text.isascii() or all(map(_is_plain, set(_NOT_ASCII.findall(text))))
+
+
+@lru_cache(maxsize=1 << 10)
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char)[0] != "M" and not _unspaced().match(char)
 
 
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
+    # Several questions are asked of every leaf, and one leaf is like another.
+    return _fold_short(text) if len(text) <= SHORT else _fold(text)
+
+
+def _fold(text: str) -> str:
     if text.isascii():
         folded = text.lower()
     else:
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    return _BLANKS.sub(" ", folded).strip()
+    return " ".join(folded.split())
+
+
+_fold_short = lru_cache(maxsize=1 << 14)(_fold)
 
 
 class Folded:
@@ -72,13 +91,15 @@ class Folded:
         return self._origin[position]
 
     def _origins(self) -> list[int]:
-        if len(self.text) == len(self.original) and self.original.isascii():
+        if len(self.text) == len(self.original) and _keeps_lengths(self.original):
             return list(range(len(self.text) + 1))
         origins: list[int] = []
         previous_blank = True
         for start, end in _clusters(self.original):
-            piece = fold(self.original[start:end])
-            if not piece:
+            piece = self.original[start:end]
+            if not piece.isascii():
+                piece = fold(piece)
+            if not piece or piece.isspace():
                 if not previous_blank:
                     origins.append(start)
                 previous_blank = True
@@ -92,11 +113,19 @@ class Folded:
         return origins
 
 
+def _keeps_lengths(text: str) -> bool:
+    """Does no character become two? Then none is lost either, if the whole keeps its length."""
+    return text.isascii() or all(
+        len(fold(char)) <= 1 and not unicodedata.combining(char)
+        for char in set(_NOT_ASCII.findall(text))
+    )
+
+
 def _clusters(text: str) -> list[tuple[int, int]]:
     """Base characters with the combining marks that follow them."""
     clusters: list[tuple[int, int]] = []
     for index, char in enumerate(text):
-        if clusters and unicodedata.combining(char):
+        if clusters and not char.isascii() and unicodedata.combining(char):
             clusters[-1] = (clusters[-1][0], index + 1)
         else:
             clusters.append((index, index + 1))
@@ -143,12 +172,12 @@ class ByteOffsets:
 
     __slots__ = ("_ascii", "_marks", "_text")
 
-    _STEP = 256
+    _STEP = 64
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._ascii = text.isascii()
-        self._marks: list[int] | None = None  # byte offset of every 256th character
+        self._marks: list[int] | None = None  # byte offset of every 64th character
 
     def __call__(self, position: int) -> int:
         if self._ascii:

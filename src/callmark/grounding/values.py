@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from callmark.grounding import numbers
 from callmark.grounding.dates import FoundMoment, Moment, find_moments
 from callmark.grounding.numbers import SPACES
-from callmark.grounding.text import UNSPACED, fold, joining_marks
+from callmark.grounding.text import SHORT, UNSPACED, fold, is_plain, joining_marks
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
@@ -60,6 +60,7 @@ class Value(NamedTuple):
         return self._replace(start=self.start + by, end=self.end + by, inner=inner)
 
 
+@lru_cache(maxsize=1 << 14)
 def identifier_key(text: str) -> str:
     """Without case, and without `-`, `_`, `#` and blanks between letters and digits, so that
     `HAT 023` is `HAT023`; other such runs are all alike."""
@@ -137,7 +138,7 @@ def _compile(
 def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(token, hot) for one text."""
     domain = "." in text and _DOMAIN_SIGN.search(text) is not None
-    return _compile(text.isascii(), "@" in text, "://" in text, domain, "'" in text)
+    return _compile(is_plain(text), "@" in text, "://" in text, domain, "'" in text)
 
 
 CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
@@ -147,7 +148,10 @@ _ALIKE = str.maketrans(
     {"\u2010": "-", "\u2011": "-", "\u2012": "-", "．": ".", "，": ",", "：": ":", "％": "%"}
     | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )
-_DASH = re.compile(r"(?<=\d)[–—―](?=\d)|(?:(?<=[\s(])|^)–(?=[$€£]?\d)")
+_UNLIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
+_DASH = re.compile(
+    r"[–—―](?:(?<=\d[–—―])(?=\d)|(?<=–)(?<![^\s(]–)(?=[$€£]?\d))"  # the dash first: it is rare
+)
 _UNITS = frozenset(
     """
     kb mb gb tb pb kib mib gib tib bps kbps mbps gbps hz khz mhz ghz w kw mw gw wh kwh mwh gwh v
@@ -436,19 +440,25 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
 
 def fold_signs(text: str) -> str:
     """Hyphens and digits of other forms as the plain ones; lengths stay."""
-    return text if text.isascii() else _DASH.sub("-", text.translate(_ALIKE))
+    if text.isascii():
+        return text
+    if _UNLIKE.search(text):
+        text = text.translate(_ALIKE)
+    return _DASH.sub("-", text)
 
 
-@lru_cache(maxsize=4096)
-def _remembered_values(text: str, locale: str | None) -> tuple[Value, ...]:
+def _tuple_of_values(text: str, locale: str | None) -> tuple[Value, ...]:
     return tuple(find_values(text, locale))
 
 
+_short_values = lru_cache(maxsize=1 << 13)(_tuple_of_values)
+_long_values = lru_cache(maxsize=1 << 10)(_tuple_of_values)
+
+
 def values_of(text: str, locale: str | None = None) -> tuple[Value, ...]:
-    """`find_values`, remembered for the longer texts that come back sample after sample."""
-    if len(text) < 200:
-        return tuple(find_values(text, locale))
-    return _remembered_values(text, locale)
+    """`find_values`, remembered: leaves are like each other, and prompts come back sample after
+    sample."""
+    return (_short_values if len(text) <= SHORT else _long_values)(text, locale)
 
 
 def break_literal_newlines(text: str) -> str:

@@ -335,7 +335,7 @@ def _judge_claimed(
     """A sentence counts if it has a good label or a firm flag, and is good without such a flag."""
     by_start = {value.start: value for value in reading.grounder.values}
     starts = [one.start for one in findings]
-    for span in sentences(reading.text):
+    for span in reading.outline.sentences:
         if not reading.is_after_first_result(span):
             continue
         turn = reading.turn_at(span[0])

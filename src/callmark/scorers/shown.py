@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from callmark.grounding.arithmetic import find_equations
@@ -19,6 +19,7 @@ from callmark.grounding.words import NUMBER_WORDS
 from callmark.scorers.integration import TrialReading, message_text, prompt_texts
 
 _TOKEN = re.compile(r"[^\W_]+")
+LONG = 1000  # characters
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
 _DAYS_AWAY: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
@@ -46,7 +47,13 @@ _ANY_DAY = re.compile(r"\b(?:between|any ?(?:day|time|date)|flexible|range)\b", 
 
 
 def tokens_of(text: str) -> list[str]:
-    return _TOKEN.findall(fold(text))
+    return list(_long_tokens(text)) if len(text) > LONG else _TOKEN.findall(fold(text))
+
+
+@lru_cache(maxsize=1 << 6)
+def _long_tokens(text: str) -> tuple[str, ...]:
+    """Remembered: a system prompt comes back with every sample."""
+    return tuple(_TOKEN.findall(fold(text)))
 
 
 class ShownWords:
@@ -59,6 +66,10 @@ class ShownWords:
 
     def add(self, text: str, turn: int) -> None:
         tokens = tokens_of(text)
+        if not self._words:
+            self._words = dict.fromkeys(tokens, turn)
+            self._pairs = dict.fromkeys(pairwise(tokens), turn)
+            return
         for word in tokens:
             self._words.setdefault(word, turn)
         for pair in pairwise(tokens):
