@@ -100,6 +100,10 @@ _NO_WORD_OF = re.compile(
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
+# `"pool": null` says as little as the result does.
+_NOTHING = re.compile(
+    r"""["'*_`]*\s?[:=|][\s"'*_`]{0,6}(?:null\b|undefined\b|n/a\b|None(?=\s*[,}\]]))"""
+)
 
 
 class Polar(NamedTuple):
@@ -230,6 +234,8 @@ class PolarFields:
             if key.needed and not around.intersection(key.needed):
                 continue
             place = Value(tokens[first].start, tokens[last].end, "quote", "")
+            if _NOTHING.match(text, place.end):
+                continue
             row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
             if row is None:
                 continue
