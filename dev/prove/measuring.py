@@ -20,10 +20,12 @@ _RESULT = msgspec.json.Decoder(Result)
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """`total` samples in each dataset; a gate needs `enough` behind it."""
+    """`total` samples in each dataset, `stated` in each of those about records; a gate needs
+    `enough` behind it."""
 
     total: int
     enough: int
+    stated: int
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
