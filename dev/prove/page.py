@@ -28,8 +28,8 @@ _ORDER = (GOOD, *KINDS, RIGHT, *STATED_KINDS)
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One kind over all seeds. `moved` are the metrics that moved in any of them; `flags` of so many
-    `statements` were planted."""
+    """One kind over all seeds. `moved` are the metrics that moved in any of them; `flags` of so
+    many `statements` were planted."""
 
     kind: str
     seeds: int
@@ -242,18 +242,18 @@ binding for this table (`hard_fail`); as shipped they warn at least. The values 
 
 ## Statements
 
-The rules of [scoring](scoring.md) are about records: which value belongs to which of them. So another
-world is made for them: for each seed {stated} samples with a list of boats, flights or cabins (price, fee,
-currency, sizes with units, dates, yes, no and null, states, opening hours), a second call that does
-something, and an answer of 14 sentences and list items, read with `claims`. Where every statement of
-it begins and ends and which label it has is known when it is written, and so is, for each kind of
-mistake, the rule that has to flag it, and the leaf that the flag has to name.
+The rules of [scoring](scoring.md) are about records: which value belongs to which of them. So
+another world is made for them: for each seed {stated} samples with a list of boats, flights or
+cabins (price, fee, currency, sizes with units, dates, yes, no and null, states, opening hours), a
+second call that does something, and an answer of 14 sentences and list items, read with `claims`.
+Where every statement of it begins and ends and which label it has is known when it is written, and
+so is, for each kind of mistake, the rule that has to flag it and the leaf that the flag must name.
 
 Compared are: every statement with place and label, every flag with its rule and leaf, invented
 arguments with their paths, whether it is a copy, precision, recall and F1, the counts of the report
 by label, rule and origin, and all metrics. (Metrics of chance are left out: two worlds may have as
-many boats. Strict ones as well: no leaf is keyed.) The right answers have {right} statements and **no
-flag**; together {statements} statements were compared.
+many boats. Strict ones as well: no leaf is keyed.) The right answers have {right} statements and
+**no flag**; in all runs together {statements} statements were compared.
 
 | mistake | what it says | found by | answers | found | flags | gate that fails |
 |---|---|---|---|---|---|---|
@@ -261,11 +261,12 @@ flag**; together {statements} statements were compared.
 
 `found`: came back with every statement as written, the flags on the mistake and none beside it.
 {alone} of the answers have the mistake; `flagged_sample_rate` and `invented_argument_rate` are made
-binding at 0.05, the others as they ship but binding. Flags of advisory rules fail no gate; the denied
-answer fails because nothing in it counts any more. All {stated_kinds} kinds together, one in an
-answer: {all_found} of {all_planted} found.
+binding at 0.05, the others as they ship but binding. Flags of advisory rules fail no gate; the
+denied answer fails because nothing in it counts any more. All {stated_kinds} kinds together, one in
+an answer: {all_found} of {all_planted} found.
 
-**What no rule sees**, by design. It is planted as well, and comes back as what it is: without a flag.
+**What no rule sees**, by design. It is planted as well, and comes back as it was written: without a
+flag.
 
 | mistake | why | answers | flags |
 |---|---|---|---|

@@ -16,17 +16,23 @@ F1 = "integration_f1_macro_lax"
 
 class StatedFault(msgspec.Struct, frozen=True):
     """`rule`: that which has to find it; None: by design none does (`what` says why), or it is no
-    matter of statements. `gate`: that which fails; flags of advisory rules fail none."""
+    matter of statements. `own_gate`: that which fails, whatever the tier of the rule is."""
 
     name: str
     what: str
     rule: str | None
     plant: Callable[[Scene], StatedAnswer]
-    gate: str | None = None
+    own_gate: str | None = None
+
+    @property
+    def gate(self) -> str | None:
+        """Flags of advisory rules fail none."""
+        is_firm = self.rule is not None and RULES[self.rule].tier == "firm"
+        return self.own_gate or (FLAGGED if is_firm else None)
 
     @property
     def is_unseen(self) -> bool:
-        return self.rule is None and self.gate is None
+        return self.rule is None and self.own_gate is None
 
 
 def _with(scene: Scene, **phrases: Phrase) -> StatedAnswer:
@@ -174,22 +180,21 @@ def other_place(scene: Scene) -> StatedAnswer:
 STATED: dict[str, StatedFault] = {
     one.name: one
     for one in (
-        StatedFault("other_value", "a price that nobody has", "value", other_value, FLAGGED),
-        StatedFault("other_record", "another record's price", "binding", other_record, FLAGGED),
+        StatedFault("other_value", "a price that nobody has", "value", other_value),
+        StatedFault("other_record", "another record's price", "binding", other_record),
         StatedFault("other_field", "the fee in the line of the price", "field", other_field),
         StatedFault("negated", "yes for no, or no for yes", "polarity", negated),
         StatedFault("unknown", "yes where the result has null", "unknown", unknown),
-        StatedFault("other_unit", "the right number, another unit", "unit", other_unit, FLAGGED),
-        StatedFault("other_currency", "another currency sign", "unit", other_currency, FLAGGED),
-        StatedFault("other_weekday", "another day of the week", "weekday", other_weekday, FLAGGED),
-        StatedFault("other_count", "more or fewer than are listed", "count", other_count, FLAGGED),
-        StatedFault("other_total", "a sum that does not add up", "equation", other_total, FLAGGED),
+        StatedFault("other_unit", "the right number, another unit", "unit", other_unit),
+        StatedFault("other_currency", "another currency sign", "unit", other_currency),
+        StatedFault("other_weekday", "another day of the week", "weekday", other_weekday),
+        StatedFault("other_count", "more or fewer than are listed", "count", other_count),
+        StatedFault("other_total", "a sum that does not add up", "equation", other_total),
         StatedFault(
             "other_identifier",
             "an identifier with another digit",
             "identifier",
             other_identifier,
-            FLAGGED,
         ),
         StatedFault("undone_deed", "done, it says; no call did it", "deed", undone_deed),
         StatedFault("other_hours", "open on a day without hours", "hours", other_hours),
