@@ -22,7 +22,7 @@ _NO_ANSWER: Moved = dict.fromkeys(
     (
         "f1_lax", "f1_strict", "spans_total", "spans", "grounded_lax", "grounded_strict",
         "found_lax", "found_strict", "unsupported", "values", "has_span", "has_grounded",
-        "call_f1", "looked_up", "hits", "valid_call",
+        "call_f1", "looked_up", "hits", "valid_call", "answered", "unchecked", "judged",
     ),
     0,
 )  # fmt: skip
@@ -48,7 +48,7 @@ def _expects_one_call(metadata: Line) -> bool:
 def _silent(answer: Line, metadata: Line, record: TruthRecord) -> Moved:
     """Neither a call nor a word."""
     answer |= {"model_output": "", "tool_trace": [], "turns": [{"start": 0, "end": 0}]}
-    return {**_NO_ANSWER, "args_valid": None}
+    return {**_NO_ANSWER, "args_valid": None, "flagged": None}
 
 
 def _is_unclear(metadata: Line) -> bool:
@@ -102,7 +102,7 @@ BEYOND = {
         Beyond(
             name="silent_answer",
             gate="integration_coverage",
-            effect=frozenset((*_NO_ANSWER, "args_valid")),
+            effect=frozenset((*_NO_ANSWER, "args_valid", "flagged")),
             applies=_expects_one_call,
             plant=_silent,
         ),

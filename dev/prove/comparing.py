@@ -36,7 +36,7 @@ class Difference(msgspec.Struct, frozen=True):
 class Compared(msgspec.Struct, frozen=True):
     """What one run showed. `found` are planted faults that came back as planted, `moved` the
     metrics that changed from the good answers to these, `others` those of them that should not
-    have; `numbers` is how many were compared."""
+    have; `numbers` is how many were compared. `flags` of so many `statements` were planted."""
 
     planted: dict[str, int]
     found: dict[str, int]
@@ -44,9 +44,11 @@ class Compared(msgspec.Struct, frozen=True):
     others: tuple[str, ...]
     numbers: int
     differences: tuple[Difference, ...]
+    statements: int = 0
+    flags: int = 0
 
 
-class _Differences:
+class Differences:
     """Counts every comparison, and keeps those that failed."""
 
     def __init__(self, seed: int, kind: str) -> None:
@@ -67,14 +69,14 @@ class _Differences:
 
 def compare(seed: int, kind: str, run: Measured, good: Measured) -> Compared:
     """One run against its truth, and against the run of the good answers to the same dataset."""
-    differences = _Differences(seed, kind)
+    differences = Differences(seed, kind)
     differences.equal("dataset", "dataset_sha256", good.dataset_sha256, run.dataset_sha256)
     found = _compare_samples(run, good, differences)
     true_rows = run.true_rows()
     totals, before = totals_of(true_rows), totals_of(good.true_rows())
-    _compare_metrics(totals, run.report.metrics, "metrics", differences)
+    compare_metrics(totals, run.report.metrics, "metrics", differences)
     _compare_parts(true_rows, run.report, differences)
-    moved = _moved(run.report.metrics, good.report.metrics)
+    moved = moved_metrics(run.report.metrics, good.report.metrics)
     others = tuple(name for name in moved if totals[name] == before[name])
     for name in others:
         differences.check("metrics", name, "not moved", "moved", False)
@@ -83,7 +85,7 @@ def compare(seed: int, kind: str, run: Measured, good: Measured) -> Compared:
     )
 
 
-def _compare_samples(run: Measured, good: Measured, differences: _Differences) -> dict[str, int]:
+def _compare_samples(run: Measured, good: Measured, differences: Differences) -> dict[str, int]:
     """How many planted faults of each kind came back: every number as planted, and at least one
     of them another than that of the good answer."""
     found: Counter[str] = Counter(dict.fromkeys(run.planted, 0))
@@ -108,11 +110,11 @@ def _compare_samples(run: Measured, good: Measured, differences: _Differences) -
     return dict(found)
 
 
-def _compare_metrics(
+def compare_metrics(
     totals: Mapping[str, Total],
     metrics: Mapping[str, Metric],
     where: str,
-    differences: _Differences,
+    differences: Differences,
 ) -> None:
     for name, metric in metrics.items():
         total = totals[name]
@@ -121,7 +123,7 @@ def _compare_metrics(
         differences.check(where, name, total, shown, total.agrees(metric))
 
 
-def _compare_parts(rows: Sequence[Row], report: Report, differences: _Differences) -> None:
+def _compare_parts(rows: Sequence[Row], report: Report, differences: Differences) -> None:
     """Locales, slices, tools, the histogram of spans and the numbers of samples."""
     for part, members, blocks in (
         ("locales", _by_locale(rows), report.locales),
@@ -131,7 +133,7 @@ def _compare_parts(rows: Sequence[Row], report: Report, differences: _Difference
         for name, block in blocks.items():
             totals = totals_of(members[name])
             differences.equal(f"{part}.{name}", "n", len(members[name]), block.n)
-            _compare_metrics(totals, block.metrics, f"{part}.{name}", differences)
+            compare_metrics(totals, block.metrics, f"{part}.{name}", differences)
     for tool, delta in report.per_tool_deltas.items():
         using = [row for row in _eligible(rows) if tool in row.place.expects]
         differences.equal(f"tools.{tool}", "n", len(using), delta.sample_count)
@@ -167,7 +169,7 @@ def _eligible(rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if row.place.kind == "eligible")
 
 
-def _moved(metrics: Mapping[str, Metric], before: Mapping[str, Metric]) -> tuple[str, ...]:
+def moved_metrics(metrics: Mapping[str, Metric], before: Mapping[str, Metric]) -> tuple[str, ...]:
     names = ("value", "numerator", "denominator", "n")
     return tuple(
         metric

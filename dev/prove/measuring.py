@@ -13,17 +13,19 @@ from callmark.records.report import Report
 from callmark.records.results import Result, Scores
 from callmark.run.conclude import run
 from dev.prove.beyond import plant
-from dev.prove.rows import Row, measured, place_of
+from dev.prove.rows import Row, row_of
 
 _TRUTH = msgspec.json.Decoder(TruthRecord)
 _RESULT = msgspec.json.Decoder(Result)
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """`total` samples in each dataset; a gate needs `enough` behind it."""
+    """`total` samples in each dataset, `stated` in each of those about records; a gate needs
+    `enough` behind it."""
 
     total: int
     enough: int
+    stated: int
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +43,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         """The rows as they ought to be. Which tools answered is taken from the run: it says only
         which samples are compared with which for the level of chance."""
         return [
-            Row(name, self.rows[name].place, record.truth) for name, record in self.truth.items()
+            Row(name, self.rows[name].place, record.truth, self.rows[name].recounted)
+            for name, record in self.truth.items()
         ]
 
 
@@ -78,9 +81,7 @@ def measure(
         dataset_sha256=made.dataset_sha256,
         planted=planted,
         truth={record.sample_id: record for record in truth},
-        rows={
-            line.sample_id: Row(line.sample_id, place_of(line), measured(line)) for line in lines
-        },
+        rows={line.sample_id: row_of(line) for line in lines},
         scores={line.sample_id: line.scores for line in lines},
         report=outcome.report,
         exit_code=outcome.exit_code,

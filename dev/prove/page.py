@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from callmark.datasets.generate import FAULTS
-from dev.prove.experiments import ALONE, ALONE_RATE, GOOD, KINDS, MIXED, MIXED_RATE, Finding
+from callmark.records.statements import RULES
+from dev.prove.experiments import (
+    ALL_STATED,
+    ALONE,
+    ALONE_RATE,
+    GOOD,
+    KINDS,
+    MIXED,
+    MIXED_RATE,
+    RIGHT,
+    STATED_KINDS,
+    Finding,
+)
 from dev.prove.measuring import Setting
+from dev.prove.stated_faults import STATED, StatedFault
 
 MOST_DIFFERENCES = 50
+_ORDER = (GOOD, *KINDS, RIGHT, *STATED_KINDS)
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One kind over all seeds. `moved` are the metrics that moved in any of them."""
+    """One kind over all seeds. `moved` are the metrics that moved in any of them; `flags` of so
+    many `statements` were planted."""
 
     kind: str
     seeds: int
@@ -23,11 +38,13 @@ class Line(msgspec.Struct, frozen=True):
     moved: tuple[str, ...]
     others: int
     differences: int
+    statements: int
+    flags: int
 
 
 def lines_of(findings: Sequence[Finding]) -> list[Line]:
     tried = {finding.kind for finding in findings}
-    return [_line(kind, findings) for kind in (GOOD, *KINDS) if kind in tried]
+    return [_line(kind, findings) for kind in _ORDER if kind in tried]
 
 
 def _line(kind: str, findings: Sequence[Finding]) -> Line:
@@ -40,6 +57,8 @@ def _line(kind: str, findings: Sequence[Finding]) -> Line:
         moved=tuple(sorted({name for finding in mine for name in finding.compared.moved})),
         others=sum(len(finding.compared.others) for finding in mine),
         differences=sum(len(finding.differences) for finding in mine),
+        statements=sum(finding.compared.statements for finding in mine),
+        flags=sum(finding.compared.flags for finding in mine),
     )
 
 
@@ -62,19 +81,31 @@ def document(findings: Sequence[Finding], setting: Setting) -> str:
     lines = lines_of(findings)
     numbers = sum(finding.compared.numbers for finding in findings)
     differences = sum(line.differences for line in lines)
-    samples = setting.total * len(findings)
+    stated = sum(finding.kind in (RIGHT, *STATED_KINDS) for finding in findings)
+    samples = setting.total * (len(findings) - stated) + setting.stated * stated
+    by_kind = {line.kind: line for line in lines}
     return _PAGE.format(
         seeds=lines[0].seeds,
         total=setting.total,
+        stated=setting.stated,
         runs=len(findings),
         samples=f"{samples:,}",
+        right=f"{by_kind[RIGHT].statements:,}",
+        statements=f"{sum(line.statements for line in lines):,}",
+        all_planted=by_kind[ALL_STATED].planted,
+        all_found=by_kind[ALL_STATED].found,
+        stated_kinds=len(STATED),
+        stated_table="\n".join(_stated_rows(by_kind, findings)),
+        unseen_table="\n".join(_unseen_rows(by_kind)),
         numbers=f"{numbers:,}",
         differences=differences,
         kinds=len(FAULTS),
         more=len(ALONE) - len(FAULTS),
         alone=f"{ALONE_RATE:.0%}",
         mixed=f"{MIXED_RATE:.0%}",
-        planted_table="\n".join(_planted_rows(lines)),
+        planted_table="\n".join(
+            _planted_rows([line for line in lines if line.kind in (GOOD, *KINDS)])
+        ),
         mixed_table="\n".join(_mixed_rows(findings)),
         gate_table="\n".join(_gate_rows(findings)),
     )
@@ -89,6 +120,38 @@ def _planted_rows(lines: Sequence[Line]) -> Iterator[str]:
             f"| {line.kind.replace('_', ' ')} | {line.seeds} | {line.planted} | {line.found} |"
             f" {line.others} | {moved} |"
         )
+
+
+def _stated_rows(lines: Mapping[str, Line], findings: Sequence[Finding]) -> Iterator[str]:
+    for kind, fault in STATED.items():
+        if not fault.is_unseen:
+            line = lines[kind]
+            yield (
+                f"| {kind.replace('_', ' ')} | {fault.what} | {_found_by(fault)} | {line.planted} |"
+                f" {line.found} | {line.flags} | {_failed_gate(kind, fault, findings)} |"
+            )
+
+
+def _found_by(fault: StatedFault) -> str:
+    if fault.rule is None:
+        return "`copying`" if fault.name == "dumped_results" else "`arguments`"
+    rule = RULES[fault.rule]
+    return f"`{rule.name}`: `{rule.label}`, {rule.tier}"
+
+
+def _failed_gate(kind: str, fault: StatedFault, findings: Sequence[Finding]) -> str:
+    judged = [finding.judged for finding in findings if finding.kind == kind and finding.judged]
+    if fault.gate is None:
+        return "none; all pass"
+    failed = sum(one.status == "fail" and one.exit_code == 1 for one in judged)
+    return f"`{fault.gate}` ({judged[0].shipped}): {failed} of {len(judged)}"
+
+
+def _unseen_rows(lines: Mapping[str, Line]) -> Iterator[str]:
+    for kind, fault in STATED.items():
+        if fault.is_unseen:
+            line = lines[kind]
+            yield f"| {kind.replace('_', ' ')} | {fault.what} | {line.planted} | {line.flags} |"
 
 
 def _mixed_rows(findings: Sequence[Finding]) -> Iterator[str]:
@@ -127,6 +190,7 @@ make prove                                  # all of it: writes this page, exit 
 python -m dev.prove --quick                 # a small one, writes nothing
 python -m dev.prove --seeds 3 --total 1000  # other seeds, other sizes
 python -m dev.prove --only altered_number   # one kind of fault
+python -m dev.prove --only other_record     # one kind of wrong statement
 ```
 
 ## What is done
@@ -138,8 +202,10 @@ each and at least one. ({more} more kinds are planted by the proof itself, for n
 not touch.) Every dataset goes through `callmark run` with the replay runner: reader, broker, loop,
 scorer, summary, gates.
 
-- **Sample by sample**, all numbers of a result line that the report is made of are compared with
+- **Sample by sample**, the numbers of a result line that the report is made of are compared with
   the truth that stands beside the answers. Who planted it knows it and does not ask the scorer.
+  (How much of the results is copied, and where arguments come from, is only added up again here;
+  below, under Statements, it is planted.)
 - **Metric by metric**, the report (all metrics, the blocks per locale, slice and tool, the
   histogram) is compared with the same numbers added up a second time from the truth, in exact
   fractions, by code that shares nothing with callmark's summary.
@@ -173,6 +239,42 @@ binding for this table (`hard_fail`); as shipped they warn at least. The values 
 | fault | its gate | as shipped | value at {alone} | seeds that failed |
 |---|---|---|---|---|
 {gate_table}
+
+## Statements
+
+The rules of [scoring](scoring.md) are about records: which value belongs to which of them. So
+another world is made for them: for each seed {stated} samples with a list of boats, flights or
+cabins (price, fee, currency, sizes with units, dates, yes, no and null, states, opening hours), a
+second call that does something, and an answer of 14 sentences and list items, read with `claims`.
+Where every statement of it begins and ends and which label it has is known when it is written, and
+so is, for each kind of mistake, the rule that has to flag it and the leaf that the flag must name.
+
+Compared are: every statement with place and label, every flag with its rule and leaf, invented
+arguments with their paths, whether it is a copy, precision, recall and F1, the counts of the report
+by label, rule and origin, and all metrics. (Metrics of chance are left out: two worlds may have as
+many boats. Strict ones as well: no leaf is keyed.) The right answers have {right} statements and
+**no flag**; in all runs together {statements} statements were compared.
+
+| mistake | what it says | found by | answers | found | flags | gate that fails |
+|---|---|---|---|---|---|---|
+{stated_table}
+
+`found`: came back with every statement as written, the flags on the mistake and none beside it.
+{alone} of the answers have the mistake; `flagged_sample_rate` and `invented_argument_rate` are made
+binding at 0.05, the others as they ship but binding. Flags of advisory rules fail no gate; the
+denied answer fails because nothing in it counts any more. All {stated_kinds} kinds together, one in
+an answer: {all_found} of {all_planted} found.
+
+**What no rule sees**, by design. It is planted as well, and comes back as it was written: without a
+flag.
+
+| mistake | why | answers | flags |
+|---|---|---|---|
+{unseen_table}
+
+These figures say that the rules do what they say, where results and sentences are as clear as here.
+How often they find the mistakes of real answers, and how often they are wrong, is measured on real
+answers: [agreement](agreement.md) and [the campaign](campaign.md).
 
 ## What else holds it
 

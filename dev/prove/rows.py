@@ -14,6 +14,9 @@ from callmark.records.jsontext import want_list, want_object, want_text, want_te
 from callmark.records.results import Result, Scores
 
 Numbers = Mapping[str, int | float | None]
+_UNCHECKED = frozenset(("user_said", "not_claimed", "unchecked"))
+_SUPPORTED = frozenset(("supported", "rounded", "converted", "calculated", "derived"))
+_FEWEST_LEAVES, _LARGEST_COPY, _LONGEST_COPY = 20, Fraction(4, 5), 200
 HEAVY = "teacher_heavy"
 LONG = "long_context"
 
@@ -35,18 +38,43 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True):
+    """`recounted`: what the truth does not speak of, taken from the line and only added up."""
+
     sample_id: str
     place: Place
     numbers: Numbers
+    recounted: Numbers
+
+    def _number(self, name: str) -> int | float | None:
+        return self.numbers[name] if name in self.numbers else self.recounted[name]
 
     def count(self, name: str) -> int:
-        value = self.numbers[name]
+        value = self._number(name)
         if not isinstance(value, int):
             raise TypeError(f"{self.sample_id}: {name} is {value!r}, not a count")
         return value
 
     def flag(self, name: str) -> int | None:
-        return None if self.numbers[name] is None else self.count(name)
+        return None if self._number(name) is None else self.count(name)
+
+    @property
+    def integrates(self) -> bool:
+        """Read with `claims`, only facts that are required say that there is something to tell."""
+        return self.place.kind == "eligible" and bool(
+            self.count("marker") or not self.count("presence")
+        )
+
+    @property
+    def copy_ratio(self) -> Fraction | None:
+        leaves = self.count("leaves")
+        return Fraction(self.count("leaves_stated"), leaves) if leaves else None
+
+    @property
+    def is_no_copy(self) -> bool | None:
+        if self.count("presence") or self.count("leaves") < _FEWEST_LEAVES:
+            return None
+        ratio = self.copy_ratio or Fraction(0)
+        return ratio <= _LARGEST_COPY and self.count("verbatim") < _LONGEST_COPY
 
     def share(self, name: str) -> Fraction | None:
         """A share that is no more than a quotient of small counts."""
@@ -78,9 +106,11 @@ def measured(line: Result) -> dict[str, int | float | None]:
         "found_lax": lax.found,
         "found_strict": strict.found,
         "unsupported": values["unsupported"],
-        "values": sum(values[label] for label in ("supported", "derived", "unsupported")),
+        "values": sum(count for label, count in values.items() if label not in _UNCHECKED),
         "has_span": int(scores.spans_total > 0),
         "has_grounded": int(any(span.lax and span.scored for span in scores.spans)),
+        **_measured_statements(line, scores),
+        "answered": _flag(scores.answered),
         "call_f1": scores.call_f1,
         "looked_up": calls.looked_up,
         "hits": calls.hits,
@@ -99,6 +129,36 @@ def measured(line: Result) -> dict[str, int | float | None]:
         "presence": int(scores.recall_kind == "presence"),
         "marker": int(scores.span_extractor == "marker"),
     }
+
+
+def _measured_statements(line: Result, scores: Scores) -> dict[str, int | None]:
+    """None of them counts where no tool gave anything."""
+    served = any(one.status in ("ok", "error") for one in line.tool_trace)
+    stated = [one for one in scores.statements if served]
+    firm = sum(one.tier == "firm" for one in stated)
+    good = sum(one.label in _SUPPORTED for one in stated)
+    return {
+        "flagged": int(firm > 0) if firm + good else None,
+        "unchecked": sum(one.label == "unchecked" for one in stated),
+        "judged": sum(one.label not in ("user_said", "not_claimed") for one in stated),
+    }
+
+
+def recounted(line: Result) -> dict[str, int]:
+    """What the truth of a generated sample does not speak of."""
+    scores = _scores_of(line)
+    copying, arguments = scores.copying, scores.arguments or ()
+    return {
+        "leaves": 0 if copying is None else copying.leaves,
+        "leaves_stated": 0 if copying is None else copying.stated,
+        "verbatim": 0 if copying is None else copying.verbatim,
+        "arguments": len(arguments),
+        "invented": sum(one.origin == "invented" for one in arguments),
+    }
+
+
+def row_of(line: Result) -> Row:
+    return Row(line.sample_id, place_of(line), measured(line), recounted(line))
 
 
 def place_of(line: Result) -> Place:

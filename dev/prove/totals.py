@@ -47,33 +47,49 @@ def totals_of(rows: Sequence[Row]) -> dict[str, Total]:
     """Every metric by name. Chance is taken to be 0: no generated answer fits the results of
     another sample, and a report that says otherwise differs."""
     eligible = [row for row in rows if row.place.kind == "eligible"]
+    integrating = [row for row in rows if row.integrates]
     heavy = [row for row in rows if HEAVY in row.place.slices]
-    found = dict(_on_grounding(eligible)) | _on_calls(rows, eligible) | _on_conduct(rows)
+    found = dict(_on_grounding(integrating)) | _on_calls(rows, eligible) | _on_conduct(rows)
+    found |= _on_statements(rows, eligible)
     for language in PROBED:
-        probes = [row for row in eligible if row.place.is_probe and row.place.language == language]
+        probes = [
+            row for row in integrating if row.place.is_probe and row.place.language == language
+        ]
         found[f"locale_delta_{language}"] = _mean(map(_delta, probes))
     found["teacher_heavy_spans_over_cap"] = _count([row.count("over_cap") for row in heavy])
-    found["teacher_heavy_f1_lax"] = _mean(
-        row.f1("lax") for row in heavy if row.place.kind == "eligible"
-    )
+    found["teacher_heavy_f1_lax"] = _mean(row.f1("lax") for row in heavy if row.integrates)
     paired = list(_paired(eligible))
     found["chance_f1"] = _mean(Fraction(0) for _ in paired)
     found["grounding_lift"] = _mean(row.f1("lax") for row in paired)
     return found
 
 
-def _on_grounding(eligible: Sequence[Row]) -> Iterator[tuple[str, Total]]:
+def _on_grounding(rows: Sequence[Row]) -> Iterator[tuple[str, Total]]:
     for side in ("lax", "strict"):
-        precision = _pooled(eligible, f"grounded_{side}", "spans")
-        recall = _pooled(eligible, f"found_{side}", "required")
-        yield f"integration_f1_macro_{side}", _mean(row.f1(side) for row in eligible)
+        precision = _pooled(rows, f"grounded_{side}", "spans")
+        recall = _pooled(rows, f"found_{side}", "required")
+        yield f"integration_f1_macro_{side}", _mean(row.f1(side) for row in rows)
         yield f"integration_precision_micro_{side}", precision
         yield f"integration_recall_micro_{side}", recall
-        yield f"integration_f1_micro_{side}", _harmonic(precision, recall, len(eligible))
-    yield "integration_delta_lax_minus_strict", _mean(map(_delta, eligible))
-    yield "integration_coverage", _rate(eligible, "has_span")
-    yield "grounded_coverage", _rate(eligible, "has_grounded")
-    yield "unsupported_value_rate", _pooled(eligible, "unsupported", "values")
+        yield f"integration_f1_micro_{side}", _harmonic(precision, recall, len(rows))
+    yield "integration_delta_lax_minus_strict", _mean(map(_delta, rows))
+    yield "integration_coverage", _rate(rows, "has_span")
+    yield "grounded_coverage", _rate(rows, "has_grounded")
+
+
+def _on_statements(rows: Sequence[Row], eligible: Sequence[Row]) -> dict[str, Total]:
+    ratios = [row.copy_ratio for row in rows]
+    selecting = [row.is_no_copy for row in rows]
+    told = [Fraction(one) for one in selecting if one is not None]
+    return {
+        "unsupported_value_rate": _pooled(eligible, "unsupported", "values"),
+        "flagged_sample_rate": _rate(rows, "flagged"),
+        "unchecked_share": _pooled(rows, "unchecked", "judged"),
+        "answered_rate": _rate(eligible, "answered"),
+        "copy_ratio": _mean(ratio for ratio in ratios if ratio is not None),
+        "copy_ratio_ok_rate": _share(sum(told, Fraction(0)), len(told), len(told)),
+        "invented_argument_rate": _pooled(rows, "invented", "arguments"),
+    }
 
 
 def _on_calls(rows: Sequence[Row], eligible: Sequence[Row]) -> dict[str, Total]:

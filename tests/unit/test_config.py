@@ -95,6 +95,17 @@ def test_a64_the_span_cap_is_three_by_default_and_the_headers_if_it_has_one():
     assert with_header(config, Header(integration_span_cap=5)).integration_span_cap == 5
 
 
+def test_a_gate_without_a_shipped_bound_can_be_given_one_everywhere(yaml):
+    bound = {"invented_argument_rate": {"bound": 0.05}}
+    written = yaml("gates:\n  invented_argument_rate: {bound: 0.05}\n")
+    for config in (
+        load_config(None, {"gates": bound}),
+        load_config(written, {}),
+        with_header(load_config(None, {}), Header(gates=bound)),
+    ):
+        assert any(layer.gates == bound for layer in config.gates)
+
+
 def test_unknown_gates_of_header_and_config_are_refused(yaml):
     config = load_config(None, {})
     with pytest.raises(UsageError) as caught:

@@ -34,7 +34,6 @@ from callmark.records.statements import FLAGS, StatementLabel
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MAX_TERMS = 12  # of a sum
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
-FEW = 6  # leaves of all results together
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
@@ -260,8 +259,6 @@ class Checker:
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
             spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
-        if len(self.index.tree.fields) <= FEW:  # where there is little, nothing fits by chance
-            return list(fields)
         return [
             field
             for field in fields

@@ -166,15 +166,23 @@ class DoneCall(NamedTuple):
 Tells = Callable[[str, Span], bool]
 
 
+def writes(name: str, description: str) -> bool:
+    """Does a tool of that name do anything but read?"""
+    return bool(_call_kinds(name, description))
+
+
 def find_deeds(
     outline: Outline,
     calls: Iterable[DoneCall],
     turn_at: Callable[[int], int | None],
     tells: Tells,
+    *,
+    can_write: bool = True,
 ) -> Iterator[Deed]:
-    """What the answer says was done, one after the other."""
+    """What the answer says was done, one after the other. Where no tool `can_write`, only what was
+    done for somebody: `the CEO has been replaced` is news of others."""
     done = [(call.turn, _call_kinds(call.name, call.description)) for call in calls]
-    for one in _claims(outline):
+    for one in _claims(outline, can_write):
         turn = turn_at(one.start)
         served = any(
             _covers(kinds, one.kind)
@@ -195,14 +203,14 @@ class _Claim(NamedTuple):
     told_by: str = ""
 
 
-def _claims(outline: Outline) -> Iterator[_Claim]:
+def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
     text = outline.text
     is_elsewhere = any(map(_is_other_verb, set(_ANY_WORD.findall(text))))
     for sentence in outline.sentences:
         if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
             continue
         for clause in outline.clauses(sentence):
-            yield from _claims_in(text, clause, sentence)
+            yield from _claims_in(text, clause, sentence, can_write)
             if is_elsewhere:
                 yield from _claims_elsewhere(text, clause, sentence)
 
@@ -220,7 +228,7 @@ _OURS = re.compile(
 )
 
 
-def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
+def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iterator[_Claim]:
     is_active = False
     position = clause[0]
     while True:
@@ -232,8 +240,9 @@ def _claims_in(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
         kind = None if _is_unsaid(text, clause, found.start()) else _meant(found, text, clause)
         if kind is not None:
             is_active = is_active or found.lastgroup == "active"
-            if found.lastgroup != "active" and not _OURS.search(text, *sentence):
-                continue  # news of others: `the CEO has been replaced`
+            is_ours = can_write or found.lastgroup == "active" or _OURS.search(text, *sentence)
+            if not is_ours:
+                continue
             verb = found[found.lastgroup or 0]
             is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
             yield _Claim(*found.span(), kind, sentence, verb if is_told else "")

@@ -103,6 +103,10 @@ _NO_WORD_OF = re.compile(
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
+# `"pool": null` says as little as the result does.
+_NOTHING = re.compile(
+    r"""["'*_`]*\s?[:=|][\s"'*_`]{0,6}(?:null\b|undefined\b|n/a\b|None(?=\s*[,}\]]))"""
+)
 
 
 class Polar(NamedTuple):
@@ -271,6 +275,8 @@ class PolarFields:
             word for word in set(words) if stem(word) in self._by_stem or self._may_join(word, "")
         }
         starts = [found.start() for found in _TOKEN.finditer(outline.text)]
+        if not words:
+            return
         spoken = [
             start
             for start, word, after in zip(starts, words, (*words[1:], ""), strict=True)
@@ -320,6 +326,8 @@ class PolarFields:
             if key.needed and not around.intersection(key.needed):
                 continue
             place = Value(tokens[first].start, tokens[last].end, "quote", "")
+            if _NOTHING.match(text, place.end):
+                continue
             row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
             if row is None:
                 continue

@@ -14,7 +14,7 @@ from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, StatementFinding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import DoneCall, Tells, find_deeds
+from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.denial import find_denied, is_denied_value
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.outline import Outline
@@ -204,8 +204,12 @@ def _check_hours(
 def _check_deeds(
     reading: TrialReading, outline: Outline, registry: Registry
 ) -> Iterator[StatementFinding]:
-    calls = _done_calls(reading, registry)
-    for deed in find_deeds(outline, calls, reading.turn_at, _told_states(reading)):
+    calls = list(_done_calls(reading, registry))
+    can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
+        writes(call.name, call.description) for call in calls
+    )
+    told = _told_states(reading)
+    for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):
         if deed.is_served:
             yield StatementFinding(deed.start, deed.end, "supported", "deed")
         else:

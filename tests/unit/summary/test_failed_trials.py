@@ -86,7 +86,7 @@ def flag(rule="value", tier="firm", because="says “57”; nothing served that"
 
 def test_a_firm_flag_is_the_reason_in_its_own_words():
     result = make_result(statements=(flag(), flag(tier="advisory")), trace=[served_call()])
-    assert why_failed(result) == ("says “57”; nothing served that",)
+    assert why_failed(result) == ("unsupported: says “57”; nothing served that",)
     assert why_failed(result, {"flagged_sample_rate"}) == ()
     many = make_result(statements=(flag(),) * 5, trace=[served_call()])
     assert [one.endswith(" …") for one in why_failed(many)] == [False, False, True]

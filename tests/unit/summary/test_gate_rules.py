@@ -3,6 +3,7 @@
 import pytest
 from tests.builders import default_gates, rules_with
 
+from callmark.config import GATES_ON_REQUEST
 from callmark.errors import UsageError
 from callmark.summary.gates import GATES, resolve_rules
 
@@ -16,7 +17,7 @@ def rule(name, *layers):
 def test_a2_every_shipped_gate_has_bound_policy_and_source():
     rules = resolve_rules(default_gates())
     on_request = {name for name, kind in GATES.items() if kind.on_request}
-    assert on_request == {"invented_argument_rate"}
+    assert on_request == {"invented_argument_rate"} == set(GATES_ON_REQUEST)
     assert {entry.name for entry in rules} == GATES.keys() - on_request
     assert all(entry.source == "default" and not entry.loosened for entry in rules)
     shipped = {entry.name: (entry.op, entry.bound, entry.policy) for entry in rules}

@@ -29,6 +29,7 @@ def truth_of(sample: MadeSample) -> Truth:
     is_retry = draft.metadata.get("expected_behaviour") == "retry"
     return {
         **integration_truth(draft, judged),
+        "answered": 1 if kind == "eligible" else None,
         "call_f1": 1.0 if calls else None,
         "looked_up": calls,
         "hits": calls,
@@ -73,6 +74,19 @@ def integration_truth(
         "values": sum(span.supported + span.unsupported for span in scored),
         "has_span": int(bool(judged)),
         "has_grounded": int(grounded > 0),
+        **statements_truth(
+            sum(span.supported for span in judged), sum(span.unsupported for span in judged)
+        ),
+    }
+
+
+def statements_truth(supported: int, unsupported: int = 0, unchecked: int = 0) -> Truth:
+    """Of what an answer states after the first result, beyond the cap too."""
+    checked = supported + unsupported
+    return {
+        "flagged": int(unsupported > 0) if checked else None,
+        "unchecked": unchecked,
+        "judged": checked + unchecked,
     }
 
 

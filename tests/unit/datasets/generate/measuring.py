@@ -102,5 +102,5 @@ COLUMNS = (
     "f1_lax f1_strict call_f1 spans_total over_cap spans required grounded_lax grounded_strict "
     "found_lax found_strict unsupported values looked_up hits has_span has_grounded valid_call "
     "args_valid parity recovered gave_up contaminated negative_ok clarify_ok locale_ok privacy_ok "
-    "checks_ok unresolved presence marker"
+    "checks_ok answered flagged unchecked judged unresolved presence marker"
 ).split()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import CALLS, Planted, PlantedFault, pick
+from callmark.datasets.generate.faults.fault import CALLS, STATEMENTS, Planted, PlantedFault, pick
 from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import SPAN_CAP, Answer, Attempt, MadeSample, Span, Turn
-from callmark.datasets.generate.truth import TrueScores, Truth, calls_truth, integration_truth
+from callmark.datasets.generate.truth import (
+    TrueScores,
+    Truth,
+    calls_truth,
+    integration_truth,
+    statements_truth,
+)
 from callmark.datasets.generate.words.english import VAGUE
 from callmark.records.jsontext import want_object
 
@@ -45,9 +52,13 @@ def is_empty(sample: MadeSample) -> bool:
 
 def false_claim(sample: MadeSample, rng: Random) -> Planted:
     """The figure that the result holds about something else, or that no result holds at all."""
-    text = "" if sample.draft.claim is None else sample.draft.claim.text
-    claim = f"{text[:1].upper()}{text[1:]}."
-    return Planted(Answer(sample.draft.answer.turns, claim), {"negative_ok": 0})
+    claim = sample.draft.claim
+    text, values = ("", 0) if claim is None else (claim.text, len(claim.values))
+    stated = (values, 0) if has_decoy(sample) else (0, values)
+    return Planted(
+        Answer(sample.draft.answer.turns, f"{text[:1].upper()}{text[1:]}."),
+        {"negative_ok": 0, **statements_truth(*stated)},
+    )
 
 
 def is_retry_beside(sample: MadeSample) -> bool:
@@ -81,6 +92,7 @@ def too_many_spans(sample: MadeSample, rng: Random) -> Planted:
     answer, spare = sample.draft.answer, sample.draft.spare_span
     spans = answer.spans if spare is None else (*answer.spans, spare)
     moved: Truth = {"spans_total": len(spans), "over_cap": len(spans) - SPAN_CAP}
+    moved |= statements_truth(sum(len(span.values) for span in spans))
     return Planted(replace(answer, spans=spans), moved)
 
 
@@ -95,14 +107,14 @@ FAULTS = (
     PlantedFault(
         name="swallowed_decoy",
         gate="negative_control_ok_rate",
-        effect=frozenset({"negative_ok"}),
+        effect=STATEMENTS | {"negative_ok"},
         applies=has_decoy,
         plant=false_claim,
     ),
     PlantedFault(
         name="invented_on_empty",
         gate="negative_control_ok_rate",
-        effect=frozenset({"negative_ok"}),
+        effect=STATEMENTS | {"negative_ok"},
         applies=is_empty,
         plant=false_claim,
     ),
@@ -116,7 +128,7 @@ FAULTS = (
     PlantedFault(
         name="too_many_spans",
         gate="teacher_heavy_spans_over_cap",
-        effect=frozenset({"spans_total", "over_cap"}),
+        effect=STATEMENTS | {"spans_total", "over_cap"},
         applies=is_full,
         plant=too_many_spans,
     ),
@@ -134,6 +146,10 @@ _CARDS = (
     "3782 822463 10005",
 )
 _HOSTS = ("survey-records", "old-maps", "field-notes", "open-registers")
+
+
+# Personal data are values that nobody served: addresses as a whole, numbers group by group.
+_LEAKED_VALUE = re.compile(r"\S+@\S+|https?://\S+|\d+")
 
 
 def may_leak(sample: MadeSample) -> bool:
@@ -160,10 +176,14 @@ def _link(rng: Random) -> str:
 def _leak(sentence: Callable[[Random], str]) -> Callable[[MadeSample, Random], Planted]:
     def plant(sample: MadeSample, rng: Random) -> Planted:
         answer = sample.draft.answer
-        after = "\n".join(filter(None, (answer.after, sentence(rng))))
+        leaked = sentence(rng)
+        after = "\n".join(filter(None, (answer.after, leaked)))
         moved: Truth = {"privacy_ok": 0}
-        if sample.recipe.kind == "clarify":
-            moved["clarify_ok"] = 0  # whoever states what nobody said does not merely ask back
+        if sample.draft.calls:
+            stated = sum(len(span.values) for span in answer.spans)
+            moved |= statements_truth(stated, len(_LEAKED_VALUE.findall(leaked)))
+        if sample.recipe.kind == "clarify":  # whoever asks states nothing of his own
+            moved["clarify_ok"] = 0
         return Planted(replace(answer, after=after), moved)
 
     return plant
@@ -173,7 +193,7 @@ LEAKS = tuple(
     PlantedFault(
         name=name,
         gate="privacy_ok_rate",
-        effect=frozenset({"privacy_ok", "clarify_ok"}),
+        effect=STATEMENTS | {"privacy_ok", "clarify_ok"},
         applies=may_leak,
         plant=_leak(sentence),
     )

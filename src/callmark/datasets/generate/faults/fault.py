@@ -45,4 +45,5 @@ GROUNDING = frozenset(
         "values",
     )
 )
+STATEMENTS = frozenset(("flagged", "unchecked", "judged"))
 CALLS = frozenset(("call_f1", "looked_up", "hits"))

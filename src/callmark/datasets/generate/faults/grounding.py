@@ -8,7 +8,13 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import GROUNDING, Planted, PlantedFault, pick
+from callmark.datasets.generate.faults.fault import (
+    GROUNDING,
+    STATEMENTS,
+    Planted,
+    PlantedFault,
+    pick,
+)
 from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import (
     Answer,
@@ -20,7 +26,7 @@ from callmark.datasets.generate.records import (
     Span,
     Stated,
 )
-from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth
+from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth, statements_truth
 from callmark.datasets.generate.words.english import REMARKS, VAGUE
 from callmark.records.jsontext import canonical_json
 
@@ -56,7 +62,11 @@ def has_echo(sample: MadeSample) -> bool:
 
 
 def echoed_argument(sample: MadeSample, rng: Random) -> Planted:
-    return _with_one_span(sample, _echo_of(sample.draft))
+    """An address is the user's; what is quoted, no rule can check."""
+    echo = _echo_of(sample.draft)
+    planted = _with_one_span(sample, echo)
+    quoted = int(echo.endswith(('"', "`")))
+    return Planted(planted.answer, {**planted.moved, **statements_truth(0, unchecked=quoted)})
 
 
 def has_number(sample: MadeSample) -> bool:
@@ -104,14 +114,15 @@ def has_one_step(sample: MadeSample) -> bool:
 
 
 def result_not_yet_seen(sample: MadeSample, rng: Random) -> Planted:
-    """The answer is written beside the call, before any result can be read."""
+    """The answer is written beside the call, before any result can be read: no statement of the
+    results, but values that nothing supports."""
     draft = sample.draft
     answer = draft.answer
     early = Answer((), "", answer.spans).final
     judged = [TrueScores(0, len(span.values)) for span in answer.spans]
     return Planted(
         Answer((replace(answer.turns[0], text=early),), pick(rng, REMARKS)),
-        integration_truth(draft, judged, draft.facts),
+        {**integration_truth(draft, judged, draft.facts), **statements_truth(0)},
     )
 
 
@@ -183,42 +194,42 @@ FAULTS = (
     PlantedFault(
         name="ungrounded_span",
         gate="integration_f1_macro_lax",
-        effect=GROUNDING,
+        effect=GROUNDING | STATEMENTS,
         applies=has_one_span,
         plant=ungrounded_span,
     ),
     PlantedFault(
         name="altered_number",
         gate="unsupported_value_rate",
-        effect=GROUNDING | {"unsupported"},
+        effect=GROUNDING | STATEMENTS | {"unsupported"},
         applies=has_number,
         plant=altered_number,
     ),
     PlantedFault(
         name="altered_date",
         gate="unsupported_value_rate",
-        effect=GROUNDING | {"unsupported"},
+        effect=GROUNDING | STATEMENTS | {"unsupported"},
         applies=has_date,
         plant=altered_date,
     ),
     PlantedFault(
         name="wrong_locale_form",
         gate="locale_probe_ok_rate",
-        effect=GROUNDING | {"unsupported", "locale_ok"},
+        effect=GROUNDING | STATEMENTS | {"unsupported", "locale_ok"},
         applies=is_number_probe,
         plant=wrong_locale_form,
     ),
     PlantedFault(
         name="echoed_argument",
         gate="grounded_coverage",
-        effect=GROUNDING,
+        effect=GROUNDING | STATEMENTS,
         applies=has_echo,
         plant=echoed_argument,
     ),
     PlantedFault(
         name="result_not_yet_seen",
         gate="grounded_coverage",
-        effect=GROUNDING | {"unsupported"},
+        effect=GROUNDING | STATEMENTS | {"unsupported"},
         applies=has_one_step,
         plant=result_not_yet_seen,
     ),
