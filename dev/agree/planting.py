@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -37,19 +37,47 @@ class PlantedCounts(msgspec.Struct, frozen=True, kw_only=True):
     spoilt: int = 0
 
 
-class _Verdict(msgspec.Struct, frozen=True):
+class MutationVerdict(msgspec.Struct, frozen=True):
+    """`rules` that found it. `labels` are what the altered places have afterwards, with the rule
+    that gave each."""
+
     rules: frozenset[str]
     untouched: int
     changed: int
     spoilt: int
+    labels: frozenset[tuple[str, str]]
 
 
-def plant(trials: Iterable[RealTrial], most: int) -> list[PlantedCounts]:
+_BESIDE = 2  # characters: a unit stands beside its number
+# Kind, source, half.
+_Key = tuple[str, str, int]
+_Chosen = dict[_Key, list[tuple[bytes, int, Mutation]]]
+
+
+def plant(trials: Sequence[RealTrial], most: int) -> list[PlantedCounts]:
     """Up to `most` mutations of each kind in each half of each source, those of the smallest
     hashes."""
-    chosen: dict[tuple[str, str, int], list[tuple[bytes, int, Mutation]]] = {}
-    every = list(trials)
-    for number, trial in enumerate(every):
+    kept = _choose(trials, most)
+    verdicts: dict[_Key, list[MutationVerdict]] = {key: [] for key in sorted(kept)}
+    for key, _, _, verdict in _judge_all(trials, kept):
+        verdicts[key].append(verdict)
+    return [
+        _count(key, found, {(number, one.statement) for _, number, one in kept[key]})
+        for key, found in verdicts.items()
+    ]
+
+
+def plant_each(
+    trials: Sequence[RealTrial], most: int
+) -> Iterator[tuple[RealTrial, Mutation, MutationVerdict]]:
+    """The same mutations, one by one."""
+    for _, number, mutation, verdict in _judge_all(trials, _choose(trials, most)):
+        yield trials[number], mutation, verdict
+
+
+def _choose(trials: Sequence[RealTrial], most: int) -> _Chosen:
+    chosen: _Chosen = {}
+    for number, trial in enumerate(trials):
         if not trial.trace.model_output:
             continue
         sites = Sites(trial)
@@ -58,32 +86,25 @@ def plant(trials: Iterable[RealTrial], most: int) -> list[PlantedCounts]:
                 seed = f"{mutation.kind} {trial.key} {mutation.places}"
                 row = (sha256(seed.encode()).digest(), number, mutation)
                 chosen.setdefault((mutation.kind, trial.source, trial.half), []).append(row)
-    kept = {key: sorted(rows)[:most] for key, rows in chosen.items()}
-    return _judge_all(every, kept)
+    return {key: sorted(rows)[:most] for key, rows in chosen.items()}
 
 
 def _judge_all(
-    trials: Sequence[RealTrial],
-    kept: dict[tuple[str, str, int], list[tuple[bytes, int, Mutation]]],
-) -> list[PlantedCounts]:
+    trials: Sequence[RealTrial], kept: _Chosen
+) -> Iterator[tuple[_Key, int, Mutation, MutationVerdict]]:
     """Trial by trial, so that each is read as it was only once."""
-    by_trial: dict[int, list[tuple[tuple[str, str, int], Mutation]]] = {}
+    by_trial: dict[int, list[tuple[_Key, Mutation]]] = {}
     for key, rows in sorted(kept.items()):
         for _, number, mutation in rows:
             by_trial.setdefault(number, []).append((key, mutation))
-    verdicts: dict[tuple[str, str, int], list[_Verdict]] = {key: [] for key in sorted(kept)}
     for number, mutations in sorted(by_trial.items()):
         sites = Sites(trials[number])
         for key, mutation in mutations:
-            verdicts[key].append(_judge(sites, mutation))
-    return [
-        _count(key, found, {(number, one.statement) for _, number, one in kept[key]})
-        for key, found in verdicts.items()
-    ]
+            yield key, number, mutation, _judge(sites, mutation)
 
 
 def _count(
-    key: tuple[str, str, int], found: Sequence[_Verdict], statements: set[tuple[int, int]]
+    key: _Key, found: Sequence[MutationVerdict], statements: set[tuple[int, int]]
 ) -> PlantedCounts:
     rules = Counter(rule for one in found for rule in one.rules)
     return PlantedCounts(
@@ -107,7 +128,7 @@ def mutate(trace: Trace, mutation: Mutation) -> Trace:
     return trace
 
 
-def _judge(sites: Sites, mutation: Mutation) -> _Verdict:
+def _judge(sites: Sites, mutation: Mutation) -> MutationVerdict:
     _, after = sites.trial.check(mutate(sites.trial.trace, mutation))
     touched = [sites.outline.sentence_at(place.start) for place in mutation.places]
     moved = _Moves(mutation)
@@ -119,11 +140,13 @@ def _judge(sites: Sites, mutation: Mutation) -> _Verdict:
     now = _elsewhere(after.findings, touched_after)
     still = Counter((*moved.forth((start, end)), label) for start, end, label in old.elements())
     lost, gained = still - now, now - still
-    return _Verdict(
+    places = [moved.forth((one.start - _BESIDE, one.end + _BESIDE)) for one in mutation.places]
+    return MutationVerdict(
         frozenset(rule for rule, _ in new),
         old.total(),
         lost.total(),
         sum(number for (_, _, label), number in gained.items() if label in FLAGS),
+        frozenset((one.label, one.rule) for one in after.findings if _is_in(one, places)),
     )
 
 

@@ -62,24 +62,26 @@ def _judge(tally: Tally, kind: str, trial: Trial, target: Target, place: Place) 
         return
     spans = list(_spans_around(after, trace, place))
     tally.lowered[kind] += after.lax.f1 < trial.scores.lax.f1 - 1e-12
-    if _is_found_out(kind, spans, trace, place):
+    if _is_found_out(kind, spans, after, trace, place):
         tally.killed[kind] += 1
     else:
         tally.note(kind, reason_for(kind, original, place, trial, spans[0]), shown)
 
 
-def _is_found_out(kind: str, spans: Sequence[SpanScore], trace: Trace, place: Place) -> bool:
-    """Nothing there counts as good any more, or the altered value is called unsupported."""
+def _is_found_out(
+    kind: str, spans: Sequence[SpanScore], after: Scores, trace: Trace, place: Place
+) -> bool:
+    """Nothing there counts as good any more, or the altered value is called unsupported or has a
+    flag."""
     if not any(span.good for span in spans):
         return True
     if kind == "name":
         return not _still_matched(spans, trace, place)
     start, end = _around(trace, place)
-    return any(
-        mark.label == "unsupported" and mark.start < end and mark.end > start
-        for span in spans
-        for mark in span.values
-    )
+    wrong = [(one.start, one.end) for one in after.statements if one.is_flag]
+    for span in spans:
+        wrong += ((one.start, one.end) for one in span.values if one.label == "unsupported")
+    return any(first < end and last > start for first, last in wrong)
 
 
 def _fewer_counted(before: Scores, after: Scores) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from dev.campaign.tally import Tally
 from dev.campaign.trials import GENERATED, REAL
 
-PARTS = ("answers", "calls", "faults", "endpoint", "attacks", "determinism", "kills")
+PARTS = ("answers", "calls", "statements", "faults", "endpoint", "attacks", "determinism", "kills")
 HELD, REFUSED = "held", "refused by name"
 
 
@@ -20,6 +20,8 @@ class Size(msgspec.Struct, frozen=True):
 
     answers: int
     calls: int
+    statements: int  # of each kind in each half of a source
+    episodes: int | None  # of each source that these are planted in; None: all
     samples: int
     slices: int
     files: int
@@ -32,12 +34,12 @@ class Size(msgspec.Struct, frozen=True):
 
 
 WHOLE = Size(
-    answers=18_000, calls=10_500, samples=400, slices=4, files=2_020, endpoint=2_000,
-    attacks=True, repeated=200, settings=8, kills=200, killed=10_000,
+    answers=6_000, calls=10_500, statements=50, episodes=None, samples=400, slices=4, files=2_020,
+    endpoint=2_000, attacks=True, repeated=200, settings=8, kills=200, killed=10_000,
 )  # fmt: skip
 QUICK = Size(
-    answers=240, calls=120, samples=120, slices=1, files=2, endpoint=50,
-    attacks=False, repeated=20, settings=2, kills=4, killed=200,
+    answers=240, calls=120, statements=3, episodes=20, samples=120, slices=1, files=2,
+    endpoint=50, attacks=False, repeated=20, settings=2, kills=4, killed=200,
 )  # fmt: skip
 
 
@@ -76,38 +78,48 @@ class Findings(msgspec.Struct):
 
 
 def jobs_of(size: Size, seed: int, real: str | None, parts: Sequence[str]) -> list[Job]:
-    jobs: list[Job] = []
+    return [
+        Job(part, name, number, f"{seed} {at}", size, real)
+        for part in PARTS
+        if part in parts
+        for name, number, at in _jobs_of_part(part, size, real)
+    ]
 
-    def add(part: str, name: str, number: int, at: int = 0) -> None:
-        jobs.append(Job(part, name, number, f"{seed} {at}", size, real))
 
-    for part, number in (("answers", size.answers), ("calls", size.calls)):
-        for source in (GENERATED, REAL) if real else (GENERATED,):
-            for at in range(size.slices if part in parts else 0):
-                add(part, source, number // size.slices, at)
-    if "faults" in parts:
-        from dev.campaign.faults import kinds
+def _jobs_of_part(part: str, size: Size, real: str | None) -> Iterator[tuple[str, int, int]]:
+    """The name of each job, how much it does, and which of several alike it is."""
+    match part:
+        case "answers" | "calls":
+            number = size.answers if part == "answers" else size.calls
+            for source in (GENERATED, REAL) if real else (GENERATED,):
+                yield from ((source, number // size.slices, at) for at in range(size.slices))
+        case "statements":
+            from dev.campaign.statements import SOURCES
 
-        for kind in kinds():
-            add("faults", kind, size.files)
-    if "endpoint" in parts:
-        add("endpoint", "endpoint", size.endpoint)
-    if "attacks" in parts and size.attacks:
-        from dev.campaign.redteam import CASES
+            yield from ((source, size.statements, 0) for source in SOURCES if real)
+        case "faults":
+            from dev.campaign.faults import kinds
 
-        for group in CASES:
-            add("attacks", group, len(CASES[group]))
-    if "determinism" in parts:
-        add("determinism", "processes", size.repeated)
-    for at in range(size.slices if "kills" in parts else 0):
-        add("kills", "the end of a run", size.kills // size.slices, at)
-    return jobs
+            yield from ((kind, size.files, 0) for kind in kinds())
+        case "endpoint":
+            yield "endpoint", size.endpoint, 0
+        case "attacks":
+            from dev.campaign.redteam import CASES
+
+            yield from ((group, len(CASES[group]), 0) for group in CASES if size.attacks)
+        case "determinism":
+            yield "processes", size.repeated, 0
+        case _:
+            each = size.kills // size.slices
+            yield from (("the end of a run", each, at) for at in range(size.slices))
 
 
 def parts_done(job: Job) -> Part:
     match job.part:
         case "answers" | "calls":
             return _mutated(job)
+        case "statements":
+            return _misstated(job)
         case "faults" | "endpoint":
             return _spoilt(job)
         case "attacks":
@@ -129,6 +141,13 @@ def _mutated(job: Job) -> Part:
         trials = generated_trials(job.size.samples, int(job.seed.split()[0]))
     mutate = mutate_answers if job.part == "answers" else mutate_calls
     tally = mutate(trials, job.number, f"{job.name} {job.seed}")
+    return Part(job.part, job.name, tally, problems=list(tally.unexplained))
+
+
+def _misstated(job: Job) -> Part:
+    from dev.campaign.statements import mutate_statements
+
+    tally = mutate_statements(Path(job.real or ""), job.name, job.number, job.size.episodes)
     return Part(job.part, job.name, tally, problems=list(tally.unexplained))
 
 
