@@ -105,7 +105,7 @@ format: $(READY) ## let ruff format and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## measure, as ratios: start-up, scoring, served samples, shards, cache, size; writes bench/RESULTS.md (minutes)
+bench: $(READY) ## measure, as ratios: start-up, scoring and how it grows, served samples, shards, cache, size; writes bench/RESULTS.md (minutes)
 	@$(BIN)/python -m bench --into "make bench"
 
 bench-size: $(READY) ## measure what size costs, at a million records and fixtures (an hour)

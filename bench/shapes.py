@@ -167,7 +167,7 @@ def growth(shape: Shape, rounds: int = ROUNDS) -> float:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     for shape in SHAPES:
-        yield f"{TIMES} × {shape.name}", f"{growth(shape):.2f}", f"≤ {BOUND}"
+        yield f"{TIMES} × {shape.name}", f"{growth(shape):.2f}", f"<= {BOUND}"
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def tokens_of(text: str) -> list[str]:
     return list(_long_tokens(text)) if len(text) > LONG else _TOKEN.findall(fold(text))
 
 
-@lru_cache(maxsize=1 << 6)
+@lru_cache(maxsize=1 << 7)
 def _long_tokens(text: str) -> tuple[str, ...]:
     """Remembered: a system prompt comes back with every sample."""
     return tuple(_TOKEN.findall(fold(text)))
