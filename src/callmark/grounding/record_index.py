@@ -72,11 +72,10 @@ class RecordIndex:
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
-        return [
-            field
-            for field in self._stating(value)
-            if field.counts_for(turn) and (echoes or not field.echo)
-        ]
+        found = self._stating(value)
+        if not echoes:
+            found = (field for field in found if not field.echo)
+        return list(found) if turn is None else [one for one in found if one.counts_for(turn)]
 
     def _stating(self, value: Value) -> Iterator[Field]:
         match value.kind:
