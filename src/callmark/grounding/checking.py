@@ -422,7 +422,7 @@ class Checker:
         if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
         subject = self._binder.subject_of(value, sentence)
-        is_bare = any(not field.key for field in fields)  # what a calculator gives is nobody's
+        is_bare = "" in {field.key for field in fields}  # what a calculator gives is nobody's
         if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
         kin = find_kin(fields, subject)
@@ -446,10 +446,8 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        if any(
-            label.intersection(key_stems(field.key) + key_stems(field.record.key))
-            for field in fields
-        ):
+        keys = {(field.key, field.record.key) for field in fields}
+        if any(label.intersection(key_stems(key) + key_stems(above)) for key, above in keys):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):
