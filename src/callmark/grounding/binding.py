@@ -397,12 +397,34 @@ def is_like(field: Field, value: Value) -> bool:
     return any(map(str.isdecimal, field.value))
 
 
-def names_one(record: ResultRecord, subject: RecordSubject) -> bool:
-    """Does the record, or the one that it is a part of, hold an identifier of the subject as a
-    value? Another record of the same kind is never meant."""
-    if any(record.kind == one.kind and record.key == one.key for one in subject.records):
-        return False
+def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first that belongs to a record of the subject, or to one that holds it."""
+    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
+        first, last = subject.records[0].number, subject.records[0].last
+        for field in fields:
+            number = field.record.number
+            if first <= number <= last or number <= first <= field.record.last:
+                return field
+        return None
+    for field in fields:
+        if any(record.is_kin(field.record) for record in subject.records):
+            return field
+    return None
+
+
+def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first whose record, or the one that it is a part of, holds an identifier of the subject
+    as a value. Another record of the same kind is never meant."""
+    kinds = {(one.kind, one.key) for one in subject.records}
     names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
+    for field in fields if names else ():
+        record = field.record
+        if (record.kind, record.key) not in kinds and _holds_any(record, names):
+            return field
+    return None
+
+
+def _holds_any(record: ResultRecord, names: set[str]) -> bool:
     near = [record] if record.parent is None or record.names else [record, record.parent]
     return any(
         isinstance(field.value, str) and field.value in names

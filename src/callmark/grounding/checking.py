@@ -10,7 +10,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, is_like, names_one
+from callmark.grounding.binding import (
+    NEAREST,
+    Binder,
+    RecordSubject,
+    find_joined,
+    find_kin,
+    is_like,
+)
 from callmark.grounding.match import Said
 from callmark.grounding.measures import Measures
 from callmark.grounding.numbers import SCALE
@@ -432,17 +439,17 @@ class Checker:
         if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
         subject = self._binder.subject_of(value, sentence)
-        is_bare = any(not field.key for field in fields)  # what a calculator gives is nobody's
+        is_bare = "" in {field.key for field in fields}  # what a calculator gives is nobody's
         if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
-        for field in fields:
-            if any(record.is_kin(field.record) for record in subject.records):
-                return self._wrong_field(value, sentence, subject, fields) or self._found(
-                    value, "supported", "bound", field
-                )
-        for field in fields:
-            if names_one(field.record, subject):
-                return self._found(value, "supported", "joined", field)
+        kin = find_kin(fields, subject)
+        if kin is not None:
+            return self._wrong_field(value, sentence, subject, fields) or self._found(
+                value, "supported", "bound", kin
+            )
+        joined = find_joined(fields, subject)
+        if joined is not None:
+            return self._found(value, "supported", "joined", joined)
         if not subject.beside and self._tells_a_change(value, sentence):
             return self._found(value, "supported", "change", *fields[:3])
         return self._misattributed(value, subject, fields) or self._found(
@@ -456,10 +463,8 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        if any(
-            label.intersection(key_stems(field.key) + key_stems(field.record.key))
-            for field in fields
-        ):
+        keys = {(field.key, field.record.key) for field in fields}
+        if any(label.intersection(key_stems(key) + key_stems(above)) for key, above in keys):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):

@@ -34,7 +34,15 @@ class Moment(NamedTuple):
 
     def agrees(self, other: Moment) -> bool:
         """Does `other` state all that this one states, and the same?"""
-        return all(mine is None or mine == theirs for mine, theirs in zip(self, other, strict=True))
+        year, month, day, hour, minute, second = self
+        return (
+            (minute is None or minute == other.minute)
+            and (hour is None or hour == other.hour)
+            and (day is None or day == other.day)
+            and (month is None or month == other.month)
+            and (year is None or year == other.year)
+            and (second is None or second == other.second)
+        )
 
 
 def moment_keys(moment: Moment) -> list[tuple[int | None, ...]]:

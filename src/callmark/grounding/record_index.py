@@ -28,9 +28,11 @@ class RecordIndex:
         self.identifiers: dict[str, list[Field]] = {}
         self.links: dict[str, list[Field]] = {}
         self.moments: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
+        self._minutes: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
+        self._has_echoes = any(field.echo for field in tree.fields)
         for field in tree.fields:
             self._add(field)
 
@@ -64,6 +66,9 @@ class RecordIndex:
                 found = self.moments.setdefault(key, [])
                 if len(found) < MAX_CANDIDATES:
                     found.append((moment, field))
+                    if len(key) == 3:  # a time of day: most are asked for with their minute
+                        at = (*key, moment.minute)
+                        self._minutes.setdefault(at, []).append((moment, field))
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
             self.shapes.setdefault(shape_of(value.text), field)
@@ -72,11 +77,10 @@ class RecordIndex:
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
-        return [
-            field
-            for field in self._stating(value)
-            if field.counts_for(turn) and (echoes or not field.echo)
-        ]
+        found = self._stating(value)
+        if self._has_echoes and not echoes:
+            found = (field for field in found if not field.echo)
+        return list(found) if turn is None else [one for one in found if one.counts_for(turn)]
 
     def _stating(self, value: Value) -> Iterator[Field]:
         match value.kind:
@@ -99,10 +103,13 @@ class RecordIndex:
 
     def _at(self, moment: Moment) -> Iterator[Field]:
         if moment.groundable:
-            for key in moment_keys(moment)[:1]:
-                for other, field in self.moments.get(key, ()):
-                    if moment.agrees(other):
-                        yield field
+            key = moment_keys(moment)[0]
+            found = self.moments.get(key, ())
+            if not moment.has_day and moment.minute is not None:
+                found = self._minutes.get((*key, moment.minute), ())
+            for other, field in found:
+                if moment.agrees(other):
+                    yield field
 
     def years_of(self, moment: Moment) -> frozenset[int]:
         """The years in which some leaf has this day and month."""
