@@ -439,7 +439,8 @@ class Checker:
         if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
         subject = self._binder.subject_of(value, sentence)
-        is_bare = "" in {field.key for field in fields}  # what a calculator gives is nobody's
+        # What a calculator gives is nobody's.
+        is_bare = self.index.has_bare and any(not field.key for field in fields)
         if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
         kin = find_kin(fields, subject)

@@ -279,7 +279,7 @@ class PolarFields:
             return
         spoken = [
             start
-            for start, word, after in zip(starts, words, (*words[1:], ""), strict=True)
+            for start, word, after in zip(starts, words, [*words, ""][1:], strict=True)
             if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
         ]
         for sentence in outline.sentences:

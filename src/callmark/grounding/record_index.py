@@ -32,6 +32,7 @@ class RecordIndex:
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
+        self.has_bare = any(not field.key for field in tree.fields)
         self._has_echoes = any(field.echo for field in tree.fields)
         for field in tree.fields:
             self._add(field)
