@@ -13,7 +13,8 @@ from tests.probing import GOOD, case, write_cases
 import callmark
 
 PACKAGE = Path(callmark.__file__).parent
-MOST = {"run": 60, "compare": 50, "probe": 45}
+# Before statements were checked it was 60, 50 and 45: their rules are 19 files more.
+MOST = {"run": 83, "compare": 69, "probe": 45}
 # Runs a command line as `callmark` does, and writes down which files had a function called.
 TRACER = """
 import json, sys, threading

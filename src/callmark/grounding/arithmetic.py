@@ -15,6 +15,7 @@ LONGEST_GAP = 80  # characters between two numbers of one equation
 RECENT = 14  # numbers that were stated before, as operands
 NEAR = 8  # one of the two operands of a difference is among so many
 FAR = 60  # the same for numbers with decimals
+CENTS = 2  # decimals that tell amounts apart
 MAX_TERMS = 10
 _BETWEEN = re.compile(
     r"[\s*_]*(?:\([^()\n]{0,60}\)|\[[^\]\n]{0,40}\]"
@@ -227,3 +228,18 @@ def announces_an_average(cues: str) -> bool:
 
 def announces_a_sum(cues: str) -> bool:
     return _SUM.search(cues) is not None
+
+
+def of_two(value: Value, stated: Sequence[int]) -> Sum | None:
+    """The sum or difference of two stated amounts, to the cent: no word need announce it."""
+    _, point, decimals = value.text.rpartition(".")
+    if not point or len(decimals) < CENTS:
+        return None
+    wanted = abs(value.readings[0])
+    known = {abs(number) for number in stated if number % SCALE}
+    for number in sorted(known):
+        if wanted - number in known and wanted != 2 * number:
+            return Sum("sum", (number, wanted - number))
+        if number + wanted in known:
+            return Sum("difference", (number + wanted, number))
+    return None

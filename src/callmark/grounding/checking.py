@@ -191,15 +191,24 @@ class Checker:
             or self._mismatched(value, wrong)
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
-            or self._found(value, "unsupported", "value")
+            or self._unsupported(value)
         )
 
     def _said(self, value: Value, turn: int | None) -> StatementFinding | None:
         if self.said.holds(value, turn):
             return self._found(value, "user_said", "said")
+        if value.kind == "moment":  # `May 24`, to which the answer adds the year
+            days = tuple(one._replace(year=None) for one in value.moments if one.has_day)
+            if days and self.said.holds(value._replace(moments=days), turn):
+                return self._found(value, "user_said", "said")
         if self.failed is not None and self.failed.holds(value, turn):
             return self._found(value, "user_said", "failure")
         return None
+
+    def _unsupported(self, value: Value) -> StatementFinding:
+        if value.kind in ("url", "email"):
+            return self._found(value, "unsupported", "link")
+        return self._found(value, "unsupported", "prose" if self.index.is_prose else "value")
 
     def _found(
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""
@@ -403,9 +412,11 @@ class Checker:
         return None if field is None else self._found(value, "supported", "ending", field)
 
     def _quoted(self, value: Value) -> StatementFinding | None:
-        if value.kind not in ("quote", "code"):
-            return None
-        return self._found(value, "unchecked", "quotation")
+        if value.kind in ("quote", "code"):
+            return self._found(value, "unchecked", "quotation")
+        if self.outline.is_formula(value):
+            return self._found(value, "unchecked", "formula")
+        return None
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
@@ -567,6 +578,11 @@ class Checker:
         ]
         amounts = self._amounts(value, sentence)
         operands += amounts
+        factors = self._factors(cues)
+        for factor in factors:  # `$50 for each of 3`, where the $50 stand in the policy
+            each, rest = divmod(abs(value.readings[0]), max(factor, 1))
+            if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
+                operands.append(each)
         if "." in value.text:
             operands += [
                 one.readings[0]
@@ -586,9 +602,9 @@ class Checker:
             operands,
             [one.readings[0] for one in run],
             amounts[:8],
-            self._factors(cues),
+            factors,
             self._columns(value),
-        )
+        ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None:
             return None
         because = " and ".join(map(_plain, found.operands))

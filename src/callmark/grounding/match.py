@@ -93,6 +93,10 @@ class Said:
             )
         return self.holds_key(value.key, turn)
 
+    def holds_number(self, scaled: int, turn: int | None) -> bool:
+        self._index()
+        return self._number(scaled, turn)
+
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
         at = self._keys.get(key)

@@ -23,6 +23,16 @@ _BREAK = re.compile(
     r"(?!\s+(?:and|or)\b))",
     re.IGNORECASE,
 )
+_MAY_BE_FORMULA = re.compile(
+    r"\\[(\[a-z]|\$\$|<\w+>\s*\n\s*(?:def|import)|^\s*(?:def|class) ", re.M
+)
+# LaTeX, lines of LaTeX, and code that is set between tags or begins with a definition.
+_FORMULA = re.compile(
+    r"\\\[.{0,4000}?\\\]|\\\(.{0,400}?\\\)|\$\$.{0,2000}?\$\$|<(?P<tag>\w{1,40})>\s*\n\s*(?:def|import|from)\b"
+    r".{0,8000}?</(?P=tag)>|^[ \t]*(?:def|class) \w+[^\n]*:[ \t]*\n(?:[ \t]+[^\n]*\n|[ \t]*\n)*"
+    r"|^[^\n]*\\(?:frac|times|cdot|sqrt|approx|text|boxed)\b[^\n]*$",
+    re.DOTALL | re.MULTILINE,
+)
 _QUESTION = re.compile(r"[?？؟]")
 _PROPOSED = re.compile(
     r"\b(?:would you like|do you want|shall i|should i|may i|can you|could you|please|let me know"
@@ -65,6 +75,17 @@ class Outline:
     def line_at(self, position: int) -> OutlineLine:
         at = bisect_right(self._line_starts, position) - 1
         return self.lines[at] if at >= 0 else OutlineLine(0, len(self.text), ())
+
+    def is_formula(self, value: Value) -> bool:
+        """Does it stand in mathematics or code, which state nothing of the results?"""
+        at = bisect_right(self._formulas, (value.start, len(self.text))) - 1
+        return at >= 0 and value.start < self._formulas[at][1]
+
+    @cached_property
+    def _formulas(self) -> list[Span]:
+        if not _MAY_BE_FORMULA.search(self.text):
+            return []
+        return [found.span() for found in _FORMULA.finditer(self.text)]
 
     def table_head(self, line: OutlineLine) -> OutlineLine | None:
         """The first line of the table that a line stands in."""

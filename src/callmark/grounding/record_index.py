@@ -14,6 +14,8 @@ from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of, shape_of
 from callmark.grounding.values import Value, identifier_key
 
+LONG_TEXT = 400  # characters of a text that tells a story
+FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
 _DIGIT = re.compile(r"\d")
@@ -116,6 +118,13 @@ class RecordIndex:
         """The years in which some leaf has this day and month."""
         found = self.moments.get((moment.month, moment.day), ())
         return frozenset(other.year for other, _ in found if other.year is not None)
+
+    @cached_property
+    def is_prose(self) -> bool:
+        """Are the results texts, and hardly any fields? Texts say things that no rule reads."""
+        fields = self.tree.fields
+        long = sum(isinstance(one.value, str) and len(one.value) > LONG_TEXT for one in fields)
+        return long > 0 and len(fields) - long < FEW_FIELDS
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""

@@ -63,6 +63,8 @@ RULES: dict[str, Rule] = {
         Rule("equation", "miscalculated", "firm", "a sum that is written out does not come out"),
         Rule("count", "miscounted", "firm", "more things are counted than the results list"),
         Rule("value", "unsupported", "firm", "a value that nothing served, said or implied"),
+        Rule("prose", "unsupported", "advisory", "a value that the long texts served do not hold"),
+        Rule("link", "unsupported", "advisory", "an address that nothing served or said"),
         Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),
         Rule("binding", "misattributed", "firm", "the value of another record"),
         Rule("field", "wrong_field", "advisory", "the value of another field of the record"),

@@ -100,7 +100,7 @@ def _tell_nearest(
     nearest = _NearestLeaf(index)
     values = {value.start: value for value in reading.grounder.values}
     for one in findings:
-        if one.rule == "value" and one.label == "unsupported":
+        if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
             near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
