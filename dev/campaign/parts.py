@@ -145,9 +145,9 @@ def _mutated(job: Job) -> Part:
 
 
 def _misstated(job: Job) -> Part:
-    from dev.campaign.statements import mutate_statements
+    from dev.campaign.statements import mutate_source
 
-    tally = mutate_statements(Path(job.real or ""), job.name, job.number, job.size.episodes)
+    tally = mutate_source(Path(job.real or ""), job.name, job.number, job.size.episodes)
     return Part(job.part, job.name, tally, problems=list(tally.unexplained))
 
 
