@@ -34,7 +34,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 WHOLE = Size(
-    answers=6_000, calls=10_500, statements=50, episodes=None, samples=400, slices=4, files=2_020,
+    answers=6_000, calls=4_200, statements=50, episodes=None, samples=400, slices=2, files=2_020,
     endpoint=2_000, attacks=True, repeated=200, settings=8, kills=200, killed=10_000,
 )  # fmt: skip
 QUICK = Size(
