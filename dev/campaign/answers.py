@@ -65,7 +65,10 @@ def _judge(tally: Tally, kind: str, trial: Trial, target: Target, place: Place) 
     if _is_found_out(kind, spans, after, trace, place):
         tally.killed[kind] += 1
     else:
-        tally.note(kind, reason_for(kind, original, place, trial, spans[0]), shown)
+        start, end = _around(trace, place)
+        stated = [one for one in after.statements if one.start < end and one.end > start]
+        reason = reason_for(kind, original, place, trial, spans[0], stated)
+        tally.note(kind, reason, shown)
 
 
 def _is_found_out(

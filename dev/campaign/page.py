@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from callmark.scorers.score import SCORER_VERSION
 from dev.campaign.parts import WHOLE, Findings
 
-TITLES = {"answers": "Answers", "calls": "Calls"}
+STATED = "statements"
 INTRO = """\
 # The campaign
 
 Every claim of callmark is attacked here: true answers are made false, right calls wrong, files and
 servers broken, and what somebody who means harm would send is sent. This page is written by
-`make campaign` (seeded, about half an hour), which ends with 1 if an altered answer keeps its score
+`make campaign` (seeded, about an hour), which ends with 1 if an altered answer keeps its score
 without a reason, an input ends in a traceback, an attack gets through, two processes differ, or a
 killed run loses something.
 
 ```
 make campaign                         # all of it; writes this page if CALLMARK_REAL_DATA is set
 python -m dev.campaign --quick        # a small one, writes nothing
-python -m dev.campaign --only attacks # or answers, calls, faults, endpoint, determinism, kills
+python -m dev.campaign --only attacks # or answers, calls, statements, faults, endpoint, …
+python -m dev.campaign --skip kills   # all but the half hour of kills; writes this page
 ```
 """
 MUTATIONS = """\
 ## Mutations of the score
 
 An answer is taken that is right, one value of it that a tool result supports is altered, and the
-answer is scored again. The altered value has to lose its support: its label becomes `unsupported`,
-or its sentence no longer counts as grounded; and F1 must not rise. A call is altered likewise, and
+answer is scored again. The altered value has to lose its support: it gets a flag, or its sentence
+no longer counts as grounded; and F1 must not rise. A call is altered likewise, and
 `call_f1` or the parity of the calls has to fall. `generated` are the samples of `callmark dataset
 generate` with good answers, `real` are {real} of two public agent benchmarks (their own
 calls are what is expected there).
@@ -41,9 +43,24 @@ SURVIVORS = """\
 
 A value that is another one of the evidence, was said, or follows by arithmetic is looked up by
 code of its own: in the leaf that the match names, in what was said, by trying sums. These lookups
-are generous, and they start from the label that the scorer gave. That units are not compared is a
-rule, not looked up. What has no reason would stand here as `unexplained`, and end the campaign
-with 1.
+are generous, and they start from the label that the scorer gave. What is not claimed is a rule, not
+looked up. What has no reason would stand here as `unexplained`, and end the campaign with 1.
+"""
+STATEMENTS = """\
+## Statements
+
+Mistakes of every kind that the rules are there for (and of some that no rule is there for) are
+planted in real answers, in clauses without a flag: up to {most} of a kind in each half of each
+source, chosen by hashes. Found: a flag stands in the sentence that was not there before. Real
+answers are not as clear as [generated ones](proof.md), where each of these kinds is found; this
+table says by how much. How the rules do on both halves, and how often they flag what is right,
+is in [agreement](agreement.md).
+"""
+UNFOUND = """\
+### Mistakes that no rule found, by class
+
+The class is what the rules made of the altered place instead. A kind whose place nothing was made
+of, though it is a value, would stand here as `unexplained`, and end the campaign with 1.
 """
 FAULTS = """\
 ## Faulty input
@@ -82,7 +99,7 @@ def terminal(findings: Findings) -> Iterator[str]:
     yield from findings.problems[:40]
 
 
-def document(findings: Findings, seed: int) -> str:
+def document(findings: Findings, seed: int, skipped: Collection[str] = ()) -> str:
     mutants = sum(tally.total() for tally in findings.tallies.values())
     faults = findings.ends.get("faults", {})
     files = sum(ends.total() for ends in faults.values())
@@ -91,12 +108,16 @@ def document(findings: Findings, seed: int) -> str:
     repeated: Counter[str] = sum(findings.ends.get("determinism", {}).values(), Counter())
     parts = [
         INTRO,
-        f"Seed {seed}: **{mutants:,} mutations, {files:,} faulty inputs, {attacked} attacks;"
-        f" {len(findings.problems)} problems.**\n",
+        f"Scorer version {SCORER_VERSION}, seed {seed}: **{mutants:,} mutations, {files:,} faulty"
+        f" inputs, {attacked} attacks; {len(findings.problems)} problems.**\n",
         MUTATIONS.format(real="314 episodes"),
         *_mutations(findings),
         SURVIVORS,
         *_survivors(findings),
+        STATEMENTS.format(most=WHOLE.statements),
+        *_stated(findings),
+        UNFOUND,
+        *_unfound(findings),
         FAULTS,
         *_faults(faults),
         ATTACKS,
@@ -109,6 +130,8 @@ def document(findings: Findings, seed: int) -> str:
         KILLS.format(samples=f"{WHOLE.killed:,}"),
         *_kills(findings.ends.get("kills", {})),
     ]
+    if skipped:
+        parts.append(f"Left out of this run, and empty above: {', '.join(skipped)}.\n")
     return "\n".join(parts)
 
 
@@ -126,7 +149,7 @@ def _cell(value: object) -> str:
 def _mutations(findings: Findings) -> Iterator[str]:
     rows: list[tuple[object, ...]] = []
     for (part, source), tally in findings.tallies.items():
-        for kind in tally.kinds():
+        for kind in tally.kinds() if part != STATED else ():
             total, killed = tally.of(kind), tally.killed[kind]
             share = f"{killed / total:.1%}"
             rows.append((part, source, kind, total, killed, share, tally.lowered[kind]))
@@ -136,11 +159,30 @@ def _mutations(findings: Findings) -> Iterator[str]:
 
 def _survivors(findings: Findings) -> Iterator[str]:
     found: Counter[tuple[str, str, str]] = Counter()
-    for (_, source), tally in findings.tallies.items():
-        for (kind, reason), count in tally.survived.items():
+    for (part, source), tally in findings.tallies.items():
+        for (kind, reason), count in tally.survived.items() if part != STATED else ():
             found[reason, kind, source] += count
     rows: list[tuple[object, ...]] = [(*key, count) for key, count in sorted(found.items())]
     return _table(("reason", "altered", "source", "mutations"), rows)
+
+
+def _stated(findings: Findings) -> Iterator[str]:
+    rows: list[tuple[object, ...]] = []
+    for (part, source), tally in findings.tallies.items():
+        for kind in sorted(tally.kinds()) if part == STATED else ():
+            total, killed = tally.of(kind), tally.killed[kind]
+            share = f"{killed / total:.1%}"
+            rows.append((source, kind.replace("_", " "), total, killed, share, tally.lowered[kind]))
+    return _table(("source", "mistake", "planted", "found", "share", "by a firm rule"), rows)
+
+
+def _unfound(findings: Findings) -> Iterator[str]:
+    found: Counter[tuple[str, str]] = Counter()
+    for (part, _), tally in findings.tallies.items():
+        for (kind, reason), count in tally.survived.items() if part == STATED else ():
+            found[reason, kind.replace("_", " ")] += count
+    rows: list[tuple[object, ...]] = [(*key, count) for key, count in sorted(found.items())]
+    return _table(("class", "mistake", "not found"), rows)
 
 
 def _faults(faults: dict[str, Counter[str]]) -> Iterator[str]:

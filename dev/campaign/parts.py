@@ -34,7 +34,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 WHOLE = Size(
-    answers=6_000, calls=10_500, statements=50, episodes=None, samples=400, slices=4, files=2_020,
+    answers=6_000, calls=4_200, statements=50, episodes=None, samples=400, slices=2, files=2_020,
     endpoint=2_000, attacks=True, repeated=200, settings=8, kills=200, killed=10_000,
 )  # fmt: skip
 QUICK = Size(
@@ -145,9 +145,9 @@ def _mutated(job: Job) -> Part:
 
 
 def _misstated(job: Job) -> Part:
-    from dev.campaign.statements import mutate_statements
+    from dev.campaign.statements import mutate_source
 
-    tally = mutate_statements(Path(job.real or ""), job.name, job.number, job.size.episodes)
+    tally = mutate_source(Path(job.real or ""), job.name, job.number, job.size.episodes)
     return Part(job.part, job.name, tally, problems=list(tally.unexplained))
 
 

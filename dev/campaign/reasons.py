@@ -1,41 +1,105 @@
 """Why an altered answer may keep its score. The label comes from the scorer; whether the value is
-there is looked up in the results and in what was said, with means of its own. That units are not
-compared, and that a name is no value, are rules and not looked up."""
+there is looked up in the results and in what was said, with means of its own. That a name is no
+value, and what is not claimed, are rules and not looked up."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 
 from callmark.records.jsontext import Json, canonical_json, want_object
 from callmark.records.results import Match, SpanScore
+from callmark.records.statements import Statement
 from callmark.records.trace import json_inside
 from dev.campaign.altering import MONTHS, Place
 from dev.campaign.trials import Trial
 
 SAME = "the altered text states the same value"
-UNIT = "units and currency signs are not compared"
+UNIT = "no result says in which unit or currency the number is"
+LONG = "the number stands in a text of more than 200 characters, whose units are not read"
+NOT_CLAIMED = "proposed, asked or promised: it is not claimed"
+SMALL = "a whole number below 13 that no key or noun links to anything"
+UNSIGNED = "the sign of a sum or a difference is not compared"
 OTHER = "the altered value is another value of the evidence"
 SAID = "the altered value is one that the user or an argument said"
 DERIVED = "the altered value follows from the evidence by one step of arithmetic"
 BESIDE = "an altered name is no checkable value, and other evidence grounds the sentence"
-HYPHEN = "`-` between the parts of an identifier is not compared"
+HYPHEN = "`-` before or in an identifier, or digits of a text, is not compared"
 OFFSET = "what follows a time (`+1`) is not compared"
 NO_VALUE = "what is left is no checkable value (an ordinal, a list number)"
 UNEXPLAINED = "unexplained"
-REASONS = (SAME, UNIT, OTHER, SAID, DERIVED, BESIDE, HYPHEN, OFFSET, NO_VALUE, UNEXPLAINED)
+REASONS = (
+    SAME, UNIT, LONG, OTHER, SAID, DERIVED, BESIDE, HYPHEN, OFFSET, NO_VALUE, NOT_CLAIMED, SMALL,
+    UNSIGNED, UNEXPLAINED,
+)  # fmt: skip
+_LONGEST_TEXT = 200
+_UNIT_STATED = re.compile(
+    r"[$€£]\s?\d|\d\s?-?(?:GB|TB|MB|ml|L|kg|km|m|cm|inch(?:es)?|ft|W|mAh|hours?|h|USD|EUR|GBP|%|°C)"
+    r"(?!\w)",
+)
+_UNIT_KEY = re.compile(r"(?i)(?:currency|usd|eur|gbp|kg|km|ml|inch|hours|percent)")
 _NUMBER = re.compile(r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?|\.\d+")
 _COMMA = re.compile(r"\d+,\d{1,2}|\d+,\d{4,}")  # `1,5` has one reading only
 _LOOSE = re.compile(r"[\W_]+")
 
 
-def reason_for(kind: str, original: str, place: Place, trial: Trial, span: SpanScore) -> str:
-    """Why this value of the span still counts as supported."""
-    if kind == "unit":
-        return UNIT
+def reason_for(
+    kind: str,
+    original: str,
+    place: Place,
+    trial: Trial,
+    span: SpanScore,
+    stated: Sequence[Statement],
+) -> str:
+    """Why this value of the span still counts as supported; `stated` is what the rules made of the
+    altered place."""
     if kind == "name":
         return BESIDE
+    labels = {one.label for one in stated}
+    if "not_claimed" in labels:
+        return NOT_CLAIMED
+    if kind == "unit":
+        stating = [one for one in stated if _states_unit(one, trial)]
+        is_long = all(len(str(_leaf_of(one, trial))) > _LONGEST_TEXT for one in stating)
+        return UNIT if not stating else LONG if is_long else UNEXPLAINED
+    reason = _reason_of_value(kind, original, place, trial, span)
+    if reason != UNEXPLAINED:
+        return reason
+    if any(one.rule == "small number" for one in stated):
+        return SMALL
+    if kind == "sign" and "derived" in labels:
+        return UNSIGNED
+    if kind == "sign" and all(_holds_digits(one, place, trial) for one in stated):
+        return HYPHEN
+    return UNEXPLAINED
+
+
+def _leaf_of(one: Statement, trial: Trial) -> Json:
+    if one.call is None or one.path is None or one.call < 0:
+        return None
+    return leaf_at(trial.trace.tool_trace[one.call].result, one.path)
+
+
+def _states_unit(one: Statement, trial: Trial) -> bool:
+    """Does the leaf, its key or a field beside it name a unit?"""
+    leaf = _leaf_of(one, trial)
+    if leaf is None or one.path is None or one.call is None:
+        return False
+    if isinstance(leaf, str):
+        return _UNIT_STATED.search(leaf) is not None
+    above, _, key = one.path.rpartition("/")
+    beside = leaf_at(trial.trace.tool_trace[one.call].result, above)
+    keys = [key, *(beside if isinstance(beside, dict) else ())]
+    return _UNIT_KEY.search(key) is not None or any("currency" in name for name in keys)
+
+
+def _holds_digits(one: Statement, place: Place, trial: Trial) -> bool:
+    leaf = _leaf_of(one, trial)
+    return isinstance(leaf, str) and "".join(re.findall(r"\d", place.text)) in _squeezed(leaf)
+
+
+def _reason_of_value(kind: str, original: str, place: Place, trial: Trial, span: SpanScore) -> str:
     start = len(_before(trial, place))
     end = start + len(place.text.encode("utf-8", "surrogatepass"))
     marks = [mark for mark in span.values if mark.end > start and mark.start < end]

@@ -3,10 +3,11 @@ no rule found were not found."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from callmark.records.statements import FLAGS, RULES
-from dev.agree.material import trials_of
+from dev.agree.material import RealTrial, trials_of
 from dev.agree.planting import MutationVerdict, plant_each
 from dev.agree.sites import Mutation
 from dev.campaign.reasons import UNEXPLAINED
@@ -57,11 +58,15 @@ _UNREAD = {
 }
 
 
-def mutate_statements(folder: Path, source: str, most: int, limit: int | None) -> Tally:
-    """Up to `most` of each kind in each half of the source; `lowered` are those that a firm rule
-    found, which alone lower a score."""
+def mutate_source(folder: Path, source: str, most: int, limit: int | None) -> Tally:
+    return mutate_statements(trials_of(folder, source, limit), most)
+
+
+def mutate_statements(trials: Sequence[RealTrial], most: int) -> Tally:
+    """Up to `most` of each kind in each half; `lowered` are those that a firm rule found, which
+    alone lower a score."""
     tally = Tally()
-    for trial, mutation, verdict in plant_each(trials_of(folder, source, limit), most):
+    for trial, mutation, verdict in plant_each(trials, most):
         if verdict.rules:
             tally.killed[mutation.kind] += 1
             tally.lowered[mutation.kind] += any(RULES[one].tier == "firm" for one in verdict.rules)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from dev.agree.material import RealTrial
+from dev.agree.planting import MutationVerdict
+from dev.agree.sites import Mutation
 from dev.campaign.altering import ALTERATIONS, Place, Target, targets_of
 from dev.campaign.answers import mutate_answers, replaced
 from dev.campaign.calls import mutate_calls
@@ -16,9 +19,13 @@ from dev.campaign.page import document, terminal
 from dev.campaign.parts import HELD, PARTS, QUICK, REFUSED, Findings, Part, jobs_of
 from dev.campaign.reasons import OTHER, UNEXPLAINED, leaf_at
 from dev.campaign.redteam import CASES
+from dev.campaign.statements import mutate_statements, reason_for
 from dev.campaign.trials import Trial, generated_trials
+from dev.prove.stating import Scene, answer_of
 
 from callmark.records.results import Scores
+from callmark.records.samples import sample_of
+from callmark.records.trace import Trace, entry_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +41,7 @@ def test_altered_answers_are_found_out(trials):
     assert tally.total() > 400
     for kind in ("value", "sign", "date", "identifier"):
         assert tally.killed[kind] / tally.of(kind) > 0.95, kind
+    assert tally.killed["unit"] / tally.of("unit") > 0.5  # the others stand in long texts
 
 
 def test_altered_calls_are_found_out(trials):
@@ -41,6 +49,46 @@ def test_altered_calls_are_found_out(trials):
     assert tally.unexplained == []
     for kind in ("tool", "argument", "argument left out", "call left out", "call made twice"):
         assert tally.killed[kind] == tally.of(kind) > 0, kind
+
+
+def stated_trials(number: int) -> list[RealTrial]:
+    """Right answers about records, as the proof makes them."""
+    made = []
+    for at in range(number):
+        scene = Scene("campaign", at)
+        calls = [{"name": call.name, "arguments": call.arguments} for call in scene.calls]
+        item = {"prompt": scene.prompt, "metadata": {"call_sequence": calls}}
+        sample = sample_of(item, index=at, sample_id=f"{at}", item_sha256="")
+        entries = [
+            entry_of({**call, "result": one.result})
+            for call, one in zip(calls, scene.calls, strict=True)
+        ]
+        text = answer_of(scene.right_answer().values()).text
+        trace = Trace(model_output=text, tool_trace=tuple(entries))
+        made.append(RealTrial("scenes", f"{at}", at % 2, sample, trace))
+    return made
+
+
+def test_planted_statements_are_found_or_have_a_class():
+    tally = mutate_statements(stated_trials(6), 4)
+    assert tally.unexplained == []
+    for kind in ("shift_number", "swap_within_key", "negate", "weekday", "equation", "denial"):
+        assert tally.killed[kind] == tally.of(kind) > 0, kind
+    classes = {reason for _, reason in tally.survived}
+    assert classes
+    findings = Findings()
+    findings.add(Part("statements", "scenes", tally))
+    page = document(findings, 1, ["kills"])
+    assert f"| scenes | weekday | {tally.of('weekday')} |" in page
+    assert all(reason in page for reason in classes)
+    assert page.endswith("Left out of this run, and empty above: kills.\n")
+
+
+def test_a_value_of_which_nothing_was_made_has_no_class():
+    verdict = MutationVerdict(frozenset(), 0, 0, 0, frozenset())
+    place = (Place(0, 1, "7"),)
+    assert reason_for(Mutation("shift_number", place, 0), verdict) == UNEXPLAINED
+    assert reason_for(Mutation("rank", place, 0), verdict) == "no rule ranks"
 
 
 class Blind(Trial, frozen=True):

@@ -10,18 +10,29 @@ from pathlib import Path
 import msgspec
 import pytest
 from dev.prove.comparing import compare
-from dev.prove.experiments import ALONE, GOOD, KINDS, MIXED, prove_seed
+from dev.prove.experiments import (
+    ALL_STATED,
+    ALONE,
+    GOOD,
+    KINDS,
+    MIXED,
+    RIGHT,
+    STATED_KINDS,
+    prove_seed,
+)
 from dev.prove.measuring import Setting, measure
 from dev.prove.page import document, terminal
 from dev.prove.rows import row_of
+from dev.prove.stated_faults import STATED
 from dev.prove.totals import totals_of
 
 from callmark.datasets.generate import FAULTS
 from callmark.records.results import Result
+from callmark.records.statements import RULES
 from callmark.run.conclude import run
 
 ROOT = Path(__file__).parents[2]
-SMALL = Setting(total=120, enough=3)
+SMALL = Setting(total=120, enough=3, stated=24)
 SEED = 21  # not one of those that the page is made of
 
 
@@ -32,24 +43,29 @@ def findings():
 
 @pytest.mark.slow
 def test_every_planted_fault_comes_back_and_nothing_else_moves(findings):
-    assert [finding.kind for finding in findings] == [GOOD, *KINDS]
+    assert [finding.kind for finding in findings] == [GOOD, *KINDS, RIGHT, *STATED_KINDS]
     for finding in findings:
         compared = finding.compared
         assert finding.differences == ()
         assert compared.found == compared.planted
         assert compared.others == ()
-        assert (finding.kind == GOOD) == (sum(compared.planted.values()) == 0)
-    mixed = findings[-1].compared.planted
-    assert set(mixed) == set(FAULTS)
-    assert min(mixed.values()) > 0
+        assert (finding.kind in (GOOD, RIGHT)) == (sum(compared.planted.values()) == 0)
+    by_kind = {finding.kind: finding.compared for finding in findings}
+    for mixed, kinds in ((MIXED, FAULTS), (ALL_STATED, STATED)):
+        assert set(by_kind[mixed].planted) == set(kinds)
+        assert min(by_kind[mixed].planted.values()) > 0
+    for kind, fault in STATED.items():
+        assert (by_kind[kind].flags > 0) == (fault.rule is not None)
+    assert by_kind[RIGHT].flags == 0 < by_kind[RIGHT].statements
 
 
 @pytest.mark.slow
 def test_each_fault_fails_the_gate_that_is_named_for_it(findings):
-    alone = [finding for finding in findings if finding.kind not in (GOOD, MIXED)]
-    assert {finding.kind for finding in alone} == set(ALONE)
+    gates = {**ALONE, **{kind: fault for kind, fault in STATED.items() if fault.gate}}
+    alone = [finding for finding in findings if finding.judged is not None]
+    assert {finding.kind for finding in alone} == set(gates)
     for finding in alone:
-        assert finding.judged.gate == ALONE[finding.kind].gate
+        assert finding.judged.gate == gates[finding.kind].gate
         assert (finding.judged.status, finding.judged.exit_code) == ("fail", 1)
 
 
@@ -59,7 +75,14 @@ def test_the_page_has_every_kind_and_no_clock(findings):
     assert page == document(findings, SMALL)
     for kind in ALONE:
         assert page.count(f"\n| {kind.replace('_', ' ')} |") == 2 + (kind in FAULTS)
+    for kind in STATED:
+        assert page.count(f"\n| {kind.replace('_', ' ')} |") == 1
     assert len(list(terminal(findings))) == 1 + len(findings) + 1
+
+
+def test_every_rule_has_a_mistake_that_it_must_find():
+    assert {fault.rule for fault in STATED.values()} == {*RULES, None}
+    assert not set(STATED) & set(KINDS)
 
 
 def test_the_second_opinion_agrees_on_the_demo(demo):
@@ -98,6 +121,12 @@ BROKEN = [
         "return bool(trace.tool_trace) or",
         "return",
         "contaminated_control",
+    ),
+    (
+        "grounding/checking.py",
+        "if not 0 < len(own) <= MOST_OWN:",
+        "if own:",
+        "other_record",
     ),
     ("scorers/integration.py", "scored = index < cap", "scored = True", "too_many_spans"),
     (
@@ -143,6 +172,15 @@ def test_the_written_page_is_that_of_the_whole_proof():
         assert (seeds, found, others) == (20, planted, 0)
         assert planted > 0
         assert rows[-1].rstrip(" |").endswith("20 of 20")
+    for kind, fault in STATED.items():
+        (row,) = re.findall(rf"^\| {kind.replace('_', ' ')} \|(.*)$", page, re.M)
+        numbers = [int(cell) for cell in row.split("|") if cell.strip().isdecimal()]
+        if fault.is_unseen:
+            assert numbers == [120, 0]
+        else:
+            assert numbers[0] == numbers[1] == 120
+            assert (numbers[2] >= 120) == (fault.rule is not None)
+        assert fault.gate is None or row.rstrip(" |").endswith("20 of 20")
     for kind in FAULTS:
         rows = re.findall(rf"^\| {kind.replace('_', ' ')} \| (\d+) \| (\d+) \|$", page, re.M)
         assert len(rows) == 1
