@@ -173,7 +173,8 @@ def _sources(
     for kind in planted:
         if kind.kind in KINDS_OF.get(rule.name, ()):
             row = at(kind.source, kind.half)
-            row.planted += kind.planted
+            # Where another rule was there first, this one was not asked.
+            row.planted += kind.rules.get(rule.name, 0) + kind.planted - kind.caught
             row.caught += kind.rules.get(rule.name, 0)
     for reward in rewards:
         if reward.reward == 1:

@@ -374,11 +374,11 @@ KINDS = (
 KINDS_OF: dict[str, tuple[str, ...]] = {
     "equation": ("equation",),
     "count": ("count",),
-    "value": ("shift_number", "shift_moment", "scale"),
+    "value": ("shift_number", "shift_moment"),
     "identifier": ("shift_identifier",),
     "binding": ("swap_within_key", "swap_between_records"),
     "field": ("field",),
-    "unit": ("unit", "currency"),
+    "unit": ("unit", "currency", "scale"),
     "polarity": ("negate",),
     "weekday": ("weekday",),
     "deed": ("deed",),

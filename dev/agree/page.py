@@ -73,7 +73,7 @@ A rule is firm if, on at least two sources that it was not tuned on, at least 40
 give a one-sided 95 % lower bound of 0.75, or at least 0.8 of 200 planted mistakes are caught by
 it and at most 0.5 % of right answers (here: unmarked ones, and single turns of episodes with a
 reward of 1) are flagged; and all firm rules together flag at most 2 % of the answers in which
-people marked nothing.
+people marked nothing. *Caught by it* leaves out what another rule caught alone.
 """
 MARKED = """\
 ## What people marked

@@ -60,21 +60,23 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        Rule("equation", "miscalculated", "firm", "a sum that is written out does not come out"),
-        Rule("count", "miscounted", "firm", "more things are counted than the results list"),
+        Rule(
+            "equation", "miscalculated", "advisory", "a sum that is written out does not come out"
+        ),
+        Rule("count", "miscounted", "advisory", "more things are counted than the results list"),
         Rule("value", "unsupported", "firm", "a value that nothing served, said or implied"),
         Rule("prose", "unsupported", "advisory", "a value that the long texts served do not hold"),
         Rule("link", "unsupported", "advisory", "an address that nothing served or said"),
         Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),
-        Rule("binding", "misattributed", "firm", "the value of another record"),
+        Rule("binding", "misattributed", "advisory", "the value of another record"),
         Rule("field", "wrong_field", "advisory", "the value of another field of the record"),
-        Rule("unit", "unit_mismatch", "firm", "the right number in the wrong unit or currency"),
+        Rule("unit", "unit_mismatch", "advisory", "the right number in the wrong unit or currency"),
         Rule("polarity", "contradicted", "advisory", "yes where the results say no, or no for yes"),
         Rule("unknown", "unsupported", "advisory", "yes or no where the results know nothing"),
         Rule("hours", "contradicted", "advisory", "days or times that the opening hours deny"),
-        Rule("weekday", "contradicted", "firm", "the wrong day of the week for a date"),
+        Rule("weekday", "contradicted", "advisory", "the wrong day of the week for a date"),
         Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
-        Rule("denial", "contradicted", "advisory", "a value that a result gives is denied"),
+        Rule("denial", "contradicted", "firm", "a value that a result gives is denied"),
     )
 }
 
