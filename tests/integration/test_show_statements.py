@@ -71,7 +71,7 @@ def test_the_nearest_evidence_came_before_the_sentence(results):
 def test_each_kind_of_mistake_has_its_flag(stated):
     listed = list_statements(read_results(stated))
     assert {flag.sample_id: (flag.label, flag.rule) for flag in listed.flags} == FLAGS
-    assert [flag.tier for flag in listed.flags] == [*["firm"] * 4, "advisory"]
+    assert [flag.tier for flag in listed.flags] == [*["firm"] * 2, *["advisory"] * 3]
     assert listed.by_label["unchecked"] == 2
     assert sum(listed.by_label.values()) == listed.statements == 17
     assert sum(row.statements for row in listed.by_rule) == 17
@@ -80,9 +80,9 @@ def test_each_kind_of_mistake_has_its_flag(stated):
 def test_a_flag_names_call_path_value_and_what_was_expected(stated, capsys):
     assert show.main([str(stated), "other-record"]) == 0
     said = capsys.readouterr().out
-    assert "[-HAT009 costs ${!257!}-]." in said
+    assert "HAT009 costs ${?257?}" in said
     assert (
-        "  firm      misattributed: says “257”; call 0 /flights/0/price has 120; "
+        "  advisory  misattributed: says “257”; call 0 /flights/0/price has 120; "
         "257 is price of /flights/1/price (rule binding)"
     ) in said
     assert "statements: 1 supported, 1 misattributed" in said
@@ -105,9 +105,9 @@ def test_the_terminal_shows_counts_and_sentences(stated, option, capsys):
     assert show.main([str(stated), option]) == 0
     said = capsys.readouterr().out
     assert "17 statements in the answers of 7 trials" in said
-    assert "  misattributed  binding       firm               1" in said
+    assert "  misattributed  binding       advisory           1" in said
     assert "1 altered, 2 unchecked" in said
-    assert said.index("firm flags: they count (4)") < said.index("advisory flags: shown (1)")
+    assert said.index("firm flags: they count (2)") < said.index("advisory flags: shown (3)")
     assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule equation)" in said
 
 
@@ -147,11 +147,12 @@ def test_a_flag_is_seen_over_what_else_stands_there():
 def test_junit_and_markdown_list_the_firm_flags_of_what_failed(stated, tmp_path):
     junit, markdown = tmp_path / "j.xml", tmp_path / "m.md"
     assert main(["report", str(stated), "-o", str(junit), "-o", str(markdown)]) == 0
-    sentence = "misattributed: says “257”; call 0 /flights/0/price has 120; 257 is price of"
+    sentence = "altered: says “R7K2M8”; call 0 /reservation_id has "
     assert sentence in junit.read_text("utf-8")
-    assert f"`other-record`: `{sentence} /flights/1/price`\n" in markdown.read_text("utf-8")
+    assert f"`invented-id`: `{sentence}" in markdown.read_text("utf-8")
     # An advisory flag fails nothing.
     assert "bags_included" not in junit.read_text("utf-8")
+    assert "257 is price of" not in junit.read_text("utf-8")
 
 
 def test_the_end_of_a_command_shows_counts_and_the_first_flags(stated, capsys):
