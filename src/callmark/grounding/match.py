@@ -80,7 +80,7 @@ class Said:
     def holds(self, value: Value, turn: int | None) -> bool:
         self._index()
         if value.kind == "number":
-            return any(self._number(reading, turn) for reading in value.readings)
+            return any(self.holds_number(reading, turn) for reading in value.readings)
         if value.kind == "moment":
             return any(
                 _earlier(at, turn) and stated.agrees(moment)
@@ -92,10 +92,6 @@ class Said:
                 identifier_key(value.key), turn
             )
         return self.holds_key(value.key, turn)
-
-    def holds_number(self, scaled: int, turn: int | None) -> bool:
-        self._index()
-        return self._number(scaled, turn)
 
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
@@ -120,7 +116,8 @@ class Said:
             for text, at in self._folded
         )
 
-    def _number(self, scaled: int, turn: int | None) -> bool:
+    def holds_number(self, scaled: int, turn: int | None) -> bool:
+        self._index()
         return any(
             _earlier(self._numbers[near], turn)
             for near in (scaled, scaled - 1, scaled + 1)
@@ -459,7 +456,7 @@ class Grounder:
         evidence = self.evidence
         match value.kind:
             case "number":
-                return self._number(value, turn, errors)
+                return self.holds_number(value, turn, errors)
             case "moment":
                 for moment in value.moments:
                     leaf = evidence.moment(moment, turn, errors)
