@@ -456,7 +456,7 @@ class Grounder:
         evidence = self.evidence
         match value.kind:
             case "number":
-                return self.holds_number(value, turn, errors)
+                return self._number(value, turn, errors)
             case "moment":
                 for moment in value.moments:
                     leaf = evidence.moment(moment, turn, errors)
