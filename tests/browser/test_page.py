@@ -9,6 +9,7 @@ from tests.stated_run import FLAGS, stated, write_run
 
 from callmark.cli import main
 from callmark.records.report import ReportHeader
+from callmark.records.statements import RULES
 from callmark.reports.html.page import write_run_page
 from callmark.summary.summary import Summariser
 
@@ -379,7 +380,7 @@ def stated_page(tmp_path_factory):
 def test_each_flag_is_marked_listed_and_lights_what_was_expected(browser, stated_page, name):
     label, rule = FLAGS[name]
     browser.open(stated_page, f"s={name}&t=0")
-    tier = "advisory" if rule == "polarity" else "firm"
+    tier = RULES[rule].tier
     marks = browser.js(
         "return [...document.querySelectorAll('mark.value')].map((one) => "
         "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"

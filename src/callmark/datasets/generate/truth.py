@@ -80,13 +80,15 @@ def integration_truth(
     }
 
 
-def statements_truth(supported: int, unsupported: int = 0, unchecked: int = 0) -> Truth:
+def statements_truth(
+    supported: int, unsupported: int = 0, unchecked: int = 0, advisory: int = 0
+) -> Truth:
     """Of what an answer states after the first result, beyond the cap too."""
     checked = supported + unsupported
     return {
         "flagged": int(unsupported > 0) if checked else None,
         "unchecked": unchecked,
-        "judged": checked + unchecked,
+        "judged": checked + unchecked + advisory,
     }
 
 

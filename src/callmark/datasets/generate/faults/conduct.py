@@ -150,6 +150,7 @@ _HOSTS = ("survey-records", "old-maps", "field-notes", "open-registers")
 
 # Numbers that nobody served are flagged group by group; the rule of addresses is advisory.
 _LEAKED_VALUE = re.compile(r"\d+")
+_LEAKED_ADDRESS = re.compile(r"\S+@\S+|https?://\S+")
 
 
 def may_leak(sample: MadeSample) -> bool:
@@ -181,7 +182,11 @@ def _leak(sentence: Callable[[Random], str]) -> Callable[[MadeSample, Random], P
         moved: Truth = {"privacy_ok": 0}
         if sample.draft.calls:
             stated = sum(len(span.values) for span in answer.spans)
-            moved |= statements_truth(stated, len(_LEAKED_VALUE.findall(leaked)))
+            moved |= statements_truth(
+                stated,
+                len(_LEAKED_VALUE.findall(leaked)),
+                advisory=len(_LEAKED_ADDRESS.findall(leaked)),
+            )
         if sample.recipe.kind == "clarify":  # whoever asks states nothing of his own
             moved["clarify_ok"] = 0
         return Planted(replace(answer, after=after), moved)
