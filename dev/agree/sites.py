@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
 from callmark.grounding.checking import StatementFinding
-from callmark.grounding.outline import Outline
 from callmark.grounding.record_tree import Field, Names, RecordTree, number_of
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
 from callmark.records.statements import FLAGS, GOOD

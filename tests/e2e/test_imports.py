@@ -23,7 +23,7 @@ from callmark.datasets import exporting, importing
 from callmark.datasets.generate import FAULTS
 from callmark.live import recorder
 from callmark.live.server import Http
-from callmark.reports import formats
+from callmark.reports import finished_run as formats
 from callmark.resources import demo_paths
 from callmark.shards import validate
 

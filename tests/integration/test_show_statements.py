@@ -7,7 +7,7 @@ from tests.stated_run import FLAGS, recorded_lines, write_run
 
 from callmark.cli import main, show
 from callmark.errors import UsageError
-from callmark.reports.statements import flags_of, list_statements
+from callmark.reports.finished_run import flags_of, list_statements
 from callmark.run.rescore import score_file
 from callmark.store.files import read_results
 

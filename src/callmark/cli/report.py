@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.plugins import add_plugins
-    from callmark.reports.formats import check_forms, wanted_form, write_forms
+    from callmark.reports.finished_run import check_forms, wanted_form, write_forms
     from callmark.store.runs import file_of
 
     add_plugins(getattr(options, "plugin", ()))

@@ -16,9 +16,7 @@ from callmark.reports.layout import neutralise, write
 if TYPE_CHECKING:
     from callmark.records.report import MissedCall, Report
     from callmark.records.results import Result
-    from callmark.reports.finished_run import FinishedRun
-    from callmark.reports.formats import WantedForm
-    from callmark.reports.statements import StatementList
+    from callmark.reports.finished_run import FinishedRun, StatementList, WantedForm
 
 READ_TRIALS = 1000  # whose statements a terminal counts
 
@@ -59,7 +57,7 @@ def say_warnings(warnings: Sequence[str]) -> None:
 
 def first_statements(report: Report, places: RunPaths) -> StatementList | None:
     """Those of the first trials: a run may have a million, and a person reads a few."""
-    from callmark.reports.statements import list_statements
+    from callmark.reports.finished_run import list_statements
     from callmark.store.files import read_results
 
     if places.results is None or not report.complete or not Path(places.results).is_file():
@@ -232,7 +230,7 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
     from callmark.plugins import rows_of
-    from callmark.reports.formats import check_forms, wanted_form
+    from callmark.reports.finished_run import check_forms, wanted_form
 
     named = {options.junit: ".xml", options.markdown: ".md"}
     forms = [wanted_form(path, added=rows_of("report")) for path in options.forms]

@@ -43,7 +43,7 @@ from callmark.reports.layout import neutralise, one_line
 if TYPE_CHECKING:
     from callmark.config import RunConfig
     from callmark.records.report import Report
-    from callmark.reports.formats import WantedForm
+    from callmark.reports.finished_run import WantedForm
     from callmark.run.offers import GivenTools
     from callmark.run.preview import DryRun, ShownPrompt
 
@@ -275,7 +275,7 @@ def run_and_present(
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
-    from callmark.reports.formats import check_forms, wanted_form
+    from callmark.reports.finished_run import check_forms, wanted_form
     from callmark.reports.layout import RunProgress
     from callmark.run.conclude import run
     from callmark.store.files import check_writable
@@ -337,8 +337,7 @@ def publish_report(
 ) -> None:
     """The forms that were asked for, and the step summary. Only a whole run has results: what
     stands at `out` otherwise is an older one's."""
-    from callmark.reports.finished_run import FinishedRun
-    from callmark.reports.formats import write_forms
+    from callmark.reports.finished_run import FinishedRun, write_forms
     from callmark.run.play import cross_scorer
 
     def markdown() -> str:

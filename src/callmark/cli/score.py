@@ -66,8 +66,7 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.reports.finished_run import FinishedRun
-    from callmark.reports.formats import write_forms
+    from callmark.reports.finished_run import FinishedRun, write_forms
     from callmark.reports.layout import RunProgress
     from callmark.run.play import cross_scorer
     from callmark.run.rescore import score_file

@@ -13,18 +13,18 @@ from callmark.grounding import arithmetic
 from callmark.grounding.binding import (
     NEAREST,
     Binder,
+    Measures,
     RecordSubject,
     find_joined,
     find_kin,
     is_like,
 )
 from callmark.grounding.match import Said
-from callmark.grounding.measures import Measures
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.outline import WIDE, Outline
-from callmark.grounding.record_index import RecordIndex
+from callmark.grounding.reading import convert
 from callmark.grounding.record_tree import (
     Field,
+    RecordIndex,
     Series,
     key_stems,
     key_words,
@@ -32,8 +32,7 @@ from callmark.grounding.record_tree import (
     shape_of,
     stem,
 )
-from callmark.grounding.spans import Span
-from callmark.grounding.units import convert
+from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
 from callmark.records.statements import FLAGS, StatementLabel
@@ -147,7 +146,9 @@ class Checker:
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
         self._binder = binder
-        self._equations = arithmetic.find_equations(outline.text, values)
+        self._equations = (
+            arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
+        )
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from callmark.grounding.outline import Outline
 from callmark.grounding.record_tree import key_stems, stem
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import Outline, Span
 
 # `write`: any call that changes something will do. The others need a call of their own kind.
 DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "write"]

@@ -23,8 +23,7 @@ from callmark.grounding.evidence import (
     is_text,
     telling,
 )
-from callmark.grounding.number_words import find_number_words
-from callmark.grounding.numbers import SCALE, of_json, read_unlocalised
+from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
 from callmark.grounding.spans import Span
 from callmark.grounding.text import (
     ByteOffsets,

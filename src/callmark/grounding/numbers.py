@@ -1,10 +1,12 @@
-"""Numbers as people write them, by locale. Values are integers in units of 10⁻¹², so that
-integers of any size stay exact and equality is cheap."""
+"""Numbers as people write them, in digits by locale and in words. Values are integers in units of
+10⁻¹², so that integers of any size stay exact and equality is cheap."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -161,3 +163,269 @@ def read_every_way(run: str) -> set[int]:
         readings.add(_split_decimal(plain, ","))
     readings.discard(None)
     return {reading for reading in readings if reading is not None}
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_JOINED = re.compile(r"[ \u00a0-]")
+_BEFORE_NOUN = re.compile(r"[ \u00a0](?:\*\*|_)?(?=[^\W\d_])")
+_EN = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+""".split()
+_EN_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_DE = """
+null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn
+sechzehn siebzehn achtzehn neunzehn
+""".split()
+_DE_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+_ES = """
+cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis
+diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco
+veintiséis veintisiete veintiocho veintinueve
+""".split()
+_ES_TENS = "treinta cuarenta cincuenta sesenta setenta ochenta noventa".split()
+_FR = """
+zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize
+dix-sept dix-huit dix-neuf
+""".split()
+_FR_TENS = {20: "vingt", 30: "trente", 40: "quarante", 50: "cinquante", 60: "soixante"}
+_TIMES = {
+    "en": {"hundred": 100, "thousand": 1000},
+    "de": {"hundert": 100, "tausend": 1000},
+    "es": {"mil": 1000},
+    "fr": {"cent": 100, "cents": 100, "mille": 1000},
+}
+# What is said before a number word's noun, never after the number: `four or`, `two of the`.
+_NO_NOUN = {
+    "en": """
+        a an and are as at be but by can cannot did do does for from had has have he how i if in
+        into is it its may me more most much my no nor not of off on or other others our out
+        over per she so some than that the their them then there these they this those to too up
+        us was we were what when where which while who will with would you your both each only
+        just also factor percent hundred thousand million
+    """,
+    "de": """
+        aber als am an auch auf aus bei bis da das dass dem den der des die dies ein eine einem
+        einen einer er es für hat ich ihr im in ist ja mit nach nicht noch nur oder sein sich
+        sie sind so über um und uns vom von vor war was wenn wer wie wir wird zu zum zur davon
+        prozent mal
+    """,
+    "es": """
+        al como con de del el ella en es esa ese esta este la las lo los más mi muy ni no nos o
+        para pero por que se si sin su sus también te tu un una y ya son están veces
+    """,
+    "fr": """
+        à au aux avec ce ces cette dans de des du elle en est et eux il ils je la le les leur
+        lui ma mais me mes mon ne nos notre nous ou où par pas plus pour qu que qui sa se ses
+        son sur ta te tes ton tu un une vos votre vous sont ont fois
+    """,
+}
+_FUNCTION = {language: frozenset(words.split()) for language, words in _NO_NOUN.items()}
+# Words that tell the languages apart.
+_TELLING = {
+    "en": frozenset("the and is are of with for your you has have was there this from".split()),
+    "de": frozenset("der das und ist sind mit für von nicht ein eine einen ihre sie es".split()),
+    "es": frozenset("el los las y con por para su es son hay del una está tiene".split()),
+    "fr": frozenset("le les des et est avec pour une votre vous du il sont sur dans".split()),
+}
+_UNIT_ONLY = frozenset(
+    "hour minute day week month year stunde minute tag woche monat jahr hora minuto día".split()
+)
+
+
+class NumberWord(NamedTuple):
+    start: int
+    end: int
+    number: int
+
+
+@lru_cache(maxsize=8)
+def _phrases(language: str) -> dict[tuple[str, ...], int]:
+    """Every number up to 99 (a few above it in Spanish) as the words that it is written in."""
+    match language:
+        case "de":
+            pairs = _german()
+        case "es":
+            pairs = _spanish()
+        case "fr":
+            pairs = _french()
+        case _:
+            pairs = _english()
+    return {tuple(_WORD.findall(text)): number for text, number in pairs}
+
+
+def _english() -> Iterator[tuple[str, int]]:
+    yield from zip(_EN, range(20), strict=True)
+    for tens, word in enumerate(_EN_TENS, start=2):
+        yield word, 10 * tens
+        for unit in range(1, 10):
+            yield f"{word} {_EN[unit]}", 10 * tens + unit
+
+
+def _german() -> Iterator[tuple[str, int]]:
+    below = list(zip(_DE, range(20), strict=True))
+    for tens, word in enumerate(_DE_TENS, start=2):
+        below.append((word, 10 * tens))
+        below += [(f"{_DE[unit]}und{word}", 10 * tens + unit) for unit in range(1, 10)]
+    yield from below
+    for hundreds in range(1, 10):
+        for prefix in (f"{_DE[hundreds]}hundert", *(["hundert"] if hundreds == 1 else [])):
+            yield prefix, 100 * hundreds
+            for word, number in below[1:]:
+                yield prefix + word, 100 * hundreds + number
+    for word, number in below[2:]:
+        yield f"{word}tausend", 1000 * number
+
+
+def _spanish() -> Iterator[tuple[str, int]]:
+    yield from zip(_ES, range(30), strict=True)
+    yield "veintiún", 21
+    for tens, word in enumerate(_ES_TENS, start=3):
+        yield word, 10 * tens
+        for unit in range(1, 10):
+            yield f"{word} y {_ES[unit]}", 10 * tens + unit
+    yield "cien", 100
+    hundreds = "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos"
+    for number, word in enumerate([*hundreds.split(), "novecientos"], start=2):
+        yield word, 100 * number
+        yield word.replace("tos", "tas"), 100 * number
+
+
+def _french() -> Iterator[tuple[str, int]]:
+    yield from zip(_FR, range(20), strict=True)
+    for tens, word in _FR_TENS.items():
+        yield word, tens
+        yield f"{word} et un", tens + 1
+        for unit in range(2, 10):
+            yield f"{word} {_FR[unit]}", tens + unit
+    yield "soixante et onze", 71
+    for unit in range(10, 20):
+        yield f"soixante {_FR[unit]}", 60 + unit
+    yield "quatre vingts", 80
+    for unit in range(1, 20):
+        yield f"quatre vingt {_FR[unit]}", 80 + unit
+
+
+def language_of(text: str, locale: str | None = None) -> str:
+    """The language that most of its common words belong to; English where nothing tells."""
+    return _language_of(_words_of(text), locale)
+
+
+def _language_of(words: list[str], locale: str | None) -> str:
+    if locale is not None and locale[:2] in _TIMES:
+        return locale[:2]
+    counts: Counter[str] = Counter()
+    counted = Counter(words)
+    for language, telling in _TELLING.items():
+        counts[language] = sum(counted[word] for word in telling)
+    best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
+    return best if counts[best] > 1 or best == "en" else "en"
+
+
+def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
+    """Number words right before what they count or measure, from left to right. `one` is a
+    pronoun or an article everywhere but before a unit of time."""
+    words = _words_of(text)
+    if _first_words_of_all().isdisjoint(words):
+        return []  # most texts hold none, in any language
+    language = _language_of(words, locale)
+    phrases = _phrases(language)
+    first = _first_words(language)
+    if first.isdisjoint(words):
+        return []
+    spans = (found.span() for found in _WORD.finditer(text))
+    tokens = [(*span, word) for span, word in zip(spans, words, strict=True)]
+    found: list[NumberWord] = []
+    at = 0
+    while at < len(tokens):
+        if tokens[at][2] not in first:
+            at += 1
+            continue
+        number, stop = _number_at(text, tokens, at, phrases, _TIMES[language])
+        if number is not None and _counts(text, tokens, at, stop, number, language):
+            found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
+        at = max(stop, at + 1)
+    return found
+
+
+def _words_of(text: str) -> list[str]:
+    """In lower case."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+@lru_cache(maxsize=1)
+def _first_words_of_all() -> frozenset[str]:
+    return frozenset().union(*map(_first_words, _TIMES))
+
+
+@lru_cache(maxsize=8)
+def _first_words(language: str) -> frozenset[str]:
+    return frozenset(words[0] for words in _phrases(language)) | _TIMES[language].keys()
+
+
+Token = tuple[int, int, str]
+
+
+def _number_at(
+    text: str,
+    tokens: Sequence[Token],
+    at: int,
+    phrases: dict[tuple[str, ...], int],
+    times: dict[str, int],
+) -> tuple[int | None, int]:
+    """The number that begins at this token, and the token after it."""
+    total, current, stop = 0, None, at
+    while stop < len(tokens) and (stop == at or _is_joined(text, tokens, stop)):
+        word = tokens[stop][2]
+        if word in times and (current is not None or stop == at):
+            factor = times[word]
+            current = (1 if current is None else current) * factor
+            if factor == 1000:
+                total, current = total + current, 0
+            stop += 1
+            continue
+        if word == "and" and current is not None and current % 100 == 0 and current:
+            length, number = _phrase_at(text, tokens, stop + 1, phrases)
+            if number is None:
+                break
+            current, stop = current + number, stop + 1 + length
+            continue
+        length, number = _phrase_at(text, tokens, stop, phrases)
+        if number is None or (current and (current % 100 or number > 99)):
+            break
+        current, stop = (current or 0) + number, stop + length
+    return (None, at + 1) if current is None and not total else (total + (current or 0), stop)
+
+
+def _phrase_at(
+    text: str, tokens: Sequence[Token], at: int, phrases: dict[tuple[str, ...], int]
+) -> tuple[int, int | None]:
+    for length in (4, 3, 2, 1):
+        if at + length <= len(tokens):
+            words = tuple(token[2] for token in tokens[at : at + length])
+            number = phrases.get(words)
+            if number is not None and all(
+                _is_joined(text, tokens, place) for place in range(at + 1, at + length)
+            ):
+                return length, number
+    return 0, None
+
+
+def _is_joined(text: str, tokens: Sequence[Token], at: int) -> bool:
+    return _JOINED.fullmatch(text, tokens[at - 1][1], tokens[at][0]) is not None
+
+
+def _counts(
+    text: str, tokens: Sequence[Token], at: int, stop: int, number: int, language: str
+) -> bool:
+    start = tokens[at][0]
+    if (start and text[start - 1] in "-'’") or stop >= len(tokens):
+        return False
+    noun = tokens[stop][2]
+    if _BEFORE_NOUN.match(text, tokens[stop - 1][1]) is None or noun in _FUNCTION[language]:
+        return False
+    if tokens[at][2] in _TIMES[language]:  # `a hundred thanks`
+        return False
+    return number != 1 or any(noun.startswith(unit) for unit in _UNIT_ONLY)

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
-from callmark.grounding.outline import WIDE, Outline
 from callmark.grounding.record_tree import (
     Field,
     RecordTree,
@@ -19,7 +18,7 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value
 from callmark.records.jsontext import Json
 

@@ -1,15 +1,18 @@
-"""Opening hours: days of the week and times of day that an answer states, against a record that has
-hours for each day."""
+"""Days of the week: opening hours that an answer states against a record that has hours for each
+day, and dates that are named with their day."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.outline import Outline
+from callmark.grounding.dates import Moment
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.values import Value
 
 DAY = 24 * 60
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -307,3 +310,71 @@ def _days_of(blocks: Sequence[Sequence[_Event]], at: int) -> Sequence[_Event] | 
     if blocks[0][0].kind == "days" and before is not None:
         return before
     return after or before
+
+
+_NAMES = (
+    ("Monday Mon Montag lunes lundi", "Monday"),
+    ("Tuesday Tues Tue Dienstag martes mardi", "Tuesday"),
+    ("Wednesday Wed Mittwoch miércoles mercredi", "Wednesday"),
+    ("Thursday Thurs Thur Thu Donnerstag jueves jeudi", "Thursday"),
+    ("Friday Fri Freitag viernes vendredi", "Friday"),
+    ("Saturday Sat Samstag Sonnabend sábado samedi", "Saturday"),
+    ("Sunday Sun Sonntag domingo dimanche", "Sunday"),
+)
+_DAYS = {name.casefold(): day for day, (names, _) in enumerate(_NAMES) for name in names.split()}
+_ANY = "|".join(sorted(_DAYS, key=len, reverse=True))
+_BEFORE = re.compile(
+    rf"(?<!\w)(?P<day>{_ANY})\.?\*{{0,2}},?\s\*{{0,2}}(?:(?:the|on|den|der|dem|am|el|le)\s)?$", re.I
+)
+# `May 17 (Friday)`, `May 17, a Friday`; in `May 17, Friday's menu` the day is another matter.
+_AFTER = re.compile(rf"\s?(?:\(|,\s(?:an?\s)?)(?P<day>{_ANY})\.?(?=[),.;:!?]|\s*$)", re.I | re.M)
+YearsOf = Callable[[Moment], frozenset[int]]  # in which results know this day and month
+LONGEST = 22  # characters before a date that may name its day
+
+
+class DayOfWeek(NamedTuple):
+    """A date with its day: the one that is named, and the one that it is."""
+
+    start: int
+    end: int
+    named: int
+    actual: int
+
+    @property
+    def expected(self) -> str:
+        return _NAMES[self.actual][1]
+
+
+def find_days(text: str, values: Iterable[Value], years_of: YearsOf) -> Iterator[DayOfWeek]:
+    """Every date of the text that stands beside a day of the week and whose year is known."""
+    for value in values:
+        if value.kind != "moment" or not value.moments or not value.moments[0].has_day:
+            continue
+        window = max(0, value.start - LONGEST)
+        before = _BEFORE.search(text[window : value.start])
+        found = before or _AFTER.match(text, value.end)
+        if found is None:
+            continue
+        actual = _possible_weekdays(value.moments[0], years_of)
+        if len(actual) != 1:
+            continue
+        start = window + before.start() if before else value.start
+        end = value.end if before else found.end("day")
+        yield DayOfWeek(start, end, _DAYS[found["day"].casefold()], actual.pop())
+
+
+def _possible_weekdays(moment: Moment, years_of: YearsOf) -> set[int]:
+    known = years_of(moment) if moment.year is None else (moment.year,)
+    return {
+        day
+        for year in known
+        if (day := _day_of(year, moment.month or 0, moment.day or 0)) is not None
+    }
+
+
+@lru_cache(maxsize=1024)
+def _day_of(year: int, month: int, day: int) -> int | None:
+    try:
+        return date(year, month, day).weekday()
+    except ValueError:
+        return None

@@ -15,8 +15,8 @@ from callmark.records.results import CallDifferences, Match, Result, Scores, Spa
 from callmark.records.samples import ExtractorBy, describe_check
 from callmark.records.statements import GOOD, Statement
 from callmark.records.trace import EntryStatus, TraceEntry
+from callmark.reports.finished_run import ORDER, StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
-from callmark.reports.statements import ORDER, StatementList, explain_flag
 from callmark.summary.failing import show_measure
 
 SHOWN_JSON = 600

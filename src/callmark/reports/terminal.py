@@ -19,8 +19,8 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.report import MetricBlock as MetricBlock
+from callmark.reports.finished_run import StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
-from callmark.reports.statements import StatementList, explain_flag
 
 VERDICT_STYLE: dict[Verdict, Style] = {
     "pass": "good",

@@ -32,8 +32,6 @@ def score_checks(
     checks: Sequence[SampleCheck], trace: Trace, registry: Registry
 ) -> tuple[CheckScore, ...]:
     """One score for each, in their order."""
-    if not checks:
-        return ()
     judge = _Judge(trace, registry, tools_of_checks(checks))
     scores = []
     for check in checks:

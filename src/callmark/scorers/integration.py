@@ -21,10 +21,8 @@ from callmark.grounding.match import (
     names_in,
 )
 from callmark.grounding.numbers import SCALE, form_of, read_every_way
-from callmark.grounding.outline import Outline
-from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, RecordTree
-from callmark.grounding.spans import Span, marker_spans, sentences
+from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
+from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import char_offset
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.grounding.words import asks_for_information, find_number_words, is_time_span

@@ -20,7 +20,6 @@ from callmark.records.trace import Trace
 from callmark.scorers.arguments import trace_arguments
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
-from callmark.scorers.copying import measure_copying
 from callmark.scorers.integration import (
     TrialReading,
     clarifies,
@@ -33,7 +32,7 @@ from callmark.scorers.integration import (
 )
 from callmark.scorers.privacy import check, known_texts
 from callmark.scorers.redaction import without_placeholders
-from callmark.scorers.statements import check_statements
+from callmark.scorers.statements import check_statements, measure_copying
 
 SCORER_VERSION = "4"
 
@@ -78,7 +77,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         echo_denied=settings.echo_denied,
         locale=expectation.locale,
     )
-    checks = score_checks(expectation.checks, trace, settings.registry)
+    asked = expectation.checks
+    checks = score_checks(asked, trace, settings.registry) if asked else ()
     return Scores(
         kind=kind,
         span_extractor=settings.extractor,

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -15,21 +15,27 @@ from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
-from callmark.grounding.denial import find_denied, is_denied_value
+from callmark.grounding.evidence import flat
 from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.outline import Outline
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.reading import read_stated
-from callmark.grounding.record_index import RecordIndex
-from callmark.grounding.record_tree import Field, RecordTree, stem, texts_in
-from callmark.grounding.schedule import schedules_of, wrong_hours
-from callmark.grounding.spans import Span
-from callmark.grounding.values import Value, identifier_key
-from callmark.grounding.weekdays import find_days
-from callmark.records.jsontext import Json, canonical_json
+from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, number_of, stem, texts_in
+from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
+from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.text import fold
+from callmark.grounding.values import Value, identifier_key, values_of
+from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, Statement, quote_said
-from callmark.scorers.integration import TrialReading
+from callmark.records.statements import (
+    FLAGS,
+    GOOD,
+    LONGEST_QUOTE,
+    RULES,
+    Copying,
+    Statement,
+    quote_said,
+)
+from callmark.scorers.integration import TrialReading, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
@@ -328,3 +334,119 @@ def _show(field: Field) -> str:
 
 def flagged(statements: Iterable[Statement]) -> list[Statement]:
     return [one for one in statements if one.is_flag]
+
+
+_TOKEN = re.compile(r"\w+")
+# One member of an object, whole or in an answer that is itself JSON text.
+_MEMBER = re.compile(
+    r"""(?P<mark>\\?["'])(?P<key>[^"'\\\n]{1,80})(?P=mark)\s*:\s*"""
+    r"""(?P<value>\\?"[^"\\\n]*\\?"|'[^'\n]*'|-?\d[\d.eE+-]*|true|false|null|True|False|None)"""
+    r"""\s*[,}\]]*"""
+)
+_ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
+
+
+def measure_copying(reading: TrialReading) -> Copying | None:
+    """None: nothing was served, or there is no leaf that an answer could state."""
+    tree = reading.records.tree
+    leaves = _distinct_leaves(tree)
+    if not leaves:
+        return None
+    stated = _Stated(reading)
+    count = sum(stated.holds(leaf) for leaf in leaves.values())
+    return Copying(count, len(leaves), _count_verbatim(reading, tree))
+
+
+def _distinct_leaves(tree: RecordTree) -> dict[str, Json]:
+    leaves: dict[str, Json] = {}
+    for field in tree.fields:
+        number = number_of(field.value)
+        if number is not None:
+            leaves.setdefault(f"#{number}", field.value)
+        elif isinstance(field.value, str) and _TOKEN.search(field.value):
+            leaves.setdefault(fold(field.value), field.value)
+    return leaves
+
+
+class _Stated:
+    """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
+
+    def __init__(self, reading: TrialReading) -> None:
+        tokens = _TOKEN.findall(fold(reading.text))
+        self._words = set(tokens)
+        self._pairs = set(pairwise(tokens))
+        self._numbers: set[int] = set()
+        self._keys: set[str] = set()
+        self._moments: set[Moment] = set()
+        for value in flat(reading.grounder.values):
+            self._numbers.update(value.readings)
+            self._moments.update(value.moments)
+            if value.key:
+                self._keys.add(value.key)
+
+    def holds(self, leaf: Json) -> bool:
+        number = number_of(leaf)
+        if number is not None:
+            return number in self._numbers
+        text = str(leaf)
+        tokens = _TOKEN.findall(fold(text))
+        if self._words.issuperset(tokens) and self._pairs.issuperset(pairwise(tokens)):
+            return True
+        if len(tokens) > _SHORT:
+            return False
+        return identifier_key(text) in self._keys or any(
+            moment in self._moments for value in values_of(text) for moment in value.moments
+        )
+
+
+_RUN = 8  # members in a row; fewer are an address, or alike by chance
+_MANY = 200
+_SHORT = 8  # words; a longer text is no date and no identifier
+
+
+def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
+    """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
+    where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
+    members = list(_MEMBER.finditer(reading.text))
+    if len(members) < _RUN or _asks_for_json(reading):
+        return 0
+    places: dict[tuple[str, str], list[int]] = {}
+    for number, field in enumerate(tree.fields):
+        found = places.setdefault((field.key, _plain(field.value)), [])
+        if len(found) < _MANY:
+            found.append(number)
+    verbatim = run = length = 0
+    after: set[int] = set()
+    for member in members:
+        here = places.get((member["key"], _read(member["value"])), ())
+        goes_on = after.intersection(here)
+        if not goes_on:
+            run, length = 0, 0
+        if here:
+            run, length = run + 1, length + len(member[0])
+        if run == _RUN:
+            verbatim += length
+        elif run > _RUN:
+            verbatim += len(member[0])
+        after = {number + 1 for number in goes_on or here}
+    return verbatim
+
+
+def _asks_for_json(reading: TrialReading) -> bool:
+    texts = [*prompt_texts(reading.sample.prompt), *(said.text for said in reading.trace.said)]
+    return any(_ASKED.search(text) for text in texts)
+
+
+def _plain(value: Json) -> str:
+    number = number_of(value)
+    return fold(str(value)) if number is None else f"#{number}"
+
+
+def _read(written: str) -> str:
+    bare = written.replace('\\"', '"')
+    if bare[:1] in "\"'":
+        return fold(bare[1:-1])
+    try:
+        return _plain(parse_json(bare.replace("None", "null").lower()))
+    except NotJson:
+        return fold(bare)

@@ -3,7 +3,7 @@
 import pytest
 
 from callmark.grounding.deeds import DoneCall, find_deeds
-from callmark.grounding.outline import Outline
+from callmark.grounding.spans import Outline
 
 CANCEL = ("cancel_order", "Cancel a pending order.")
 UPDATE = ("update_user_address", "Change the address of a user.")

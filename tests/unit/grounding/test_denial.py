@@ -2,8 +2,7 @@
 
 import pytest
 
-from callmark.grounding.denial import find_denied, is_denied_value
-from callmark.grounding.outline import Outline
+from callmark.grounding.spans import Outline, find_denied, is_denied_value
 
 
 def denied(text):

@@ -4,8 +4,7 @@ import pytest
 from tests.unit.grounding.asking import statements
 
 from callmark.grounding.dates import Moment
-from callmark.grounding.number_words import find_number_words
-from callmark.grounding.numbers import SCALE
+from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.reading import read_leaf, read_stated
 from callmark.grounding.values import find_values
 from callmark.records.statements import FLAGS, GOOD
