@@ -278,8 +278,8 @@ def compare(  # noqa: PLR0913 - the options of the command
     registry: str | None = None,
     plugins: Sequence[object] = (),
 ) -> Comparison:
-    """Is run B worse than run A? What `callmark compare` does: both are scored again, paired by
-    sample, and decided on.
+    """Is run B worse than run A? What `callmark compare` does: what another version scored
+    is scored again, both are paired by sample, and decided on.
 
     Args:
         a: the results file of the run before, its folder, or its report.

@@ -2,13 +2,16 @@
 
 import json
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 import callmark
+from callmark.cli import main
 from callmark.compare.compare import CompareOptions, compare_runs, write_comparison
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
+from callmark.scorers.score import score_trial
 from callmark.store.runs import file_of, is_report
 
 
@@ -66,12 +69,13 @@ def test_a_run_against_itself_is_not_worse(runs):
     assert all(one.difference in (0, None) for one in found.primary + found.exploratory)
 
 
-def test_both_sides_are_scored_again_unless_told_otherwise(runs):
+def test_what_another_scorer_scored_is_scored_again_unless_told_otherwise(runs):
     """Scores of an older scorer in the lines do not count."""
     good, worse = runs
     lines = read_lines(worse / "results.jsonl")
     for line in lines:
         line["scores"]["lax"]["f1"] = 0.125
+        line["scoring"]["version"] = "3"
     stored = write_lines(worse / "old.jsonl", lines)
     again, kept = (
         callmark.compare(good, stored, as_stored=as_stored).primary[0]
@@ -79,6 +83,41 @@ def test_both_sides_are_scored_again_unless_told_otherwise(runs):
     )
     assert kept.b == 0.125
     assert again.b == callmark.compare(good, worse).primary[0].b > 0.125
+
+
+@pytest.fixture
+def scored(monkeypatch) -> list[str]:
+    """The samples that are scored from now on."""
+    seen: list[str] = []
+
+    def note(sample, trace, settings):
+        seen.append(sample.sample_id)
+        return score_trial(sample, trace, settings)
+
+    monkeypatch.setattr(sys.modules["callmark.run.play"], "score_trial", note)
+    return seen
+
+
+def test_f71_what_this_scorer_scored_is_not_scored_again(runs, scored, capsys):
+    good, worse = runs
+    assert main(["compare", str(good), str(worse), "-o", str(good / "x.html")]) in (0, 1, 5)
+    assert "as they were scored" in capsys.readouterr().out
+    assert scored == []
+
+
+def test_f71_an_older_side_is_scored_once_and_looks_as_if_it_were_new(runs, scored, capsys):
+    good, worse = runs
+    lines = read_lines(worse / "results.jsonl")
+    for line in lines[1:]:  # a file that is mixed is scored as a whole
+        del line["scoring"]["version"]
+    older = write_lines(worse / "older.jsonl", lines)
+    pages = []
+    for side in (worse / "results.jsonl", older):
+        main(["compare", str(good), str(side), "-o", str(good / "x.html")])
+        pages.append((good / "x.html").read_text("utf-8").replace("older.jsonl", "results.jsonl"))
+    assert "B scored again" in capsys.readouterr().out
+    assert len(scored) == len(lines)
+    assert pages[1].replace("B scored again", "as they were scored") == pages[0]
 
 
 def test_results_of_other_programs_are_compared_too(large_project):

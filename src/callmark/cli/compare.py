@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
@@ -57,13 +57,13 @@ def build_parser() -> CommandParser:
         "compare",
         """
         Is B worse than A? Both are results files (or folders with results.jsonl) for the same
-        dataset, tools and fixtures. Both are scored again by this version and paired sample by
-        sample, and the difference in every metric is given with its interval. The primary metrics
-        are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than the
-        margin allows) or `inconclusive`. If the dataset was edited in between, --common compares
-        the samples that are still the same. Two reports without results give differences only. Exit
-        code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With --max-f1-delta, that
-        check replaces the margin.
+        dataset, tools and fixtures. They are paired sample by sample; what another version scored
+        is scored again. The difference in every metric is given with its interval, and the primary
+        metrics are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than
+        the margin allows) or `inconclusive`. If the dataset was edited in between, --common
+        compares the samples that are still the same. Two reports without results give differences
+        only. Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
+        --max-f1-delta, that check replaces the margin.
         """,
         """
         callmark compare runs/base runs/tuned
@@ -83,7 +83,7 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.compare.compare import Tools, compare_runs, comparison_bytes, results_compared
+    from callmark.compare.compare import SideLines, Tools, compare_runs, comparison_bytes
     from callmark.config import load_config
     from callmark.reports.compare import comparison_markdown
     from callmark.reports.html.compare import write_compare_page
@@ -95,21 +95,21 @@ def main(arguments: list[str]) -> int:
     # A run carries the specs of its tools; only a flag, never a settings file, overrules them.
     instead = config.source_of("registry") == "flag"
     tools = Tools(config.registry, config.allowlist, instead=instead)
-    with RunProgress(sys.stderr, silent=options.quiet) as progress:
-        comparison = compare_runs(options.a, options.b, wanted, tools=tools, progress=progress)
-
-    def write_page(stream: BinaryIO) -> None:
-        a, b = (results_compared(run, wanted, tools) for run in (options.a, options.b))
-        write_compare_page(stream, comparison, a, b)
-
-    write_own_forms(
-        forms,
-        {
-            ".json": lambda stream: stream.write(comparison_bytes(comparison)),
-            ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
-            ".html": write_page,
-        },
-    )
+    keep = ".html" in forms.values()
+    with (
+        SideLines(options.a, wanted, tools, keep=keep) as a,
+        SideLines(options.b, wanted, tools, keep=keep) as b,
+    ):
+        with RunProgress(sys.stderr, silent=options.quiet) as progress:
+            comparison = compare_runs(a, b, wanted, progress=progress)
+        write_own_forms(
+            forms,
+            {
+                ".json": lambda stream: stream.write(comparison_bytes(comparison)),
+                ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
+                ".html": lambda stream: write_compare_page(stream, comparison, a.read(), b.read()),
+            },
+        )
     append_step_summary(lambda: comparison_markdown(comparison))
     return present(comparison, quiet=options.quiet)
 

@@ -278,16 +278,14 @@ def _as_given(error: UsageError, models: Models, spec: Path | None) -> UsageErro
 
 def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSides | None:
     """What both models said to a whole dataset, scored as it was compared."""
-    from callmark.compare.compare import CompareOptions, Tools, results_compared
+    from callmark.compare.compare import Tools, results_compared
     from callmark.probe.run import FOLDERS
     from callmark.reports.html.probe import BothSides
 
     if report.comparison is None:
         return None
     tools = Tools(config.registry, config.allowlist)
-    return BothSides(
-        *(results_compared(out_dir / name, CompareOptions(), tools) for name in FOLDERS.values())
-    )
+    return BothSides(*(results_compared(out_dir / name, tools) for name in FOLDERS.values()))
 
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryFile
+from typing import IO, Annotated
 
 import msgspec
 
@@ -41,19 +42,26 @@ from callmark.compare.sides import (
 )
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
-from callmark.plugins import added_measures
+from callmark.plugins import added_measures, added_scorers
 from callmark.records.jsontext import Json
 from callmark.records.problems import hint
 from callmark.records.results import Result
 from callmark.records.seams import Progress, Standing
-from callmark.run.rescore import rescore
+from callmark.run.play import cross_scorer
+from callmark.run.rescore import Rescored, measures_kept, rescore
 from callmark.run.resume import locate_conflict
 from callmark.scorers.score import SCORER_VERSION
 from callmark.stats.estimates import SAME, Pairs
-from callmark.store.files import atomic_writer, read_json_record, read_results
+from callmark.store.files import (
+    atomic_writer,
+    decode_result,
+    encode_result,
+    read_json_record,
+    read_results,
+)
 from callmark.store.runs import file_of, is_report
 from callmark.summary.gates import is_measure
-from callmark.summary.metrics import Subset
+from callmark.summary.metrics import CrossScore, Subset
 from callmark.summary.trials import ConflictingResults, Trials
 
 SEED = 42
@@ -437,17 +445,20 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 def compare_runs(
-    a: Path,
-    b: Path,
+    a: Path | SideLines,
+    b: Path | SideLines,
     options: CompareOptions,
     *,
     tools: Tools | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """B against A, sample by sample. Both are scored again by the installed scorer, unless the
-    options keep what they have."""
+    """B against A, sample by sample. A side that another scorer scored, or with other settings, is
+    scored again by the installed one, unless the options keep what it has."""
     check_primary(options.primary)
-    path_a, path_b = file_of(a), file_of(b)
+    a, b = (
+        side if isinstance(side, SideLines) else SideLines(side, options, tools) for side in (a, b)
+    )
+    path_a, path_b = a.path, b.path
     kinds = is_report(path_a), is_report(path_b)
     if all(kinds):
         if options.common:
@@ -461,25 +472,107 @@ def compare_runs(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
-    config = _config(tools or Tools())
-    said: list[str] = []
-    side_a = _side(path_a, config, options, progress, said)
-    side_b = _side(path_b, config, options, progress, said)
+    side_a, side_b = _side(a, progress), _side(b, progress)
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
     found = compare_sides(side_a, side_b, options)
-    return msgspec.structs.replace(found, warnings=(*found.warnings, *dict.fromkeys(said)))
+    said = dict.fromkeys((*a.warnings(), *b.warnings()))
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *said))
 
 
-def results_compared(
-    run: Path, options: CompareOptions, tools: Tools | None = None
-) -> Iterator[Result]:
-    """The results of one side once more, scored as `compare_runs` scores them; none of a report."""
-    path = file_of(run)
-    if is_report(path):
-        return iter(())
-    if options.as_stored:
-        return read_results(path)
-    return rescore(path, _config(tools or Tools())).results
+class SideLines:
+    """The results of one run as the installed scorer sees them. Lines that it wrote itself, with
+    the same settings, are taken as they are; if one of them is older, all are scored again, once:
+    who reads them a second time (`keep`) reads a copy."""
+
+    def __init__(
+        self, run: Path, options: CompareOptions, tools: Tools | None = None, *, keep: bool = False
+    ) -> None:
+        self.path = file_of(run)
+        self.cross_score: CrossScore | None = None
+        self._as_stored = options.as_stored
+        self._tools = tools or Tools()
+        self._keep = keep
+        self._is_alike = not self._tools.instead
+        self._copy: IO[bytes] | None = None
+        self._unloaded: dict[str, None] = {}
+        self._rescored: Rescored | None = None
+
+    def __enter__(self) -> SideLines:
+        return self
+
+    def __exit__(self, *ending: object) -> None:
+        if self._copy is not None:
+            self._copy.close()
+
+    def read(self) -> Iterator[Result]:
+        """Raises ScoredOtherwise where it becomes clear that the lines have to be scored again:
+        `read` once more does that."""
+        if is_report(self.path):
+            return iter(())
+        if self._as_stored:
+            return read_results(self.path)
+        if self._copy is not None:
+            self._copy.seek(0)
+            return (decode_result(line) for line in self._copy)
+        if self._is_alike:
+            self.cross_score = cross_scorer()
+            return self._stored()
+        return self._scored()
+
+    @property
+    def is_scored_again(self) -> bool:
+        return self._rescored is not None
+
+    def warnings(self) -> list[str]:
+        """What a person should know of it, once all lines were read."""
+        if self._rescored is not None:
+            return self._rescored.warnings()
+        return [measures_kept(name) for name in self._unloaded]
+
+    def _stored(self) -> Iterator[Result]:
+        ours = {one.mark.name: one.mark for one in added_scorers()}
+        try:
+            for result in read_results(self.path):
+                marks = {mark.name: mark for mark in result.scoring.added}
+                if result.scoring.version != SCORER_VERSION or not ours.items() <= marks.items():
+                    break
+                self._unloaded.update(dict.fromkeys(marks.keys() - ours.keys()))
+                yield result
+            else:
+                return
+        except BadInput:
+            pass  # lines of another program, or broken ones: scoring says which
+        self._is_alike = False
+        self._unloaded.clear()
+        raise ScoredOtherwise
+
+    def _scored(self) -> Iterator[Result]:
+        again = self._rescored = rescore(self.path, _config(self._tools))
+        self.cross_score = again.cross_score
+        if not self._keep:
+            return again.results
+        self._copy = TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        return self._copied(again.results, self._copy)
+
+    def _copied(self, results: Iterator[Result], copy: IO[bytes]) -> Iterator[Result]:
+        for result in results:
+            copy.write(encode_result(result))
+            yield result
+
+
+class ScoredOtherwise(Exception):
+    """A line of the file was scored by another scorer, or with other settings."""
+
+
+def results_compared(run: Path, tools: Tools) -> Iterator[Result]:
+    """The results of one run, scored as `compare_runs` sees them; none of a report."""
+    lines = SideLines(run, CompareOptions(), tools)
+    try:
+        for _ in lines.read():  # to the end: only then it is known that all can be taken
+            pass
+    except ScoredOtherwise:
+        pass
+    return lines.read()
 
 
 def write_comparison(path: Path, comparison: Comparison) -> None:
@@ -491,29 +584,28 @@ def comparison_bytes(comparison: Comparison) -> bytes:
     return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
 
 
-def _side(
-    path: Path,
-    config: RunConfig,
-    options: CompareOptions,
-    progress: Progress | None,
-    said: list[str],
-) -> Side:
-    """One side, read to its end. What a person should know of it is added to `said`."""
-    # The level of chance is not stored: scores of another scorer and ours do not mix.
-    again = None if options.as_stored else rescore(path, config)
-    side = Side(str(path), None if again is None else again.cross_score)
+def _side(lines: SideLines, progress: Progress | None) -> Side:
+    """One side, read to its end."""
+    try:
+        return _filled(lines, progress)
+    except ScoredOtherwise:
+        return _filled(lines, progress)
+
+
+def _filled(lines: SideLines, progress: Progress | None) -> Side:
+    results = lines.read()
+    side = Side(str(lines.path), lines.cross_score, scored_again=lines.is_scored_again)
     done = 0
-    for done, result in enumerate(again.results if again else read_results(path), start=1):
+    for done, result in enumerate(results, start=1):
         side.add(result)
         if progress is not None:
             progress(Standing(done, done))
     if not done:
-        raise BadInput(f"{path}: has no results to compare")
-    said += again.warnings() if again else ()
+        raise BadInput(f"{lines.path}: has no results to compare")
     try:
         _ = side.samples
     except ConflictingResults as conflict:
-        raise locate_conflict(conflict, path) from None
+        raise locate_conflict(conflict, lines.path) from None
     return side
 
 

@@ -66,7 +66,8 @@ class Flips(msgspec.Struct, frozen=True):
 
 
 class SideFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Who was compared. None: not there, or not the same in all results."""
+    """Who was compared. None: not there, or not the same in all results. `scored_again`: another
+    scorer had scored it, or with other settings."""
 
     path: str
     samples: int | None = None
@@ -74,6 +75,7 @@ class SideFacts(msgspec.Struct, frozen=True, kw_only=True):
     errors: int | None = None
     model_fingerprint: str | None = None
     runner_fingerprint: str | None = None
+    scored_again: bool = False
 
 
 class PairCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,8 +61,11 @@ class Marks:
 class Side:
     """Takes results one by one, in any order."""
 
-    def __init__(self, path: str, cross_score: CrossScore | None = None) -> None:
+    def __init__(
+        self, path: str, cross_score: CrossScore | None = None, *, scored_again: bool = False
+    ) -> None:
         self._path = path
+        self._scored_again = scored_again
         self._cross_score = cross_score
         self._trials = Trials()
         self._inputs = Inputs()
@@ -124,6 +127,7 @@ class Side:
             errors=self._trials.lost,
             model_fingerprint=header.model_fingerprint,
             runner_fingerprint=header.runner_fingerprint,
+            scored_again=self._scored_again,
         )
 
     def marks(self) -> Marks:

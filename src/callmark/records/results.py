@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, digest
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
 from callmark.records.statements import (
     ArgumentOrigin,
@@ -228,7 +228,9 @@ class ScorerMark(msgspec.Struct, frozen=True, kw_only=True):
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     """What the scores depend on beside the sample and its trace, so that a line can be scored
-    again by itself. `scorers`: those of plug-ins, by name; absent where there are none."""
+    again by itself. `scorers`: those of plug-ins, by name; absent where there are none. `version`:
+    of the scorer; `sha256`: of these settings. A line in which both are equal to what it would be
+    scored with now needs no second scoring."""
 
     integration_span_cap: int = DEFAULT_SPAN_CAP
     strict_keys: tuple[str, ...] | None = None
@@ -238,6 +240,17 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     scorers: tuple[ScorerMark, ...] | msgspec.UnsetType = msgspec.UNSET
     # Of rules that a project gave another tier than they ship with; absent where it gave none.
     tiers: tuple[tuple[str, Tier], ...] | msgspec.UnsetType = msgspec.UNSET
+    version: str | msgspec.UnsetType = msgspec.UNSET
+    sha256: str | msgspec.UnsetType = msgspec.UNSET
+
+    def marked(self, version: str) -> Scoring:
+        """With the scorer's version and the hash of the settings; whether personal data were
+        replaced afterwards is no setting."""
+        bare = msgspec.structs.replace(
+            self, redacted=False, version=msgspec.UNSET, sha256=msgspec.UNSET
+        )
+        sha256 = digest(msgspec.to_builtins(bare))
+        return msgspec.structs.replace(self, version=version, sha256=sha256)
 
     @property
     def added(self) -> tuple[ScorerMark, ...]:

@@ -56,13 +56,21 @@ def check_text(check: PointCheck) -> str:
     )
 
 
+_AGAIN = {
+    (False, False): "as they were scored",
+    (True, False): "A scored again",
+    (False, True): "B scored again",
+    (True, True): "both scored again",
+}
+
+
 def facts(comparison: Comparison) -> Iterator[str]:
     """Who was compared, how, and of the point check and the decision the one that does not lead."""
     yield f"A {comparison.a.path}"
     yield f"B {comparison.b.path}"
     pairs = comparison.pairs
     if comparison.paired:
-        scored = "as they were scored" if comparison.as_stored else "both scored again"
+        scored = _AGAIN[comparison.a.scored_again, comparison.b.scored_again]
         yield f"{pairs.paired} pairs, {pairs.dropped.count} dropped with an error; {scored}"
     else:
         yield "not paired: these are differences of two reports, nothing is tested"

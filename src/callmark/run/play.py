@@ -46,7 +46,7 @@ from callmark.records.trace import (
 from callmark.run.offers import REMEMBERED, Offer
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
-from callmark.scorers.score import ScoreSettings, cross_score, score_trial
+from callmark.scorers.score import SCORER_VERSION, ScoreSettings, cross_score, score_trial
 from callmark.summary.metrics import CrossScore
 
 ParseText = Literal["auto", "on", "off"]
@@ -482,7 +482,7 @@ class Evaluator:
             privacy_echo=config.privacy_echo,
             scorers=tuple(one.mark for one in scorers) or msgspec.UNSET,
             tiers=tuple(sorted(config.tiers.items())) or msgspec.UNSET,
-        )
+        ).marked(SCORER_VERSION)
         self._config = config
         self._settings = lru_cache(REMEMBERED)(partial(_settings, scorers=scorers))
 

@@ -273,7 +273,7 @@ class _Scoring:
             if self._config.source_of(name) != "default"
         }
         decided["scorers"] = asked.scorers
-        return msgspec.structs.replace(line.scoring, **decided)
+        return msgspec.structs.replace(line.scoring, **decided).marked(SCORER_VERSION)
 
     def _with_kept_measures(self, result: Result, line: RecordedAnswer) -> Result:
         """What a scorer said that is not at hand now is kept, not computed again; so is what this
@@ -297,16 +297,12 @@ class _Scoring:
         return msgspec.structs.replace(
             result,
             scores=msgspec.structs.replace(result.scores, more=dict(sorted(more.items()))),
-            scoring=msgspec.structs.replace(result.scoring, scorers=tuple(scorers)),
+            scoring=_with_scorers(result.scoring, tuple(scorers)),
         )
 
     def kept_warnings(self) -> list[str]:
         """That the measures of a scorer are as they were, or are not there any more."""
-        did = "are those of the lines" if self._dataset is None else "are left out, because of --in"
-        return [
-            f"the measures of {name} {did}: its scorer is not loaded (--plugin FILE)"
-            for name in self._unloaded
-        ]
+        return [measures_kept(name, self._dataset is None) for name in self._unloaded]
 
     def _origin(self, line: Recorded, offers: Offers) -> Origin:
         """What a line depends on, with what was put in the place of the dataset or the tools."""
@@ -403,8 +399,17 @@ class _Scoring:
         )
 
 
+def measures_kept(scorer: str, is_kept: bool = True) -> str:
+    did = "are those of the lines" if is_kept else "are left out, because of --in"
+    return f"the measures of {scorer} {did}: its scorer is not loaded (--plugin FILE)"
+
+
 def _name_of(mark: ScorerMark) -> str:
     return mark.name
+
+
+def _with_scorers(scoring: Scoring, scorers: tuple[ScorerMark, ...]) -> Scoring:
+    return msgspec.structs.replace(scoring, scorers=scorers).marked(SCORER_VERSION)
 
 
 def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:

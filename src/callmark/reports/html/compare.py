@@ -328,7 +328,7 @@ def comparison_plots(comparison: Comparison) -> Iterator[Plot]:
 def _pins(comparison: Comparison) -> Iterator[tuple[str, str]]:
     for side, facts_ in (("A", comparison.a), ("B", comparison.b)):
         for name, value in msgspec.structs.asdict(facts_).items():
-            if value is not None:
+            if value is not None and name != "scored_again":  # said with the pairs
                 yield f"{side} {name}", one_line(str(value), 300)
     for name, check in comparison.comparable.items():
         yield name, check
