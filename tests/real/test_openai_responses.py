@@ -11,7 +11,8 @@ from callmark.calls.registry import Registry
 from callmark.errors import UsageError
 from callmark.records.results import Decoding
 from callmark.records.seams import Conversation, Failure, Reply
-from callmark.runners.http.runner import OpenAIRunner
+from callmark.runners.http.chat import ChatCompletions
+from callmark.runners.http.runner import ServedRunner
 from callmark.runners.http.trouble import RetryPolicy
 from callmark.runners.options import RunnerOptions, ServedOptions
 
@@ -40,7 +41,7 @@ def asked(row, server) -> Reply | Failure:
         tools=tuple(tools),
         served=ServedOptions(base_url=server.url, api_key="k", max_retries=1),
     )
-    runner = OpenAIRunner(options, RetryPolicy(first_wait=0.001))
+    runner = ServedRunner(options, ChatCompletions, RetryPolicy(first_wait=0.001))
     question = {"role": "user", "content": "?"}
     conversation = Conversation(sample_id="s", trial=0, turn=1, messages=[question], tools=tools)
 

@@ -14,7 +14,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Conversation, Failure, Reply
 from callmark.records.trace import TraceEntry
 from callmark.run.loop import driver
-from callmark.runners.http.runner import open_openai
+from callmark.runners.http.chat import open_chat
 from callmark.runners.options import RunnerOptions
 
 Tool = dict[str, Json]
@@ -172,7 +172,7 @@ class ServedViews:
         options = self._options[view]
         decoding = msgspec.structs.replace(options.decoding, max_tokens=limit)
         batch = [question.conversation(number) for number, question in enumerate(questions)]
-        with open_openai(msgspec.structs.replace(options, decoding=decoding)) as runner:
+        with open_chat(msgspec.structs.replace(options, decoding=decoding)) as runner:
             with driver(runner) as drive:
                 drive(runner.ready())
                 replies: Sequence[Reply | Failure] = drive(runner.answer(batch))

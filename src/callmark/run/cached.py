@@ -12,11 +12,11 @@ import msgspec
 
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
-from callmark.records.jsontext import Json, canonical_json, plain, want_texts
+from callmark.records.jsontext import Json, canonical_json, encode_json, plain, want_texts
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.run.prepare import resolve_secrets
-from callmark.runners.http.chat import REMEMBERED, encode_json
+from callmark.runners.http.protocol import REMEMBERED
 
 if TYPE_CHECKING:
     from callmark.run.prepare import Setup
