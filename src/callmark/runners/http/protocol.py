@@ -86,8 +86,10 @@ class WireProtocol(ABC):
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of all fields that a request may have."""
-        return frozenset(self._fields(self.options.tools, 0)) | self.spoken_in
+        """The names of all fields that a request may have, and of those inside the user's own."""
+        extra = self.options.served.extra_body.values()
+        inner = {name for value in extra if isinstance(value, dict) for name in value}
+        return frozenset(self._fields(self.options.tools, 0)) | self.spoken_in | inner
 
     def body(self, conversation: Conversation) -> bytes:
         said = encode_json(self.spoken(conversation.messages))

@@ -22,7 +22,9 @@ LONGEST_BODY = 1 << 20
 BUSY = frozenset({429, 503, 529})
 PASSING = frozenset({408, 409, 425}) | BUSY
 NAMES_SOMETHING = frozenset({400, 404, 405, 422})
-PLAIN_WORDS = frozenset({"messages", "model", "input", "system", "include", "store"})
+PLAIN_WORDS = frozenset(
+    {"messages", "model", "input", "system", "include", "store", "type", "name", "format", "mode"}
+)
 # With these a text about lengths is about rates or the server's own state.
 NEVER_OVERFLOW = frozenset({401, 403, 404, 502, 504}) | BUSY
 
