@@ -312,11 +312,16 @@ def _write_items(made: dict, number: int) -> dict:
         }
         for one in message.get("tool_calls") or ()
     ]
-    usage = {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
+    counted, is_cut = made["usage"], made["choices"][0]["finish_reason"] == "length"
+    usage = {
+        "input_tokens": counted["prompt_tokens"],
+        "output_tokens": counted["completion_tokens"],
+    }
     return {
         "id": "resp_1",
         "object": "response",
-        "status": "completed",
+        "status": "incomplete" if is_cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
         "model": "stub",
         "output": items,
         "error": None,
@@ -351,13 +356,17 @@ def _write_blocks(made: dict, number: int) -> dict:
         }
         for one in calls
     ]
-    usage = {"input_tokens": 20, "output_tokens": 5}
+    counted, is_cut = made["usage"], made["choices"][0]["finish_reason"] == "length"
+    usage = {
+        "input_tokens": counted["prompt_tokens"],
+        "output_tokens": counted["completion_tokens"],
+    }
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "stub",
         "content": blocks,
-        "stop_reason": "tool_use" if calls else "end_turn",
+        "stop_reason": "max_tokens" if is_cut else "tool_use" if calls else "end_turn",
         "usage": usage,
     }

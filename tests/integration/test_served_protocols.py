@@ -7,7 +7,9 @@ from tests.endpoints import Answer, Server, city_model, completion, error, speak
 from tests.integration.conftest import Project
 from tests.integration.served import KEY, Script, one_sample, short_waits  # noqa: F401
 
+from callmark.config import load_config
 from callmark.errors import UsageError
+from callmark.run.doctor import examine_runner
 
 PROTOCOLS = ("openai_http", "openai_responses", "anthropic_messages")
 OTHERS = PROTOCOLS[1:]
@@ -386,3 +388,146 @@ def test_an_empty_account_ends_the_run_and_keeps_what_is_done(tmp_path):
         with pytest.raises(Exception, match="--resume"):
             project.run(**served_by("anthropic_messages", server))
         assert len(server.requests) == 1
+
+
+# The doctor
+
+
+class Patient:
+    """A model behind a server that keeps some of its settings, and counts tokens."""
+
+    def __init__(self, *, drops_tools=False, obeys=True, parallel=True) -> None:
+        self.drops_tools = drops_tools
+        self.obeys = obeys
+        self.parallel = parallel
+
+    def __call__(self, request):
+        body, last = request.body, request.messages[-1]
+        tools = [] if self.drops_tools else body.get("tools") or []
+        usage = {"prompt_tokens": 10 + 40 * len(tools), "completion_tokens": 5}
+        choice = body.get("tool_choice")
+        word = choice.get("type") if isinstance(choice, dict) else choice
+        limit = body.get("max_tokens", body.get("max_output_tokens"))
+        if "Count" in str(last["content"]):
+            if self.obeys and limit < 200:
+                return completion("1 2 3", finish="length", usage=usage)
+            return completion("1 2 3 " * 66, usage={**usage, "completion_tokens": 400})
+        if last["role"] == "tool":
+            return completion("There are 4217 open issues.", usage=usage)
+        asks = "hello" not in last["content"]
+        if self.obeys and word in ("none", "required", "any"):
+            asks = word != "none"
+        if not tools or not asks:
+            return completion("Hello.", usage=usage)
+        calls = [("web_search", {"q": "open issues"})]
+        if "twice" in last["content"] and self.parallel:
+            calls.append(("web_search", {"q": "closed issues"}))
+        return completion(None, calls, usage=usage)
+
+
+def examined(protocol, patient):
+    with Server(speaking(protocol, patient), ["stub"]) as server:
+        return examine_runner(load_config(None, served_by(protocol, server)))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_doctor_finds_a_good_server_good_through_every_protocol(protocol):
+    found = examined(protocol, Patient())
+    assert {name: one for name, one in found.findings.items() if one.verdict != "ok"} == {}
+    assert found.exit_code == 0
+    assert (
+        found.findings["template_keeps_tools"].found == "a tool makes the prompt 40 tokens longer"
+    )
+    assert found.findings["calls_tools"].found.endswith("as a structured call")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_doctor_says_what_a_server_leaves_aside(protocol):
+    found = examined(protocol, Patient(obeys=False, parallel=False)).findings
+    assert found["parallel_calls"].verdict == found["keeps_settings"].verdict == "note"
+    assert "max_tokens" in found["keeps_settings"].found
+    assert "tool_choice 'required'" in found["keeps_settings"].found
+    assert "tool_choice 'none'" in found["keeps_settings"].found
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_doctor_finds_a_server_that_drops_the_tools(protocol):
+    found = examined(protocol, Patient(drops_tools=True))
+    assert found.exit_code == 1
+    assert found.findings["template_keeps_tools"].verdict == "wrong"
+    assert "never hears of it" in found.findings["template_keeps_tools"].found
+
+
+# What trials take
+
+
+def spent(project) -> list:
+    return [
+        json.loads(line)
+        for line in (project.folder / "results.jsonl.timing.jsonl").read_text().splitlines()
+    ]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_tokens_latency_and_cost_of_every_trial_stand_beside_the_results(tmp_path, protocol):
+    project = Project(tmp_path, size=5)
+    with Server(speaking(protocol, city_model)) as server:
+        report = project.run(
+            **served_by(protocol, server, prices={"prompt": 100, "completion": 1000})
+        ).report
+    lines = {line["sample_id"]: line for line in spent(project)}
+    assert set(lines) == {f"s{number:03}" for number in range(5)}
+    assert (lines["s000"]["answers"], lines["s004"]["answers"]) == (2, 1)
+    assert (lines["s000"]["prompt_tokens"], lines["s000"]["completion_tokens"]) == (40, 10)
+    assert lines["s000"]["cost"] == pytest.approx((40 * 100 + 10 * 1000) / 1e6)
+    assert all(line["latency_sec"] > 0 for line in lines.values())
+    more = report.timing.more
+    assert (more["prompt_tokens"], more["completion_tokens"]) == (20 * 9, 5 * 9)
+    assert more["cost"] == pytest.approx(sum(line["cost"] for line in lines.values()))
+    assert 0 < more["latency_p50"] <= more["latency_p95"]
+
+
+def test_what_a_resumed_run_took_is_what_all_its_parts_took(tmp_path):
+    project = Project(tmp_path, size=5)
+    with Server(city_model) as server:
+        project.run(**served_by("openai_http", server, limit=2))
+        project.out.unlink()
+    with Server(city_model) as server:
+        gone = iter([error(401, "revoked")])
+        answers = iter(range(4))
+        with (
+            pytest.raises(UsageError),
+            Server(
+                lambda one: city_model(one) if next(answers, None) is not None else next(gone)
+            ) as broken,
+        ):
+            project.run(**served_by("openai_http", broken, max_connections=1))
+        done = len(spent(project))
+        assert done == 2
+        report = project.run(**served_by("openai_http", server, resume=True)).report
+    assert len(spent(project)) == 5
+    assert report.timing.more["prompt_tokens"] == 20 * 9
+
+
+def test_a_kept_answer_takes_nothing(tmp_path):
+    project = Project(tmp_path, size=3)
+    cache = str(tmp_path / "cache")
+    with Server(city_model) as server:
+        project.run(**served_by("openai_http", server, cache=cache))
+        assert len(spent(project)) == 3
+        project.out.unlink()
+        report = project.run(**served_by("openai_http", server, cache=cache, restart=True)).report
+    assert not (tmp_path / "results.jsonl.timing.jsonl").exists()
+    assert "cost" not in report.timing.more
+
+
+def test_an_engine_brings_it_along(tmp_path):
+    project = Project(tmp_path, size=6)
+    with Server(city_model) as server:
+        report = project.run(
+            **served_by("openai_http", server, engine="local", num_shards=2)
+        ).report
+    assert {line["sample_id"] for line in spent(project)} == {
+        f"s{number:03}" for number in range(6)
+    }
+    assert report.timing.more["latency_p95"] > 0

@@ -71,6 +71,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
+class Spent(msgspec.Struct, frozen=True):
+    """What the answers of one trial took together, as far as somebody counted."""
+
+    answers: int
+    usage: Usage | None = None
+    seconds: float | None = None
+
+
 class Failure(msgspec.Struct, frozen=True):
     """Infrastructure failed for this trial: it is not scored."""
 

@@ -248,7 +248,8 @@ class CachedRunner(Runner):
         if isinstance(reply, Failure):
             self._fail()
         elif not self._failed and reply.finish not in NOT_HELD:
-            data = _lossless(reply)
+            # What an answer took it takes once.
+            data = _lossless(msgspec.structs.replace(reply, usage=None, seconds=None))
             if data is not None:
                 told = b"".join(
                     b',"%s":%s' % (name.encode(), _encode(held))
