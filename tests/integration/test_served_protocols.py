@@ -7,6 +7,7 @@ from tests.endpoints import Answer, Server, city_model, completion, error, speak
 from tests.integration.conftest import Project
 from tests.integration.served import KEY, Script, one_sample, short_waits  # noqa: F401
 
+from callmark.cli import main
 from callmark.config import load_config
 from callmark.errors import UsageError
 from callmark.run.doctor import examine_runner
@@ -531,3 +532,64 @@ def test_an_engine_brings_it_along(tmp_path):
         f"s{number:03}" for number in range(6)
     }
     assert report.timing.more["latency_p95"] > 0
+
+
+def compared(tmp_path, *flags):
+    """Two runs of one model, the second with longer answers."""
+    for name, factor in (("a", 1), ("b", 3)):
+        folder = tmp_path / name
+        folder.mkdir()
+        project = Project(folder, size=4)
+
+        def model(request, factor=factor):
+            made = city_model(request)
+            made.body["usage"]["prompt_tokens"] *= factor
+            made.body["usage"]["completion_tokens"] *= factor
+            return made
+
+        with Server(model) as server:
+            project.run(**served_by("openai_http", server, prices={"prompt": 1, "completion": 2}))
+    places = [str(tmp_path / name / "results.jsonl") for name in ("a", "b")]
+    return main(["compare", *places, "--margin", "0.9", *flags])
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 0),
+        (("--max-ratio", "tokens=3"), 0),
+        (("--max-ratio", "tokens=2.9"), 1),
+        (("--max-ratio", "cost=2", "--max-ratio", "tokens=4"), 1),
+    ],
+)
+def test_compare_shows_what_a_trial_takes_and_can_limit_it(tmp_path, capsys, flags, code):
+    assert compared(tmp_path, *flags) == code
+    told = capsys.readouterr().out
+    assert "tokens of a trial: A 50, B 150 (× 3.00)" in told
+    assert "latency of a trial: A " in told
+    assert ("EXCEEDED" in told) == (code == 1)
+
+
+def test_a_limit_on_what_nobody_counted_is_never_kept(project, capsys):
+    project.run()
+    assert (
+        main(
+            [
+                "compare",
+                str(project.out),
+                str(project.out),
+                "--margin",
+                "0.9",
+                "--max-ratio",
+                "cost=2",
+            ]
+        )
+        == 5
+    )
+    assert "cannot be checked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", ["cost", "cost=", "cost=x", "cost=0", "money=2"])
+def test_a_limit_is_said_as_name_and_number(project, capsys, given):
+    assert main(["compare", "a", "b", "--max-ratio", given]) == 2
+    assert "--max-ratio: must be tokens=R" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from math import fsum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ from callmark.records.jsontext import Json
 from callmark.records.seams import Spent
 from callmark.store.files import has_place
 
+Measured = Literal["tokens", "latency", "cost"]
 Price = Literal["prompt", "completion", "cached"]
 MILLION = 1_000_000
 
@@ -152,6 +153,19 @@ def sum_up_spending(lines: Iterable[TrialSpending]) -> dict[str, Json]:
     if costs:
         found["cost"] = fsum(costs)
     return found
+
+
+def average_spending(lines: Iterable[TrialSpending]) -> dict[Measured, float]:
+    """Of a trial, over those of which it is known."""
+    held: dict[Measured, list[float]] = {name: [] for name in get_args(Measured)}
+    for line in lines:
+        if line.prompt_tokens is not None:
+            held["tokens"].append(line.prompt_tokens + (line.completion_tokens or 0))
+        if line.latency_sec is not None:
+            held["latency"].append(line.latency_sec)
+        if line.cost is not None:
+            held["cost"].append(line.cost)
+    return {name: fsum(found) / len(found) for name, found in held.items() if found}
 
 
 def _nearest(ordered: list[float], share: float) -> float:
