@@ -13,8 +13,9 @@ from tests.probing import GOOD, case, write_cases
 import callmark
 
 PACKAGE = Path(callmark.__file__).parent
-# Before statements were checked it was 60, 50 and 45: their rules are 19 files more.
-MOST = {"run": 83, "compare": 69, "probe": 45}
+# Before statements were checked it was 60, 50 and 45: their rules are 19 files more. What trials
+# take (a file beside the results) is one more, the seam of the served protocols another.
+MOST = {"run": 85, "compare": 70, "probe": 45}
 # Runs a command line as `callmark` does, and writes down which files had a function called.
 TRACER = """
 import json, sys, threading
