@@ -25,6 +25,7 @@ from callmark.runners.http.protocol import (
     WireProtocol,
     are_parts,
     count_tokens,
+    kind_of,
     past_calls,
 )
 from callmark.runners.http.runner import ServedRunner
@@ -128,9 +129,9 @@ class MessagesApi(WireProtocol):
         made = tuple(
             self.entry(block.get("name"), block.get("input"))
             for block in blocks
-            if block.get("type") == "tool_use"
+            if kind_of(block) == "tool_use"
         )
-        thoughts = (block.get("thinking") for block in blocks if block.get("type") == "thinking")
+        thoughts = (block.get("thinking") for block in blocks if kind_of(block) == "thinking")
         reply = Reply(
             text=_said_in(blocks),
             calls=made or None,
@@ -143,7 +144,7 @@ class MessagesApi(WireProtocol):
             reply=reply,
             model=message.model,
             server_tools=tuple(
-                str(block.get("name")) for block in blocks if block.get("type") in SERVER_CALLS
+                str(block.get("name")) for block in blocks if kind_of(block) in SERVER_CALLS
             ),
             paused=message.stop_reason == PAUSED and not made,
         )
@@ -176,16 +177,16 @@ class MessagesApi(WireProtocol):
         cannot be told apart from it, and only what it thought goes back as it was."""
         calls = past_calls(message)
         blocks = [want_object(block) for block in want_list(message.get(BLOCKS) or ())]
-        native = [block for block in blocks if block.get("type") == "tool_use"]
+        native = [block for block in blocks if kind_of(block) == "tool_use"]
         if blocks and len(native) == len(calls):
             waiting = iter(calls)
             for block in blocks:
-                if block.get("type") == "tool_use":
+                if kind_of(block) == "tool_use":
                     yield self._called(block, next(waiting), ids)
                 elif not _is_empty(block):
                     yield block
             return
-        yield from (block for block in blocks if block.get("type") in THOUGHT)
+        yield from (block for block in blocks if kind_of(block) in THOUGHT)
         said = text_of(message.get("content")) or text_of(message.get("refusal"))
         if said.strip():
             yield {"type": "text", "text": said}

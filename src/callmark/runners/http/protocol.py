@@ -253,3 +253,9 @@ def join_pieces(pieces: Sequence[Reply]) -> Reply:
         usage=add_usage(counted),
         seconds=sum(piece.seconds or 0.0 for piece in pieces),
     )
+
+
+def kind_of(part: Message) -> str:
+    """The type of an item or a block; servers may send anything there."""
+    kind = part.get("type")
+    return kind if isinstance(kind, str) else ""

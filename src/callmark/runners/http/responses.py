@@ -25,6 +25,7 @@ from callmark.runners.http.protocol import (
     WireProtocol,
     are_parts,
     count_tokens,
+    kind_of,
     past_calls,
 )
 from callmark.runners.http.runner import ServedRunner
@@ -98,7 +99,7 @@ class ResponsesApi(WireProtocol):
         if response.output is None:
             raise NoAnswer("the answer has no output")
         items = [item for item in response.output if isinstance(item, dict)]
-        calls = [item for item in items if item.get("type") in CALLS]
+        calls = [item for item in items if kind_of(item) in CALLS]
         made = tuple(
             self.entry(call.get("name"), call.get("arguments", call.get("input"))) for call in calls
         )
@@ -113,9 +114,7 @@ class ResponsesApi(WireProtocol):
         ran = tuple(
             kind
             for item in items
-            if isinstance(kind := item.get("type"), str)
-            and kind not in CALLS
-            and kind.endswith("_call")
+            if (kind := kind_of(item)).endswith("_call") and kind not in CALLS
         )
         return ServerAnswer(reply=reply, model=response.model, server_tools=ran)
 
@@ -148,13 +147,13 @@ class ResponsesApi(WireProtocol):
         cannot be told apart from it, and only what it thought goes back as it was."""
         calls = past_calls(message)
         items = [want_object(item) for item in want_list(message.get(ITEMS) or ())]
-        native = [item for item in items if item.get("type") in CALLS]
+        native = [item for item in items if kind_of(item) in CALLS]
         if items and len(native) == len(calls):
             waiting = iter(calls)
             for item in items:
-                yield self._called(item, next(waiting), ids) if item.get("type") in CALLS else item
+                yield self._called(item, next(waiting), ids) if kind_of(item) in CALLS else item
             return
-        yield from (item for item in items if item.get("type") not in ("message", *CALLS))
+        yield from (item for item in items if kind_of(item) not in ("message", *CALLS))
         said = text_of(message.get("content")) or text_of(message.get("refusal"))
         if said:
             yield {"role": "assistant", "content": said}
@@ -166,7 +165,7 @@ class ResponsesApi(WireProtocol):
         """The item with an id of its own in this conversation. One that cannot be read goes back in
         a form that servers can: some parse the arguments of earlier calls."""
         theirs = item.get("call_id")
-        if item.get("type") == "function_call" and not _is_whole(item):
+        if kind_of(item) == "function_call" and not _is_whole(item):
             return self._call(call, ids, theirs)
         sent = ids.call(call.get("id"), theirs)
         return item if sent == theirs else {**item, "call_id": sent}
@@ -292,7 +291,7 @@ def _usage_of(said: Json) -> Usage | None:
 
 
 def _said_in(item: Message) -> str:
-    content = item.get("content") if item.get("type") == "message" else None
+    content = item.get("content") if kind_of(item) == "message" else None
     if isinstance(content, str):
         return content
     texts = []
@@ -309,7 +308,7 @@ def _said_in(item: Message) -> str:
 
 def _thought_in(item: Message) -> str:
     """Reasoning in full where the server shows it, else its summary."""
-    if item.get("type") != "reasoning":
+    if kind_of(item) != "reasoning":
         return ""
     for field in ("content", "summary"):
         parts = item.get(field)
