@@ -247,3 +247,126 @@ def city_model(request: Request) -> Answer:
     if number % 5 == 4:
         return completion("I can say that without a tool.")
     return completion(None, [("web_search", {"q": f"city {number}"})])
+
+
+def speaking(protocol: str, model: Callable[[Request], Answer]) -> Callable[[Request], Answer]:
+    """The same model behind another protocol. It thinks, and wants to see its thoughts again."""
+    if protocol == "openai_http":
+        return model
+
+    def answer(request: Request) -> Answer:
+        read, write = {
+            "openai_responses": (_read_items, _write_items),
+            "anthropic_messages": (_read_blocks, _write_blocks),
+        }[protocol]
+        asked = Request(request.method, request.path, request.headers, read(request.body))
+        made = model(asked)
+        if made.status != 200 or not isinstance(made.body, dict):
+            return made
+        return Answer(body=write(made.body, len(asked.messages)))
+
+    return answer
+
+
+def _read_items(body: dict) -> dict:
+    messages = []
+    for item in body["input"]:
+        match item:
+            case {"type": "function_call_output", "output": output}:
+                messages.append({"role": "tool", "content": output})
+            case {"role": role, "content": content}:
+                messages.append({"role": role, "content": content})
+            case _:
+                messages.append({"role": "assistant", "content": None})
+    return {**body, "messages": messages}
+
+
+def _write_items(made: dict, number: int) -> dict:
+    message = made["choices"][0]["message"]
+    items: list[dict] = [
+        {
+            "type": "reasoning",
+            "id": f"rs_{number}",
+            "summary": [],
+            "encrypted_content": f"gAAA{number}==",
+        }
+    ]
+    if message["content"] is not None:
+        part = {"type": "output_text", "text": message["content"], "annotations": []}
+        items.append(
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
+        )
+    items += [
+        {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": one["id"],
+            "status": "completed",
+            **one["function"],
+        }
+        for one in message.get("tool_calls") or ()
+    ]
+    counted, is_cut = made["usage"], made["choices"][0]["finish_reason"] == "length"
+    usage = {
+        "input_tokens": counted["prompt_tokens"],
+        "output_tokens": counted["completion_tokens"],
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": "incomplete" if is_cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+        "model": "stub",
+        "output": items,
+        "error": None,
+        "usage": usage,
+    }
+
+
+def _read_blocks(body: dict) -> dict:
+    messages = []
+    for message in body["messages"]:
+        content = message["content"]
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if block["type"] == "tool_result":
+                messages.append({"role": "tool", "content": block["content"]})
+            else:
+                messages.append({"role": message["role"], "content": block.get("text")})
+    return {**body, "messages": messages}
+
+
+def _write_blocks(made: dict, number: int) -> dict:
+    message = made["choices"][0]["message"]
+    blocks: list[dict] = [{"type": "thinking", "thinking": "", "signature": f"Er{number}=="}]
+    if message["content"] is not None:
+        blocks.append({"type": "text", "text": message["content"]})
+    calls = message.get("tool_calls") or ()
+    blocks += [
+        {
+            "type": "tool_use",
+            "id": one["id"],
+            "name": one["function"]["name"],
+            "input": json.loads(one["function"]["arguments"]),
+        }
+        for one in calls
+    ]
+    counted, is_cut = made["usage"], made["choices"][0]["finish_reason"] == "length"
+    usage = {
+        "input_tokens": counted["prompt_tokens"],
+        "output_tokens": counted["completion_tokens"],
+    }
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "stub",
+        "content": blocks,
+        "stop_reason": "max_tokens" if is_cut else "tool_use" if calls else "end_turn",
+        "usage": usage,
+    }

@@ -275,6 +275,7 @@ def compare(  # noqa: PLR0913 - the options of the command
     common: bool = False,
     as_stored: bool = False,
     max_f1_delta: float | None = None,
+    max_ratio: Mapping[str, float] | None = None,
     registry: str | None = None,
     plugins: Sequence[object] = (),
 ) -> Comparison:
@@ -289,6 +290,7 @@ def compare(  # noqa: PLR0913 - the options of the command
         common: compare the samples that both have, where they do not have the same.
         as_stored: take the scores that the files hold instead of scoring again.
         max_f1_delta: also check that macro F1 differs by no more than this.
+        max_ratio: how many times the `tokens`, `latency` or `cost` of A's trials B's may take.
         registry: the tools' specs, where the runs do not say where theirs are.
         plugins: files with scorers, or the scorers themselves.
 
@@ -320,6 +322,7 @@ def compare(  # noqa: PLR0913 - the options of the command
         "common": common,
         "as_stored": as_stored,
         "max_f1_delta": max_f1_delta,
+        "max_ratio": dict(max_ratio or {}),
     }
     try:
         options = msgspec.convert(given, CompareOptions)

@@ -30,6 +30,7 @@ from callmark.records.samples import Header
 from callmark.records.statements import RULES, Tier
 from callmark.resources import config_template, default_config, default_gates
 from callmark.store.files import atomic_writer, check_writable, read_input
+from callmark.store.spending import Price
 
 # No setting is nested deeper or holds more: what does is an alias that repeats itself.
 MAX_DEPTH = 50
@@ -227,6 +228,7 @@ class RunSettings(TypedDict, total=False):
     sample_timeout: float | None
     max_retries: int
     model_revision: str | None
+    prices: Mapping[Price, float]
     adapter: str | PathLike[str] | None
     dtype: Literal["float32", "bfloat16", "float16"]
     device: str
@@ -296,6 +298,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     sample_timeout: _Seconds | None
     max_retries: _Count
     model_revision: str | None
+    prices: dict[Price, _Amount] = {}
     adapter: str | None
     dtype: Literal["float32", "bfloat16", "float16"]
     device: str

@@ -35,7 +35,9 @@ from callmark.records.seams import (
 from callmark.runners.custom import runner_factory
 
 RUNNERS = {
-    "openai_http": "callmark.runners.http.runner:open_openai",
+    "openai_http": "callmark.runners.http.chat:open_chat",
+    "openai_responses": "callmark.runners.http.responses:open_responses",
+    "anthropic_messages": "callmark.runners.http.messages_api:open_messages",
     "hf_local": "callmark.runners.hf.local:open_local",
     "replay": "callmark.runners.replay:open_replay",
 }

@@ -11,7 +11,7 @@ from tests.integration.served import KEY, Script, one_sample, served, short_wait
 from callmark.errors import Incomplete, UsageError
 from callmark.run import loop as running_loop
 from callmark.run import play as evaluate
-from callmark.runners.http import runner as openai_http
+from callmark.runners.http import chat
 
 # Trouble that passes
 
@@ -246,7 +246,7 @@ def test_a_journal_with_results_survives_a_mistake(project):
 
 def test_f13_an_answer_that_we_stumble_over_costs_one_trial(project, monkeypatch):
     """Whatever reading an answer raises, the run goes on."""
-    read = openai_http.reply_of
+    read = chat.reply_of
 
     def stumbling(completion, codec):
         if completion.model == "odd":
@@ -257,7 +257,7 @@ def test_f13_an_answer_that_we_stumble_over_costs_one_trial(project, monkeypatch
         is_odd = "city 7?" in request.messages[0]["content"]
         return completion("x", model="odd") if is_odd else city_model(request)
 
-    monkeypatch.setattr(openai_http, "reply_of", stumbling)
+    monkeypatch.setattr(chat, "reply_of", stumbling)
     with Server(odd) as server:
         outcome = project.run(**served(server, max_errors=1))
         assert len([one for one in server.requests if "city 7?" in one.messages[0]["content"]]) == 1

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.endpoints import Server, completion, error
+from tests.endpoints import Server, completion, error, speaking
 from tests.probing import GOOD, case, write_cases
 
 from callmark.cli import main
@@ -129,3 +129,24 @@ def test_a_dataset_is_run_whole_by_both():
     found = report()
     assert found["comparison"]["pairs"]["paired"] == 8
     assert found["comparison"]["flips"]["valid_call_rate"]["lost"]["count"] == 8
+
+
+@pytest.mark.parametrize("kind", ["openai", "openai_responses", "anthropic_messages"])
+def test_served_views_speak_every_protocol(kind):
+    """A spec names the protocol; the answers are the same ones."""
+
+    def answer(request):
+        return completion(None, [("web_search", {"q": "rope"})])
+
+    protocol = "openai_http" if kind == "openai" else kind
+    cases = [case(number, "") for number in range(20)]
+    with Server(speaking(protocol, by_model(before=answer, after=answer)), ["before"]) as server:
+        models = {
+            view: {"kind": kind, "base": name, "endpoint": server.url}
+            for view, name in (("base", "before"), ("ft", "after"))
+        }
+        suite = [{"name": "calls", "kind": "tool_use_fidelity", "cases": cases}]
+        Path("spec.yaml").write_text(json.dumps({"version": 1, "models": models, "suite": suite}))
+        assert main(["probe", "spec.yaml", "--json", "probe.json", "--max-retries", "0"]) == 0
+        assert len(server.requests) == 40
+    assert report()["results"][0]["result"]["evidence"]["num_valid_ft"] == 20

@@ -25,7 +25,10 @@ BLOCK = re.compile(r"^```(?:console|sh|text|yaml)?(?: \S+)?\n(.*?)^```$", re.M |
 CALL = re.compile(r"(?:^|[ '(])callmark ((?!import )[a-z-]+.*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 # Options of other programs that the docs speak of.
-OTHERS = {"--collect-only", "--enable-auto-tool-choice", "--tool-call-parser"}
+OTHERS = {"--collect-only"} | {
+    "--enable-auto-tool-choice", "--tool-call-parser", "--reasoning-parser", "--parallel",
+    "--chat-template", "--chat-template-file", "--enable-deterministic-inference",
+}  # of servers  # fmt: skip
 
 
 def prose_of(page: Path) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from callmark.compare.compare import CompareOptions
     from callmark.compare.records import Comparison
     from callmark.config import RunConfig
+    from callmark.store.spending import Measured
 
 DECIDED: Group = {
     "--margin": {
@@ -44,6 +46,12 @@ CHOSEN: Group = {
         "metavar": "D",
         "help": "only check that macro F1 differs by at most this much, either way; no test",
     },
+    "--max-ratio": {
+        "action": "append",
+        "metavar": "NAME=R",
+        "help": "fail if a trial of B takes more than R times what one of A does: tokens, latency"
+        " or cost; may be repeated",
+    },
 }
 GROUPS: dict[str, Group] = {
     "what is compared": CHOSEN,
@@ -63,7 +71,8 @@ def build_parser() -> CommandParser:
         the margin allows) or `inconclusive`. If the dataset was edited in between, --common
         compares the samples that are still the same. Two reports without results give differences
         only. Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
-        --max-f1-delta, that check replaces the margin.
+        --max-f1-delta, that check replaces the margin. Tokens, latency
+        and cost of a trial are shown where the runs counted them; --max-ratio limits them.
         """,
         """
         callmark compare runs/base runs/tuned
@@ -126,7 +135,16 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
         common=getattr(options, "common", False),
         as_stored=getattr(options, "as_stored", False),
         max_f1_delta=limit,
+        max_ratio=dict(map(_ratio, getattr(options, "max_ratio", None) or ())),
     )
+
+
+def _ratio(given: str) -> tuple[Measured, float]:
+    name, _, number = given.partition("=")
+    with suppress(ValueError):
+        if name in ("tokens", "latency", "cost") and float(number) > 0:
+            return cast("Measured", name), float(number)
+    raise UsageError(f"--max-ratio: must be tokens=R, latency=R or cost=R, not {given!r}")
 
 
 def present(comparison: Comparison, *, quiet: bool) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GROUPS: dict[str, Group] = {
     "your files": INPUTS,
     "who answers": RUNNER,
-    "a served model (openai_http)": SERVED,
+    "a served model": SERVED,
     "a local model (hf_local)": LOCAL,
 }
 MARKS: dict[Verdict, tuple[str, Style]] = {
@@ -46,14 +46,16 @@ def build_parser() -> CommandParser:
         own dataset, fixtures and tools, and the hashes that the dataset's header pins. Exit code 1
         if something is wrong.
         With --runner: open it as `callmark run` would, with the same options, and find out whether
-        it is reachable, answers, calls a tool and uses what the tool returned, keeps the tools in
-        its chat template, and gives equal answers on repeat (5 times, or --repeat K, at temperature
-        0). Exit code: 0 all is well, 1 something is wrong, 2 a wrong setting, 4 infrastructure.
+        it is reachable, answers, calls a tool and uses what the tool returned, makes two calls at
+        once, keeps the tools in its chat template, gives equal answers on repeat (5 times, or
+        --repeat K, at temperature 0), and which settings a server leaves aside. Exit code: 0 all is
+        well, 1 something is wrong, 2 a wrong setting, 4 infrastructure.
         """,
         """
         callmark doctor
         callmark doctor --in dataset.jsonl --fixtures fixtures/
         callmark doctor --runner openai_http --model my-model --base-url http://localhost:8000/v1
+        callmark doctor --runner anthropic_messages --model my-model
         """,
     )
     add_groups(parser, GROUPS)

@@ -114,7 +114,10 @@ RUNNER: Group = {
     },
 }
 SERVED: Group = {
-    "--base-url": {"metavar": "URL", "help": "the endpoint (default: OPENAI_BASE_URL)"},
+    "--base-url": {
+        "metavar": "URL",
+        "help": "the endpoint (default: OPENAI_BASE_URL, or ANTHROPIC_BASE_URL)",
+    },
     "--max-connections": {
         "type": number_or_auto,
         "metavar": "N",

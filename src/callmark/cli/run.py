@@ -194,7 +194,7 @@ BASELINE: Group = {
 GROUPS: dict[str, Group] = {
     "what is run": INPUTS,
     "who answers": RUNNER,
-    "a served model (openai_http)": SERVED,
+    "a served model (openai_http, openai_responses, anthropic_messages)": SERVED,
     "a local model (hf_local)": LOCAL,
     "only a part": PART,
     "many processes": ENGINE,

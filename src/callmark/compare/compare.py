@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Annotated
+from typing import IO, Annotated, get_args
 
 import msgspec
 
@@ -30,6 +30,7 @@ from callmark.compare.records import (
     PairCounts,
     PointCheck,
     SideFacts,
+    SpendingPair,
 )
 from callmark.compare.sides import (
     COMPARED_INPUTS,
@@ -60,6 +61,7 @@ from callmark.store.files import (
     read_results,
 )
 from callmark.store.runs import file_of, is_report
+from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import CrossScore, Subset
 from callmark.summary.trials import ConflictingResults, Trials
@@ -72,13 +74,15 @@ SHOWN = 5  # sample ids in a message
 
 class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`common`: only samples that are the same on both sides; else runs over other data are
-    refused. `max_f1_delta`: the point check of that name."""
+    refused. `max_f1_delta`: the point check of that name. `max_ratio`: how many times what A takes
+    (tokens, latency, cost) B may take."""
 
     primary: tuple[str, ...] = PRIMARY
     margin: Annotated[float, msgspec.Meta(gt=0, lt=1)] = MARGIN
     common: bool = False
     as_stored: bool = False
     max_f1_delta: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    max_ratio: dict[Measured, Annotated[float, msgspec.Meta(gt=0)]] = {}
     seed: int = SEED
     scorer_version: str | None = None
 
@@ -476,7 +480,25 @@ def compare_runs(
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
     found = compare_sides(side_a, side_b, options)
     said = dict.fromkeys((*a.warnings(), *b.warnings()))
-    return msgspec.structs.replace(found, warnings=(*found.warnings, *said))
+    return msgspec.structs.replace(
+        found,
+        timing=compare_spending(path_a, path_b, options.max_ratio),
+        warnings=(*found.warnings, *said),
+    )
+
+
+def compare_spending(a: Path, b: Path, limits: Mapping[Measured, float]) -> dict[str, SpendingPair]:
+    """What a trial takes on both sides, by what stands beside the results of each."""
+    mine, theirs = average_spending(read_spending(a)), average_spending(read_spending(b))
+    found: dict[str, SpendingPair] = {}
+    for name in get_args(Measured):
+        one, other, limit = mine.get(name), theirs.get(name), limits.get(name)
+        if one is None and other is None and limit is None:
+            continue
+        ratio = None if not one or other is None else other / one
+        ok = None if limit is None or ratio is None else ratio <= limit + SAME
+        found[name] = SpendingPair(a=one, b=other, ratio=ratio, limit=limit, ok=ok)
+    return found
 
 
 class SideLines:

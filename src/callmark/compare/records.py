@@ -1,4 +1,5 @@
-"""What a comparison of two runs says. Nothing is rounded, and nothing depends on a clock."""
+"""What a comparison of two runs says. Nothing is rounded, and nothing depends on a clock but what
+stands below `timing`."""
 
 from __future__ import annotations
 
@@ -99,6 +100,17 @@ class PointCheck(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool | None
 
 
+class SpendingPair(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial took on the average, on both sides. `limit`: B may take so many times what A
+    takes. `ok` None: there is no limit, or one side did not count."""
+
+    a: float | None
+    b: float | None
+    ratio: float | None = None
+    limit: float | None = None
+    ok: bool | None = None
+
+
 class Comparison(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     """What `callmark.compare` returns: the `decision` on B against A, why, and each metric that
     it rests on; `.to_dict()` is what `callmark compare --json` writes (docs/compare.md).
@@ -128,15 +140,18 @@ class Comparison(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     by_locale: dict[str, tuple[Compared, ...]] = {}
     flips: dict[str, Flips] = {}
     point_check: PointCheck | None = None
+    timing: dict[str, SpendingPair] = {}
     warnings: tuple[str, ...] = ()
 
 
 def exit_code(comparison: Comparison) -> int:
     """0 not worse than the margin, 1 worse, 5 cannot be told. A point check that was asked for
-    takes the place of the margin: then nothing but it and a regression decides."""
+    takes the place of the margin: then nothing but it and a regression decides. A limit on what
+    B takes is kept, or it is not, or nobody knows."""
     check = comparison.point_check
-    if comparison.decision == "regression" or (check is not None and check.ok is False):
+    limited = [pair for pair in comparison.timing.values() if pair.limit is not None]
+    is_over = any(pair.ok is False for pair in limited)
+    if comparison.decision == "regression" or is_over or (check is not None and check.ok is False):
         return 1
-    if check is not None:
-        return 0 if check.ok else 5
-    return 0 if comparison.decision == "non_inferior" else 5
+    is_fine = comparison.decision == "non_inferior" if check is None else bool(check.ok)
+    return 0 if is_fine and all(pair.ok for pair in limited) else 5

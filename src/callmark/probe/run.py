@@ -15,6 +15,7 @@ from callmark.compare.compare import CompareOptions, Tools, compare_runs
 from callmark.compare.records import Comparison
 from callmark.config import RunConfig
 from callmark.errors import UsageError
+from callmark.plugins import find_runner
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
 from callmark.probe.local_views import TwoModels, adapted_views, open_adapted
 from callmark.probe.nulls import NullCache
@@ -199,6 +200,7 @@ def report_bytes(report: ProbeReport) -> bytes:
     return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
 
 
+# The other kinds are names of runners.
 RUNNERS = {"hf": "hf_local", "openai": "openai_http"}
 
 
@@ -207,8 +209,8 @@ def open_views(models: Models, config: RunConfig, tools: Sequence[Tool]) -> Iter
     """`config`: how models are loaded and asked; which ones, the models say."""
     check_models(models)
     base, tuned = (options_of(model, config, tools) for model in (models.base, models.ft))
-    if models.base.kind == "openai":
-        yield ServedViews(base, tuned)
+    if models.base.kind != "hf":
+        yield ServedViews(base, tuned, find_runner(_runner_of(models.base)))
     elif is_adapted(models):
         with open_adapted(tuned, models.base.adapter) as views:
             yield views
@@ -239,7 +241,7 @@ def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
     """The settings with which one view is run; greedy, whatever a file says."""
     return msgspec.structs.replace(
         config,
-        runner=RUNNERS[model.kind],
+        runner=_runner_of(model),
         model=model.base,
         adapter=model.adapter,
         base_url=model.endpoint or config.base_url,
@@ -248,6 +250,10 @@ def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
         top_p=None,
         repeat=1,
     )
+
+
+def _runner_of(model: ModelSpec) -> str:
+    return RUNNERS.get(model.kind, model.kind)
 
 
 def options_of(model: ModelSpec, config: RunConfig, tools: Sequence[Tool]) -> RunnerOptions:
@@ -292,7 +298,11 @@ def open_dataset_probe(
                 )
                 for view in ("base", "ft")
             ]
-            views = (TwoModels if models.ft.kind == "hf" else ServedViews)(*options)
+            if models.ft.kind == "hf":
+                views = TwoModels(*options)
+            else:
+                base, tuned = options
+                views = ServedViews(base, tuned, find_runner(_runner_of(models.ft)))
 
         def compare() -> Comparison:
             for view, factory in factories.items():

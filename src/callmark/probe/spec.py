@@ -94,9 +94,10 @@ KINDS: dict[str, type[SuiteEntry]] = {
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One view's model. `hf`: a local checkpoint, `adapter` on top of it if there is one;
-    `openai`: the model of that name behind `endpoint`."""
+    `openai` (chat completions) or the name of another runner: the model of that name behind
+    `endpoint`."""
 
-    kind: Literal["hf", "openai"] = "hf"
+    kind: Literal["hf", "openai", "openai_responses", "anthropic_messages"] = "hf"
     base: _Name
     adapter: _Name | None = None
     endpoint: _Name | None = None
@@ -481,10 +482,10 @@ def _model_of(value: Json, reader: SpecReader, where: Where) -> ModelSpec | None
     model = reader.record(value, ModelSpec, where)
     if model is None:
         return None
-    if model.kind == "openai" and model.adapter is not None:
+    if model.kind != "hf" and model.adapter is not None:
         reader.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
     if model.kind == "hf" and model.endpoint is not None:
-        reader.add((*where, "endpoint"), "only models of kind openai have one")
+        reader.add((*where, "endpoint"), "only served models (kind openai, …) have one")
     return model
 
 

@@ -14,8 +14,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Conversation, Failure, Reply
 from callmark.records.trace import TraceEntry
 from callmark.run.loop import driver
-from callmark.runners.http.runner import open_openai
-from callmark.runners.options import RunnerOptions
+from callmark.runners.options import RunnerFactory, RunnerOptions
 
 Tool = dict[str, Json]
 
@@ -109,13 +108,16 @@ def tools_of(questions: Iterable[Question]) -> tuple[Tool, ...]:
 
 
 class ServedViews:
-    """Two models behind OpenAI-compatible endpoints."""
+    """Two models behind endpoints that speak one protocol."""
 
     why_no_nulls: str | None = (
         "the models are served: random adapters need a local model (--base FOLDER --adapter FOLDER)"
     )
 
-    def __init__(self, base: RunnerOptions, tuned: RunnerOptions) -> None:
+    def __init__(
+        self, base: RunnerOptions, tuned: RunnerOptions, open_runner: RunnerFactory
+    ) -> None:
+        self._open = open_runner
         self._options = {"base": base, "ft": tuned}
         self._facts: dict[str, Json] = {}
         self._measured: dict[str, Json] = {}
@@ -172,7 +174,7 @@ class ServedViews:
         options = self._options[view]
         decoding = msgspec.structs.replace(options.decoding, max_tokens=limit)
         batch = [question.conversation(number) for number, question in enumerate(questions)]
-        with open_openai(msgspec.structs.replace(options, decoding=decoding)) as runner:
+        with self._open(msgspec.structs.replace(options, decoding=decoding)) as runner:
             with driver(runner) as drive:
                 drive(runner.ready())
                 replies: Sequence[Reply | Failure] = drive(runner.answer(batch))

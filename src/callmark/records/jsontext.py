@@ -119,6 +119,7 @@ def _repeats_a_name(text: str) -> bool:
 # whoever looks into one asks first what it is.
 Json = object
 
+_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 _decode_object = msgspec.json.Decoder(dict[str, Json]).decode
 _canonical = json.JSONEncoder(
@@ -163,6 +164,15 @@ def parse_json(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Json:
 def canonical_json(value: Json) -> str:
     """Sorted keys, no blanks, no escapes beyond the needed ones: equal values, equal text."""
     return _canonical(value)
+
+
+def encode_json(value: Json) -> bytes:
+    """Any value in the order in which it stands, also one with lone surrogates or integers of any
+    size."""
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def plain(record: object) -> Json:

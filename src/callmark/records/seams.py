@@ -4,7 +4,7 @@ adds to the tables of the house (PluginRow)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 
@@ -26,6 +26,29 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     tools: Sequence[dict[str, Json]]
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one answer, as whoever gave it counts them. `cached_tokens` are part of those of
+    the prompt."""
+
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
+    cached_tokens: _Count = 0
+
+
+def add_usage(counts: Sequence[Usage]) -> Usage | None:
+    """None: nobody counted."""
+    if not counts:
+        return None
+    return Usage(
+        sum(one.prompt_tokens for one in counts),
+        sum(one.completion_tokens for one in counts),
+        sum(one.cached_tokens for one in counts),
+    )
+
+
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant turn. `calls` None: nothing structured was given, the text may hold calls.
     Entries of `calls` with status `unanswered` go to the broker, all others are recorded answers.
@@ -33,7 +56,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     this text and these calls were interleaved. `then_said` not None: the recording goes on after
     this turn, with these user messages first. `answers`: recorded answers, in order, to calls that
     only the text holds. `carried`: fields of the assistant message that a server wants to see
-    again in the next request."""
+    again in the next request. `usage` and `seconds`: what it took; None if nobody says."""
 
     text: str
     calls: tuple[TraceEntry, ...] | None = None
@@ -44,6 +67,16 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     then_said: tuple[str, ...] | None = None
     answers: tuple[Json, ...] = ()
     carried: dict[str, Json] = {}
+    usage: Usage | None = None
+    seconds: float | None = None
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What the answers of one trial took together, as far as somebody counted."""
+
+    answers: int
+    usage: Usage | None = None
+    seconds: float | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):

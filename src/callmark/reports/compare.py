@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from callmark.compare.records import Compared, Comparison, Decision, Flips, Listed, PointCheck
+from callmark.compare.records import (
+    Compared,
+    Comparison,
+    Decision,
+    Flips,
+    Listed,
+    PointCheck,
+    SpendingPair,
+)
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
 
@@ -74,6 +82,7 @@ def facts(comparison: Comparison) -> Iterator[str]:
         yield f"{pairs.paired} pairs, {pairs.dropped.count} dropped with an error; {scored}"
     else:
         yield "not paired: these are differences of two reports, nothing is tested"
+    yield from (timing_text(name, pair) for name, pair in comparison.timing.items())
     check = comparison.point_check
     if check is None:
         return
@@ -81,6 +90,16 @@ def facts(comparison: Comparison) -> Iterator[str]:
         yield f"{CHECK_WORD[check.ok][0].lower()}: {check_text(check)}"
     elif comparison.paired:
         yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
+
+
+def timing_text(name: str, pair: SpendingPair) -> str:
+    """One line of what a trial took."""
+    unit = " s" if name == "latency" else ""
+    a, b = ("unknown" if one is None else f"{one:.4g}{unit}" for one in (pair.a, pair.b))
+    ratio = "" if pair.ratio is None else f" (× {pair.ratio:.2f})"
+    kept = {True: "kept", False: "EXCEEDED", None: "cannot be checked"}[pair.ok]
+    limit = "" if pair.limit is None else f"; limit × {pair.limit:g}: {kept}"
+    return f"{name} of a trial: A {a}, B {b}{ratio}{limit}"
 
 
 def sign_text(value: float | None) -> str:

@@ -357,12 +357,29 @@ def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
     seconds = report.timing.wall_time_sec
     if seconds is not None:
         yield line()
-        cache = _cache_note(report.timing.more)
+        cache, spent = _cache_note(report.timing.more), spending_note(report.timing.more)
         yield line(f"{report.counts.trials} trials in {seconds:.1f} s{cache}", "quiet", indent=2)
+        if spent:
+            yield line(spent, "quiet", indent=2)
     if next_steps:
         yield line()
         yield line("next", "strong")
         yield from (line(step, indent=2) for step in next_steps)
+
+
+def spending_note(measured: dict[str, Json]) -> str:
+    """Tokens, latency and cost in one line, as far as somebody counted."""
+    found = []
+    match measured:
+        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}:
+            found.append(f"{prompt:,} tokens in, {completion:,} out")
+    match measured:
+        case {"latency_p50": float(middle), "latency_p95": float(high)}:
+            found.append(f"a trial took {middle:.2f} s (median), {high:.2f} s (95 %)")
+    match measured:
+        case {"cost": float(cost)}:
+            found.append(f"cost {cost:.4g}")
+    return "; ".join(found)
 
 
 def _cache_note(measured: dict[str, Json]) -> str:

@@ -12,11 +12,11 @@ import msgspec
 
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, FingerprintMismatch, UsageError
-from callmark.records.jsontext import Json, canonical_json, plain, want_texts
+from callmark.records.jsontext import Json, canonical_json, encode_json, plain, want_texts
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.run.prepare import resolve_secrets
-from callmark.runners.http.chat import REMEMBERED, encode_json
+from callmark.runners.http.protocol import REMEMBERED
 
 if TYPE_CHECKING:
     from callmark.run.prepare import Setup
@@ -248,7 +248,8 @@ class CachedRunner(Runner):
         if isinstance(reply, Failure):
             self._fail()
         elif not self._failed and reply.finish not in NOT_HELD:
-            data = _lossless(reply)
+            # What an answer took it takes once.
+            data = _lossless(msgspec.structs.replace(reply, usage=None, seconds=None))
             if data is not None:
                 told = b"".join(
                     b',"%s":%s' % (name.encode(), _encode(held))

@@ -42,6 +42,7 @@ from callmark.runners.options import RunnerFactory
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer
 from callmark.store.journal import Journal, journal_path
+from callmark.store.spending import cost_of, read_spending, sum_up_spending
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser
 from callmark.summary.trials import SummaryState
@@ -105,7 +106,7 @@ def run(
         timing = Timing(
             wall_time_sec=time.perf_counter() - started,
             scoring_sec=player.scoring_sec if is_timed_whole else None,
-            more=observed.measured,
+            more=observed.measured | _spending_of(setup.config, observed.measured),
         )
         summariser = stage.tally.summariser
         report = report_of(setup, summariser, timing, observed, shard_written(setup, loop))
@@ -116,6 +117,19 @@ def run(
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()
         return RunOutcome(report, code, loop.notes)
+
+
+def _spending_of(config: RunConfig, measured: Mapping[str, Json]) -> dict[str, Json]:
+    """What all trials took, those of earlier runs included. Without results there is no file of
+    it, only what the runner itself counted."""
+    if config.out is not None:
+        return sum_up_spending(read_spending(Path(config.out)))
+    match measured:
+        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}:
+            cost = cost_of(prompt, completion, 0, config.prices)
+            return {} if cost is None else {"cost": cost}
+        case _:
+            return {}
 
 
 @contextmanager

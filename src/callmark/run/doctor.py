@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -31,15 +32,24 @@ from callmark.run.offers import Offers, open_offers, open_registry
 from callmark.run.play import Played, PlaySettings, TrialInput, play, play_in_step
 from callmark.run.prepare import Prompts, decoding_of, open_prompts, runner_options
 from callmark.run.resume import compare_pinned, refuse_other_pins
+from callmark.runners.options import SERVED, RunnerOptions
 
 Verdict = Literal["ok", "note", "wrong", "unchecked"]
 
 REPEATS = 5
 PLAIN_ID, TOOL_ID = "doctor-plain", "doctor-tool"
+PARALLEL_ID, SETTINGS_ID = "doctor-parallel", "doctor-settings"
 PLAIN_PROMPT = "Say hello in one short sentence."
 PREFERRED_TOOL = "web.search"
 PREFERRED_PROMPT = 'Search the web for "open issues" and tell me what you find.'
 OTHER_PROMPT = "Call the tool {name} once, with arguments that fit it, and tell me what it returns."
+PARALLEL_PROMPT = (
+    "Call the tool {name} twice in one go, with different arguments that fit it: make both calls"
+    " before you see a result, then compare the results."
+)
+LONG_PROMPT = "Count from 1 to 200. Write all the numbers, with blanks between them."
+FEW_TOKENS = 16  # fewer are refused by some
+LEAST_OF_A_TOOL = 15  # tokens; a name and a schema are never less
 FACT = "there are 4217 open issues"
 RESULT: dict[str, Json] = {"ok": True, "summary": FACT}
 SHOWN = 80
@@ -121,7 +131,7 @@ def _open(config: RunConfig) -> Iterator[_Session]:
         decoding = msgspec.structs.replace(decoding, temperature=0.0)
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw)
     with find_runner(config.runner)(options) as runner, driver(runner) as drive:
-        yield _Session(config, offers, prompts, runner, drive)
+        yield _Session(config, offers, prompts, runner, drive, options)
 
 
 class _FixedResult:
@@ -147,8 +157,10 @@ class _Session:
         prompts: Prompts,
         runner: Runner,
         drive: Drive[Any],
+        options: RunnerOptions,
     ) -> None:
         self.config = config
+        self.options = options
         self.runner = runner
         self.drive = drive
         self._prompts = prompts
@@ -172,9 +184,36 @@ class _Session:
         return self._with_tool
 
     def repeated(self, times: int) -> list[Played]:
+        return self._asked(TOOL_ID, self.question, frozenset({self.tool}), self.tools, times=times)
+
+    def twice_at_once(self) -> Played:
+        prompt = PARALLEL_PROMPT.format(name=self.tool)
+        [played] = self._asked(PARALLEL_ID, prompt, frozenset({self.tool}), self.tools, times=1)
+        return played
+
+    def prompt_tokens(self, *, with_tool: bool) -> int | None:
+        """How long the prompt of the tool's question is, as the server counts it."""
+        offered = frozenset({self.tool} if with_tool else ())
+        tools = self.tools if with_tool else []
+        [played] = self._asked(SETTINGS_ID, self.question, offered, tools, times=1, max_turns=1)
+        spent = _require_finished(played).spent
+        return None if spent is None or spent.usage is None else spent.usage.prompt_tokens
+
+    def with_settings(self, prompt: str, *, offer: bool, **decoding: Any) -> Played:
+        """One answer of the same server to a request with other settings."""
+        changed = msgspec.structs.replace(self.options.decoding, **decoding)
+        options = msgspec.structs.replace(self.options, decoding=changed)
+        with find_runner(self.config.runner)(options) as runner, driver(runner) as drive:
+            other = copy(self)
+            other.runner, other.drive = runner, drive
+            offered = frozenset({self.tool} if offer else ())
+            tools = self.tools if offer else []
+            return other._asked(SETTINGS_ID, prompt, offered, tools, times=1, max_turns=1)[0]
+
+    @property
+    def question(self) -> str:
         is_known = self.tool == PREFERRED_TOOL
-        prompt = PREFERRED_PROMPT if is_known else OTHER_PROMPT.format(name=self.tool)
-        return self._asked(TOOL_ID, prompt, frozenset({self.tool}), self.tools, times=times)
+        return PREFERRED_PROMPT if is_known else OTHER_PROMPT.format(name=self.tool)
 
     def _asked(
         self,
@@ -184,6 +223,7 @@ class _Session:
         tools: Sequence[dict[str, Json]],
         *,
         times: int,
+        max_turns: int | None = None,
     ) -> list[Played]:
         """The same trial so many times, as many at once as a run would have."""
         sample = Sample(
@@ -194,24 +234,28 @@ class _Session:
             expectation=expectation_of({}),
         )
         trial = TrialInput(sample, 0, offered, tools, self._prompts.opening(sample, tools))
-        return self._play([trial] * times)
+        settings = self._settings
+        if max_turns is not None:
+            settings = msgspec.structs.replace(settings, max_turns=max_turns)
+        return self._play([trial] * times, settings)
 
-    def _play(self, trials: Sequence[TrialInput]) -> list[Played]:
-        runner, source, settings = self.runner, _FixedResult(), self._settings
+    def _play(self, trials: Sequence[TrialInput], settings: PlaySettings) -> list[Played]:
+        runner, source = self.runner, _FixedResult()
         if not runner.suspends:
 
             def answer(batch: Any) -> Any:
                 return self.drive(runner.answer(batch))
 
             return list(play_in_step(iter(trials), answer, runner.max_batch, source, settings))
-        return [one for chunk in _chunks(trials, runner.max_batch) for one in self._at_once(chunk)]
+        chunks = _chunks(trials, runner.max_batch)
+        return [one for chunk in chunks for one in self._at_once(chunk, settings)]
 
-    def _at_once(self, trials: Sequence[TrialInput]) -> list[Played]:
+    def _at_once(self, trials: Sequence[TrialInput], settings: PlaySettings) -> list[Played]:
         import asyncio  # opens a socket pair, so only where it is needed
 
         async def work() -> list[list[Played]]:
             return await asyncio.gather(
-                *(play([trial], self.runner, _FixedResult(), self._settings) for trial in trials)
+                *(play([trial], self.runner, _FixedResult(), settings) for trial in trials)
             )
 
         return [one for played in self.drive(work()) for one in played]
@@ -288,6 +332,77 @@ def _uses_results(session: _Session) -> Finding:
     )
 
 
+def _calls_in_parallel(session: _Session) -> Finding:
+    played = session.twice_at_once()
+    if played.error is not None:
+        return Finding("unchecked", played.error)
+    first = [entry for entry in played.trace.tool_trace if entry.turn in (1, None)]
+    if len(first) > 1:
+        return Finding("ok", f"{len(first)} calls in one turn")
+    if len(played.trace.tool_trace) > 1:
+        found = "was asked for two calls at once, and made them one after the other"
+    else:
+        found = f"was asked for two calls at once, and made {len(first)}"
+    return Finding(
+        "note",
+        found,
+        "samples that expect calls at once take more turns, or fail",
+        "some servers cut off all calls but the first: look at its options for parallel calls",
+    )
+
+
+def _keeps_settings(session: _Session) -> Finding:
+    """What a server leaves aside without a word."""
+    if session.config.runner not in SERVED:
+        return Finding("unchecked", "only what a server is sent can be left aside by it")
+    found: list[str] = []
+    long = session.with_settings(LONG_PROMPT, offer=False, max_tokens=FEW_TOKENS)
+    if long.error is None and long.trace.stop != "truncated" and _is_long(long):
+        found.append(f"max_tokens ({FEW_TOKENS} were allowed, more came, and no word of that)")
+    for choice, is_wanted in (("required", True), ("none", False)):
+        prompt = PLAIN_PROMPT if is_wanted else session.question
+        try:
+            asked = session.with_settings(prompt, offer=True, tool_choice=choice)
+        except CallmarkError as error:
+            found.append(f"tool_choice {choice!r}, which it refuses ({error})")
+            continue
+        if asked.error is None and bool(asked.trace.tool_trace) != is_wanted:
+            found.append(f"tool_choice {choice!r}")
+    if long.spent is None or long.spent.usage is None:
+        found.append("usage: tokens and cost of a run will not be known")
+    if not found:
+        return Finding("ok", "max_tokens and tool_choice are kept, tokens are counted")
+    return Finding(
+        "note",
+        f"does without: {'; '.join(found)}",
+        "what a run asks for there has no effect",
+        "leave these settings alone, or choose a server that knows them",
+    )
+
+
+def _is_long(played: Played) -> bool:
+    usage = None if played.spent is None else played.spent.usage
+    if usage is not None:
+        return usage.completion_tokens > FEW_TOKENS
+    return len(played.trace.model_output.split()) > FEW_TOKENS
+
+
+def _tools_reach_the_model(session: _Session) -> Finding:
+    with_tool = session.prompt_tokens(with_tool=True)
+    without = session.prompt_tokens(with_tool=False)
+    if with_tool is None or without is None:
+        return Finding("unchecked", "this runner does not show the prompt that the model gets")
+    more = with_tool - without
+    if more >= LEAST_OF_A_TOOL:
+        return Finding("ok", f"a tool makes the prompt {more} tokens longer")
+    return Finding(
+        "wrong",
+        f"a tool makes the prompt {more} tokens longer: the model never hears of it",
+        "samples that expect a call would all fail",
+        "serve the model with a chat template that has tools (docs/serving.md)",
+    )
+
+
 def _keeps_tools(session: _Session) -> Finding:
     match session.runner.fingerprint_parts().get(TOOLS_BLOCK):
         case "native":
@@ -304,6 +419,8 @@ def _keeps_tools(session: _Session) -> Finding:
                 "note",
                 "the prompt is the text of the wrapper: only $tools brings tools into it",
             )
+    if session.config.runner in SERVED:
+        return _tools_reach_the_model(session)
     return Finding("unchecked", "this runner does not show the prompt that the model gets")
 
 
@@ -322,8 +439,10 @@ CHECKS: dict[str, Callable[[_Session], Finding]] = {
     "answers": _answers,
     "calls_tools": _calls_tools,
     "uses_results": _uses_results,
+    "parallel_calls": _calls_in_parallel,
     "template_keeps_tools": _keeps_tools,
     "equal_on_repeat": _is_equal,
+    "keeps_settings": _keeps_settings,
 }
 
 

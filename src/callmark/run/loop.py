@@ -39,6 +39,7 @@ from callmark.run.resume import (
 )
 from callmark.store.files import encode_result, read_results
 from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
+from callmark.store.spending import encode_spending, spending_of
 from callmark.summary.summary import Summariser
 from callmark.summary.trials import SummaryState
 
@@ -394,9 +395,16 @@ class Here:
             if kept is not None:
                 self._origins.note(kept)
                 kept.append(encode_result(result))
+                self._note_spent(played, kept)
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
             self._tally.add(result, played.sample.expectation if is_as_read else None)
+
+    def _note_spent(self, played: Played, kept: FinishedTrials) -> None:
+        sample, spent, prices = played.sample, played.spent, self._setup.config.prices
+        if spent is not None:
+            line = spending_of(sample.index, sample.sample_id, played.trial, spent, prices)
+            kept.note_spent(encode_spending(line))
 
     def _scored(self, played: Played) -> Result:
         """Scored, or lost: no answer, whatever is in it, costs more than its trial."""

@@ -31,7 +31,10 @@ from callmark.records.seams import (
     Miss,
     Reply,
     Runner,
+    Spent,
     ToolSource,
+    Usage,
+    add_usage,
 )
 from callmark.records.trace import (
     EntryStatus,
@@ -86,13 +89,15 @@ class TrialInput(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """`error` not None: infrastructure failed, the trace is what was there until then."""
+    """`error` not None: infrastructure failed, the trace is what was there until then. `spent`
+    None: nobody counted."""
 
     sample: Sample
     trial: int
     trace: Trace
     used_fixtures_sha256: str
     error: str | None = None
+    spent: Spent | None = None
 
 
 Answer = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
@@ -211,6 +216,8 @@ class _Play:
         self._spellings = None if offered is None else _spellings(settings.registry, offered)
         self.stop: Stop | None = None
         self.error: str | None = None
+        self._usage: list[Usage] = []
+        self._seconds: list[float] = []
 
     def conversation(self) -> Conversation:
         return Conversation(
@@ -226,6 +233,7 @@ class _Play:
         No answer, whatever is in it, costs more than this trial."""
         try:
             if not isinstance(reply, Failure):
+                self._count(reply)
                 self._take(reply)
                 return
             lost = reply.reason
@@ -234,6 +242,17 @@ class _Play:
         except Exception as error:
             lost = fault_of_ours("the answer could not be read", error)
         self.error, self.stop = lost, "error"
+
+    def _count(self, reply: Reply) -> None:
+        if reply.usage is not None:
+            self._usage.append(reply.usage)
+        if reply.seconds is not None:
+            self._seconds.append(reply.seconds)
+
+    def _spent(self) -> Spent | None:
+        answers = max(len(self._usage), len(self._seconds))
+        seconds = sum(self._seconds) if self._seconds else None
+        return Spent(answers, add_usage(self._usage), seconds) if answers else None
 
     def _take(self, reply: Reply) -> None:
         turn = len(self.texts) + 1
@@ -261,7 +280,7 @@ class _Play:
             stop=self.stop or "answer",
         )
         used = sha256_hex(_encode(sorted(set(self.fixtures))))  # plain hex: this is canonical
-        return Played(self.input.sample, self.input.trial, trace, used, self.error)
+        return Played(self.input.sample, self.input.trial, trace, used, self.error, self._spent())
 
     def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:
         """Clean text, thinking and calls. Structured calls win over the same calls in the text."""

@@ -48,7 +48,13 @@ from callmark.run.resume import (
     resume_key,
     runner_fingerprint,
 )
-from callmark.runners.options import LocalOptions, RunnerFactory, RunnerOptions, ServedOptions
+from callmark.runners.options import (
+    SERVED,
+    LocalOptions,
+    RunnerFactory,
+    RunnerOptions,
+    ServedOptions,
+)
 from callmark.runners.wrappers import DEFAULT_SYSTEM, Messages, Wrapper, open_wrapper
 from callmark.store.files import check_writable, read_results
 from callmark.store.runs import RESULTS
@@ -267,7 +273,7 @@ _SERVED = (
 _LOCAL = ("adapter", "dtype", "device", "batch_size")
 # What the built-in runners never look at. Decoding is recorded whoever answers, and is not here.
 _UNUSED = {
-    "openai_http": _LOCAL,
+    **dict.fromkeys(SERVED, _LOCAL),
     "hf_local": _SERVED,
     "replay": (*_SERVED, *_LOCAL),
 }
@@ -331,12 +337,14 @@ def _served_options(config: RunConfig) -> ServedOptions:
                 f"--headers.{name}: a secret must not stand in a file: write ${{NAME}}"
             )
     auto = config.max_connections == "auto"
+    # A runner of somebody else is given what most servers want.
+    address = SERVED.get(config.runner, SERVED["openai_http"])
     secrets: list[str] = []
     return ServedOptions(
         base_url=resolve_text(config.base_url or "", "base_url", secrets)
-        or os.environ.get("OPENAI_BASE_URL"),
+        or os.environ.get(address.url_variable),
         api_key=(
-            os.environ.get("OPENAI_API_KEY")
+            os.environ.get(address.key_variable)
             if config.api_key is None
             else resolve_text(config.api_key, "api_key", secrets)
         ),

@@ -436,6 +436,9 @@ class FinishedTrials(Protocol):
 
     def append(self, lines: bytes, count: int = 1) -> object: ...
 
+    def note_spent(self, lines: bytes) -> None:
+        """What finished trials took, as lines of the file beside the results."""
+
     def note_origin(self, seen: Observed) -> None: ...
 
     def not_ours(self, what: str, line: int | None = None) -> BadInput: ...

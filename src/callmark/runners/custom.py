@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
+
+import msgspec
 
 from callmark.errors import PluginError, UsageError
 from callmark.records.jsontext import Json
@@ -55,13 +58,22 @@ class GivenRunner(Runner):
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         if not self._answers_batches:
-            return [_reply_of(await self._said(one), self.name) for one in batch]
+            return [await self._timed(one) for one in batch]
+        started = time.perf_counter()
         found = await self._said(batch)
-        replies = [_reply_of(one, self.name) for one in cast("Iterable[object]", found)]
+        replies = [
+            _with_time(_reply_of(one, self.name), time.perf_counter() - started)
+            for one in cast("Iterable[object]", found)
+        ]
         if len(replies) != len(batch):
             what = f"gave {len(replies)} replies to {len(batch)} conversations"
             raise PluginError(f"the runner {self.name} {what}")
         return replies
+
+    async def _timed(self, asked: Conversation) -> Reply | Failure:
+        started = time.perf_counter()
+        reply = _reply_of(await self._said(asked), self.name)
+        return _with_time(reply, time.perf_counter() - started)
 
     async def _said(self, asked: object) -> object:
         try:
@@ -98,6 +110,12 @@ class GivenRunner(Runner):
     def _call(self, method: str, default: object, *arguments: object) -> object:
         found = getattr(self._given, method, None)
         return default if found is None else found(*arguments)
+
+
+def _with_time(reply: Reply | Failure, seconds: float) -> Reply | Failure:
+    if isinstance(reply, Failure) or reply.seconds is not None:
+        return reply
+    return msgspec.structs.replace(reply, seconds=seconds)
 
 
 def _reply_of(said: object, name: str) -> Reply | Failure:

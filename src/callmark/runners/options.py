@@ -12,6 +12,36 @@ from callmark.records.results import Decoding
 from callmark.records.seams import Runner
 
 
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a protocol is spoken below a base URL, and what lets us in: the header of the key (as a
+    bearer's, if it is Authorization) and headers that every request has. `folder`: what base URLs
+    are mostly given without. The variables are those of the environment."""
+
+    path: str
+    folder: str = ""
+    key_header: str = "Authorization"
+    headers: dict[str, str] = {}
+    url_variable: str = "OPENAI_BASE_URL"
+    key_variable: str = "OPENAI_API_KEY"
+    example: str = "https://api.openai.com/v1"
+
+
+# The runners that ask a server: for them a model is a name.
+SERVED: dict[str, Address] = {
+    "openai_http": Address(path="/chat/completions"),
+    "openai_responses": Address(path="/responses"),
+    "anthropic_messages": Address(
+        path="/messages",
+        folder="/v1",
+        key_header="x-api-key",
+        headers={"anthropic-version": "2023-06-01"},
+        url_variable="ANTHROPIC_BASE_URL",
+        key_variable="ANTHROPIC_API_KEY",
+        example="https://api.anthropic.com",
+    ),
+}
+
+
 class ServedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to talk to a served model. `max_connections` None: adapts to what the server bears.
     Values of `api_key` and `headers` are secrets: already resolved, never written anywhere.

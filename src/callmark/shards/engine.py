@@ -92,12 +92,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lines(msgspec.Struct, frozen=True, tag=True):
-    """Finished trials, as lines of a journal; and how far the shard is with them."""
+    """Finished trials, as lines of a journal; how far the shard is with them, and what they
+    took."""
 
     count: int
     data: bytes
     misses: int
     errors: int
+    spent: bytes = b""
 
 
 class Saw(msgspec.Struct, frozen=True, tag=True):

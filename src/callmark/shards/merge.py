@@ -29,6 +29,12 @@ from callmark.run.play import cross_scorer
 from callmark.run.resume import SHARDS, agree_on_provenance
 from callmark.shards.files import ShardFile, open_shards
 from callmark.store.files import atomic_writer, check_writable, decode_result, lines_of, open_input
+from callmark.store.spending import (
+    SpendingFile,
+    encode_spending,
+    read_spending,
+    sum_up_spending,
+)
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser, counted_warnings
 from callmark.summary.trials import SummaryState
@@ -190,6 +196,7 @@ def merge_shards(
         _check_number(files, done)
         if out is not None:
             _carry_specs(files, out)
+            _carry_spending(files, out)
         facts = msgspec.structs.replace(
             files[0].facts, results_lines=done, results_sha256=written.hexdigest()
         )
@@ -207,6 +214,18 @@ def _carry_specs(files: Sequence[ShardFile], out: Path) -> None:
         with suppress(FingerprintMismatch, BadInput):
             store_specs(out, ToolsOfResults(file.results).of(sha256).registry)
             return
+
+
+def _carry_spending(files: Sequence[ShardFile], out: Path) -> None:
+    """What the trials took, in the order of the dataset."""
+    lines = sorted(
+        (line for file in files for line in read_spending(file.results)),
+        key=lambda line: (line.index, line.trial),
+    )
+    kept = SpendingFile(out)
+    kept.start()
+    kept.append(b"".join(map(encode_spending, lines)))
+    kept.close()
 
 
 def _check_places(files: Sequence[ShardFile], out: Path | None, report: Path | None) -> None:
@@ -391,7 +410,8 @@ def _report(
     timing = Timing(
         wall_time_sec=seconds + sum(timing.wall_time_sec or 0.0 for timing in timings),
         scoring_sec=sum(timing.scoring_sec or 0.0 for timing in timings),
-        more=summed_measures(files),
+        more=summed_measures(files)
+        | sum_up_spending(line for file in files for line in read_spending(file.results)),
     )
     trials = facts.selected_samples * header.repeat
     return summariser.report(

@@ -51,6 +51,7 @@ class Outbox:
         self._journal = journal
         self._send = send
         self._lines: list[bytes] = []
+        self._spent: list[bytes] = []
         self._size = 0
         self.standing = Standing(0, 0)
         self._lock = threading.Lock()
@@ -70,6 +71,10 @@ class Outbox:
             self._size += len(lines)
             if self._size >= HELD_BYTES:
                 self._flush()
+
+    def note_spent(self, lines: bytes) -> None:
+        with self._lock:
+            self._spent.append(lines)
 
     def note_origin(self, seen: Observed) -> None:
         with self._lock:
@@ -95,12 +100,13 @@ class Outbox:
                 self._flush()
 
     def _flush(self) -> None:
-        if self._lines:
+        if self._lines or self._spent:
             standing = self.standing
             data = b"".join(self._lines)
             count = len(self._lines)
-            self._lines, self._size = [], 0
-            self._send(Lines(count, data, standing.misses, standing.errors))
+            spent = b"".join(self._spent)
+            self._lines, self._spent, self._size = [], [], 0
+            self._send(Lines(count, data, standing.misses, standing.errors, spent))
 
 
 def play_or_fail(task: Task, send: Send) -> None:

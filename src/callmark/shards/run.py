@@ -203,6 +203,7 @@ class ShardPlayer:
     def _keep(self, number: int, lines: Lines, journal: Journal) -> None:
         shard = self._playing[number]
         shard.chunks.append(journal.append(lines.data, lines.count))
+        journal.note_spent(lines.spent)
         shard.finished += lines.count
         shard.died = 0
         self._tally.elsewhere[number] = Standing(shard.finished, 0, lines.misses, lines.errors)

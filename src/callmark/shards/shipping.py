@@ -17,11 +17,11 @@ import msgspec
 from callmark.config import RunConfig
 from callmark.errors import BadInput, OutputFailed
 from callmark.records.jsontext import digest
+from callmark.runners.options import SERVED
 from callmark.shards.engine import Plan
 
 # Settings that name a file or a folder which whoever plays a shard reads.
 INPUTS = ("fixtures", "registry", "allowlist", "prompt_wrapper", "model", "adapter")
-SERVED = frozenset({"openai_http"})  # here a model is a name, whatever lies in this folder
 PART_BYTES = 1 << 26
 
 Put = Callable[[bytes], object]  # gives a part of a file away, and a handle on it

@@ -44,6 +44,7 @@ from callmark.store.files import (
     output_failed,
     sync_folder,
 )
+from callmark.store.spending import SpendingFile
 
 VERSION = 2
 MAGIC = b'{"journal":'
@@ -188,8 +189,11 @@ class _Record(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Record).decode
 
 
+ENDING = ".journal"
+
+
 def journal_path(out: Path) -> Path:
-    return out.with_name(out.name + ".journal")
+    return out.with_name(out.name + ENDING)
 
 
 def not_of_this_run(path: Path | str, what: str, line: int | None) -> BadInput:
@@ -241,6 +245,7 @@ class Journal:
         self._segments: dict[int, Observed] = {}
         self._answering: set[int] = set()  # segments with a finished trial
         self._segment: int | None = None  # of this run
+        self._spending = SpendingFile(path.with_name(path.name.removesuffix(ENDING)))
 
     @property
     def is_new(self) -> bool:
@@ -304,6 +309,10 @@ class Journal:
             self._synced = now
         return self._size - len(stamped), len(stamped)
 
+    def note_spent(self, lines: bytes) -> None:
+        """What trials took stands in a file of its own, which stays."""
+        self._spending.append(lines)
+
     def not_ours(self, what: str, line: int | None = None) -> BadInput:
         """It holds something that this run could not have written."""
         return not_of_this_run(self.path, what, line)
@@ -346,6 +355,7 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
+        self._spending.close()
         if self._fd is None:
             return
         try:
@@ -362,6 +372,7 @@ class Journal:
 
     def start(self) -> None:
         os.ftruncate(self._open_fd(), 0)
+        self._spending.start()
         self._append(head_line(self._fingerprints))
         self._sync()
         sync_folder(self.path.parent)

@@ -18,7 +18,11 @@ def good(one):
     if not one.tools:
         return Reply(text="Hello!")
     if one.turn == 1:
-        return calling("web_search", {"q": "open issues parser"})
+        first = calling("web_search", {"q": "open issues parser"})
+        if one.sample_id != "doctor-parallel":
+            return first
+        second = calling("web_search", {"q": "closed issues parser"})
+        return Reply(text="", calls=(*first.calls, *second.calls))
     return Reply(text="There are 4,217 open issues.")
 
 
@@ -48,7 +52,10 @@ def test_a_good_runner_is_found_good(examined, suspends):
     runner = Scripted(good, suspends=suspends)
     runner.parts = {"tools_block": "native"}
     code, findings, _ = examined(runner)
+    # What a server does with its settings only a server can show.
+    assert findings.pop("keeps_settings")["verdict"] == "unchecked"
     assert (code, set(verdicts(findings))) == (0, {"ok"})
+    assert findings["parallel_calls"]["found"] == "2 calls in one turn"
     assert findings["reachable"]["found"] == "scripted is ready with the model the-model"
     assert (
         findings["calls_tools"]["found"]
@@ -178,7 +185,8 @@ def test_the_flip_rate_counts_repeats_that_differ_from_the_first(examined, flags
     answers = iter(["4217", "4217!", "4217", "4217?", "4217"])
 
     def moody(one):
-        return Reply(text=next(answers)) if one.turn == 2 else good(one)
+        is_moody = one.turn == 2 and one.sample_id == "doctor-tool"
+        return Reply(text=next(answers)) if is_moody else good(one)
 
     found_code, findings, _ = examined(Scripted(moody, suspends=True), *flags, "--repeat", "4")
     finding = findings["equal_on_repeat"]
@@ -200,7 +208,7 @@ def test_a_runner_that_is_not_ready_ends_it_with_its_own_exit_code(examined, err
     runner.not_ready = error
     found_code, findings, _ = examined(runner)
     assert (found_code, findings["reachable"]["found"]) == (code, str(error))
-    assert verdicts(findings) == ["wrong", *["unchecked"] * 5]
+    assert verdicts(findings) == ["wrong", *["unchecked"] * (len(CHECKS) - 1)]
     assert runner.closed == 1
 
 
@@ -220,7 +228,7 @@ def test_infrastructure_that_fails_is_never_a_pass(examined, breaks, stage):
     at = list(CHECKS).index(stage)
     assert (code, findings[stage]["verdict"]) == (4, "wrong")
     assert findings[stage]["found"].endswith("HTTP 502 after 5 tries")
-    assert verdicts(findings) == ["ok"] * at + ["wrong"] + ["unchecked"] * (5 - at)
+    assert verdicts(findings) == ["ok"] * at + ["wrong"] + ["unchecked"] * (len(CHECKS) - 1 - at)
 
 
 def test_a_failure_among_the_repeats_is_no_flip(examined):

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callmark.calls.attempts import NameCodec
+from callmark.records.seams import Usage
 from callmark.runners.http.chat import (
     CALL_FIELDS,
-    NoAnswer,
-    Usage,
     completion_of,
     error_in,
     reply_of,
     usage_of,
 )
+from callmark.runners.http.protocol import NoAnswer
 
 CODEC = NameCodec(["web.search", "read_file"])
 

@@ -26,7 +26,7 @@ KEY = "sk-marker-0123456789"
 )
 def test_the_places_below_a_base_url(given, chat, models):
     endpoint = endpoint_of(ServedOptions(base_url=given))
-    assert (endpoint.chat_url, endpoint.models_url) == (chat, models)
+    assert (endpoint.url, endpoint.models_url) == (chat, models)
 
 
 @pytest.mark.parametrize("given", [None, "", "  "])
@@ -55,7 +55,7 @@ def test_credentials_in_the_address_are_sent_and_not_shown():
     endpoint = endpoint_of(ServedOptions(base_url="http://me:p%40ssword1@h:1/v1", api_key=KEY))
     assert endpoint.headers["Authorization"] == "Basic bWU6cEBzc3dvcmQx"
     assert endpoint.base == "http://h:1/v1"
-    assert "ssword" not in endpoint.chat_url + endpoint.models_url + repr(endpoint)
+    assert "ssword" not in endpoint.url + endpoint.models_url + repr(endpoint)
     assert endpoint.secrets.clean("p@ssword1 bWU6cEBzc3dvcmQx p%40ssword1") == "*** *** ***"
 
 

@@ -11,7 +11,7 @@ from callmark.errors import UsageError
 from callmark.records.results import Decoding
 from callmark.records.seams import Conversation
 from callmark.resources import builtin_tools
-from callmark.runners.http.chat import CALL_FIELDS, RequestWriter
+from callmark.runners.http.chat import CALL_FIELDS, ChatCompletions
 from callmark.runners.options import RunnerOptions, ServedOptions
 
 REGISTRY = Registry.from_specs(builtin_tools(), where="test")
@@ -19,7 +19,7 @@ TOOLS = tuple(REGISTRY.openai_tools(REGISTRY.names))
 USER = {"role": "user", "content": "Hi"}
 
 
-def writer(tools=TOOLS, extra_body=None, **decoding) -> RequestWriter:
+def writer(tools=TOOLS, extra_body=None, **decoding) -> ChatCompletions:
     options = RunnerOptions(
         model="m",
         decoding=Decoding(**decoding),
@@ -27,7 +27,7 @@ def writer(tools=TOOLS, extra_body=None, **decoding) -> RequestWriter:
         tools=tools,
         served=ServedOptions(extra_body=extra_body or {}),
     )
-    return RequestWriter(options)
+    return ChatCompletions(options)
 
 
 def sent(messages=(USER,), tools=TOOLS, *, trial=0, of=None, **settings) -> dict:

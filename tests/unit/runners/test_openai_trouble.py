@@ -191,7 +191,7 @@ def test_a_wrong_key_and_no_key_are_told_apart():
 
 
 def test_a_wrong_path_is_noticed_at_the_start_and_a_gap_later_on():
-    with pytest.raises(UsageError, match=r"no /chat/completions.*ends in /v1"):
+    with pytest.raises(UsageError, match=r"no /chat/completions.*looks like .*/v1"):
         verdict(404, b"<html>404</html>")
     assert verdict(404, b"404 page not found", ANSWERED) == Retry("404: 404 page not found")
 

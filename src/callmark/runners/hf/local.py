@@ -12,9 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, parse_json, sha256_hex, want_object
-from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner
+from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner, Usage
 from callmark.runners.hf.folder import (
     AdapterFolder,
     ModelFolder,
@@ -76,6 +78,7 @@ class _Written(NamedTuple):
 
     prompt: str
     generated: GeneratedTokens
+    prompt_tokens: int
 
 
 class LocalRunner(Runner):
@@ -145,9 +148,16 @@ class LocalRunner(Runner):
 
     async def answer(self, batch: Sequence[Conversation]) -> Sequence[Reply | Failure]:
         with self.loaded.adapter(None if self._adapter is None else ADAPTER):
+            started = time.perf_counter()
             made = self._written(batch)
+            # None of them comes before all are there.
+            seconds = time.perf_counter() - started
         return [
-            self._replies.reply(one.prompt, one.generated, self._offered(conversation.tools))
+            msgspec.structs.replace(
+                self._replies.reply(one.prompt, one.generated, self._offered(conversation.tools)),
+                usage=Usage(one.prompt_tokens, len(one.generated.ids)),
+                seconds=seconds,
+            )
             if isinstance(one, _Written)
             else one
             for one, conversation in zip(made, batch, strict=True)
@@ -256,7 +266,7 @@ class LocalRunner(Runner):
             return Failure(f"the memory does not suffice for a prompt of {tokens} tokens")
         self._prompt_tokens += tokens
         self._completion_tokens += len(generated.ids)
-        return _Written(asked.text, generated)
+        return _Written(asked.text, generated, tokens)
 
     def _asked(
         self, conversation: Conversation, limit: int | None = None

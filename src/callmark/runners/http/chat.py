@@ -1,94 +1,83 @@
-"""What a chat completion says: text, calls, thinking, why it ended, and what it cost."""
+"""Chat completions: text, calls, thinking, why it ended, and what it cost."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
 from callmark.calls.attempts import NameCodec, entry_for, native_call
 from callmark.calls.registry import name_of_tool
-from callmark.errors import UsageError
-from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json, want_list, want_object
-from callmark.records.seams import Conversation, Finish, Reply
+from callmark.records.jsontext import Json, want_list, want_object
+from callmark.records.seams import Finish, Reply, Usage
 from callmark.records.trace import TraceEntry
-from callmark.runners.options import RunnerOptions
-
-Message = dict[str, Json]
+from callmark.runners.http.protocol import (
+    FROM_DATASET,
+    FROM_REGISTRY,
+    NOT_STREAMED,
+    BodyReader,
+    Message,
+    NoAnswer,
+    ServerAnswer,
+    WireProtocol,
+    count_tokens,
+)
+from callmark.runners.http.runner import ServedRunner
+from callmark.runners.http.trouble import Complaint, complaint_in
+from callmark.runners.options import SERVED, RunnerOptions
 
 # What belongs to each call of a reply, and goes back with it. Only between this runner's own turns.
 CALL_FIELDS = "callmark:call_fields"
-CHOICES = frozenset({"auto", "none", "required", "any"})
-REFUSED_EXTRAS = {
-    "messages": "they come from the dataset",
-    "tools": "they come from the registry",
-    "stream": "answers are not streamed",
-}
-REMEMBERED = 4096  # frames: different offers × trials
-
-_encode = msgspec.json.Encoder().encode
 
 
-class RequestWriter:
-    """Names leave in the endpoint's alphabet; `codec` leads back."""
+@contextmanager
+def open_chat(options: RunnerOptions) -> Iterator[ServedRunner]:
+    yield ServedRunner(options, ChatCompletions)
 
-    def __init__(self, options: RunnerOptions) -> None:
-        for field, why in REFUSED_EXTRAS.items():
-            if field in options.served.extra_body:
-                raise UsageError(f"--extra-body.{field}: cannot be set here: {why}")
-        self._options = options
-        self.codec = NameCodec(map(name_of_tool, options.tools))
-        self._tails: dict[tuple[int, int], tuple[Sequence[Message], bytes]] = {}
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """The names of all fields that a request may have."""
-        return frozenset(self._fields(self._options.tools, 0)) | {"messages"}
+class ChatCompletions(WireProtocol):
+    """Any endpoint that speaks OpenAI's chat completions."""
 
-    def body(self, conversation: Conversation) -> bytes:
-        messages = [self._sent(message) for message in conversation.messages]
-        tail = self._tail(conversation.tools, conversation.trial)
-        return b'{"messages":' + encode_json(messages) + tail
+    name = "openai_http"
+    address = SERVED[name]
+    refused: ClassVar = {"messages": FROM_DATASET, "tools": FROM_REGISTRY, "stream": NOT_STREAMED}
+    spoken_in = frozenset({"messages"})
 
-    def _tail(self, tools: Sequence[Message], trial: int) -> bytes:
-        # Samples that are offered the same share one list; holding on to it keeps its id its own.
-        key = id(tools), trial
-        known = self._tails.get(key)
-        if known is None:
-            if len(self._tails) >= REMEMBERED:
-                self._tails.clear()
-            tail = b"," + encode_json(self._fields(tools, trial))[1:]
-            known = self._tails[key] = (tools, tail)
-        return known[1]
+    def spoken(self, messages: Sequence[Message]) -> dict[str, Json]:
+        return {"messages": [self._sent(message) for message in messages]}
 
-    def _fields(self, tools: Sequence[Message], trial: int) -> dict[str, Json]:
-        decoding = self._options.decoding
-        fields: dict[str, Json] = {
-            "model": self._options.model,
+    def framed(self, tools: Sequence[Message], trial: int) -> dict[str, Json]:
+        decoding = self.options.decoding
+        word, named = self.wanted(tools)
+        return {
+            "model": self.options.model,
             "tools": [self._tool(tool) for tool in tools] or None,
-            "tool_choice": self._choice(decoding.tool_choice, tools) if tools else None,
+            "tool_choice": {"type": "function", "function": {"name": named}} if named else word,
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
             "max_tokens": decoding.max_tokens,
             # One seed for all trials of a sample would make them one trial.
             "seed": None if decoding.seed is None else decoding.seed + trial,
         }
-        given = {name: value for name, value in fields.items() if value is not None}
-        return given | self._options.served.extra_body
+
+    def read(self, body: bytes) -> ServerAnswer | Complaint:
+        completion = completion_of(body)
+        error = error_in(completion)
+        if error is not None:
+            return complaint_in(_status_in(error), error)
+        return ServerAnswer(
+            reply=msgspec.structs.replace(
+                reply_of(completion, self.codec), usage=usage_of(completion)
+            ),
+            model=completion.model,
+            system_fingerprint=completion.system_fingerprint,
+        )
 
     def _tool(self, tool: Message) -> Message:
         function = want_object(tool["function"])
         return {**tool, "function": {**function, "name": self.codec.encode(name_of_tool(tool))}}
-
-    def _choice(self, word: str | None, tools: Sequence[Message]) -> Json:
-        """A word that the server knows, or the name of a tool that must be called."""
-        if word is None or word in CHOICES:
-            return word
-        if word in map(name_of_tool, tools):
-            return {"type": "function", "function": {"name": self.codec.encode(word)}}
-        return "auto" if word in map(name_of_tool, self._options.tools) else word
 
     def _sent(self, message: Message) -> Message:
         """The message with its tool names in the endpoint's alphabet."""
@@ -111,13 +100,6 @@ class RequestWriter:
         return {**call, "function": {**function, "name": self.codec.encode(function["name"])}}
 
 
-def encode_json(value: Json) -> bytes:
-    try:
-        return _encode(value)
-    except (UnicodeEncodeError, OverflowError):  # lone surrogates, integers of any size
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 FINISH_OF: dict[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
@@ -133,18 +115,6 @@ BROKEN_OFF = frozenset({"error", "network_error", "abort", "insufficient_system_
 # Servers that send these want them back in the next request of the conversation.
 CARRIED = ("reasoning_content", "reasoning_details", "extra_content")
 TEXT_PARTS = frozenset({"text", "output_text"})
-# Bodies beyond this are stripped of what is not read (log probabilities, padding) first; what is
-# left has bounds, because values take up to fifty times the room of their text.
-LARGE = 256 << 10
-MOST_READ = 4 << 20
-MOST_BRACKETS = 100_000
-TOO_MANY = f"the answer holds more than {MOST_BRACKETS:,} lists and objects"
-
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class NoAnswer(ValueError):
-    """The body is not what a chat completion looks like. The message is one clause."""
 
 
 class _Message(msgspec.Struct):
@@ -163,11 +133,6 @@ class _Choice(msgspec.Struct):
     message: _Message | None = None
     finish_reason: str | None = None
     error: Json = None
-
-
-class Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: _Count = 0
-    completion_tokens: _Count = 0
 
 
 class Completion(msgspec.Struct):
@@ -196,43 +161,7 @@ class _Outline(msgspec.Struct, omit_defaults=True):
     system_fingerprint: msgspec.Raw = msgspec.Raw()
 
 
-_decode = msgspec.json.Decoder(Completion).decode
-_decode_outline = msgspec.json.Decoder(_Outline).decode
-
-
-def completion_of(body: bytes) -> Completion:
-    if len(body) > LARGE:
-        body = _strip(body)
-    try:
-        # So few brackets cannot be nested too deeply to be walked.
-        if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
-            return _decode(body)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass
-    try:
-        # Slower, and the only one that takes lone surrogates; it also says best what is wrong.
-        return msgspec.convert(parse_json(body), Completion)
-    except NotJson as error:
-        raise NoAnswer(f"the answer is {error}") from None
-    except msgspec.ValidationError as error:
-        raise NoAnswer(f"the answer is no chat completion: {error}") from None
-
-
-def _strip(body: bytes) -> bytes:
-    """Only the fields that are read, if they are not too much."""
-    if body.count(b"{") > 5 * MOST_BRACKETS:
-        raise NoAnswer(TOO_MANY)
-    try:
-        read = msgspec.json.encode(_decode_outline(body))
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise NoAnswer(f"the answer is no chat completion: {error}") from None
-    except RecursionError:
-        raise NoAnswer(f"the answer is nested deeper than {MAX_DEPTH} levels") from None
-    if len(read) > MOST_READ:
-        raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
-    if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:
-        raise NoAnswer(TOO_MANY)
-    return read
+completion_of = BodyReader(Completion, _Outline, "chat completion")
 
 
 def error_in(completion: Completion) -> Json:
@@ -267,12 +196,20 @@ def reply_of(completion: Completion, codec: NameCodec) -> Reply:
 
 def usage_of(completion: Completion) -> Usage | None:
     """None: the server does not say, or not in a form that can be counted."""
-    if completion.usage is None:
+    said = completion.usage
+    if not isinstance(said, dict):
         return None
-    try:
-        return msgspec.convert(completion.usage, Usage)
-    except msgspec.ValidationError:
-        return None
+    details = said.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    return count_tokens(said.get("prompt_tokens", 0), said.get("completion_tokens", 0), cached)
+
+
+def _status_in(error: Json) -> int:
+    """The status that an error in a good response gives itself; without one it may pass."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def _text_of(content: str | list[Json] | None) -> tuple[str, str]:

@@ -26,7 +26,7 @@ import msgspec
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
 from callmark.runners.http.trouble import asked_wait
-from callmark.runners.options import ServedOptions
+from callmark.runners.options import SERVED, Address, ServedOptions
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
@@ -153,15 +153,12 @@ def secrets_in_query(query: str) -> list[str]:
 _LETS_IN = re.compile(r"key|token|secret|sig|auth|pass|code|cred", re.IGNORECASE)
 
 
-CHAT = "/chat/completions"
-
-
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`base` is for people: without credentials and query. `headers` let us in; `proxy` is the
     environment's, with its credentials. `secrets`: all that is in here and no one's business."""
 
     base: str
-    chat_url: str
+    url: str
     models_url: str
     headers: dict[str, str]
     proxy: str | None
@@ -172,22 +169,30 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_key(self) -> bool:
-        return any(name.lower() in ("authorization", "api-key") for name in self.headers)
+        return any(name.lower() in KEY_HEADERS for name in self.headers)
 
 
-def endpoint_of(served: ServedOptions) -> Endpoint:
+KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key"})
+
+
+def endpoint_of(served: ServedOptions, address: Address = SERVED["openai_http"]) -> Endpoint:
     given = (served.base_url or "").strip()
     if not given:
         raise UsageError(
-            "--base-url: where is the server? Name it, or set OPENAI_BASE_URL"
-            " (https://api.openai.com/v1, http://127.0.0.1:8000/v1)"
+            f"--base-url: where is the server? Name it, or set {address.url_variable}"
+            f" ({address.example}, http://127.0.0.1:8000{address.folder or '/v1'})"
         )
     parts = _parts_of(given)
     # What people paste is the whole address of the endpoint as often as its base.
-    path = parts.path.rstrip("/").removesuffix(CHAT)
+    path = parts.path.rstrip("/").removesuffix(address.path)
+    path = path.removesuffix(address.folder) + address.folder
     host = parts.netloc.rpartition("@")[2]
     secrets = [*served.secrets, *filter(None, (served.api_key,)), *secrets_in_query(parts.query)]
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        **address.headers,
+    }
     if parts.username is not None:
         user, password = unquote(parts.username), unquote(parts.password or "")
         basic = b64encode(f"{user}:{password}".encode()).decode()
@@ -195,12 +200,13 @@ def endpoint_of(served: ServedOptions) -> Endpoint:
         # In every spelling in which a server may repeat it: plain, quoted for a URL, in base64.
         secrets += [password, parts.password or "", basic]
     elif served.api_key:
-        headers["Authorization"] = f"Bearer {served.api_key}"
+        is_bearer = address.key_header == "Authorization"
+        headers[address.key_header] = f"Bearer {served.api_key}" if is_bearer else served.api_key
     proxy = proxy_for(parts)
     word = urlsplit(proxy or "").password or ""
     return Endpoint(
         base=urlunsplit((parts.scheme, host, path, "", "")),
-        chat_url=urlunsplit((parts.scheme, host, path + CHAT, parts.query, "")),
+        url=urlunsplit((parts.scheme, host, path + address.path, parts.query, "")),
         models_url=urlunsplit((parts.scheme, host, path + "/models", parts.query, "")),
         headers=_check(_merge(headers, served.headers)),
         proxy=proxy,
@@ -297,12 +303,12 @@ class Transport:
         self._keep_alive = keep_alive
         self._session: ClientSession | None = None
         self._failures: tuple[type[Exception], ...] = ()
-        self._chat_url: Any = None
+        self._url: Any = None
         self._one_large = asyncio.Lock()
 
     async def post(self, body: bytes) -> Response | Lost:
         session = self._session or self._opened()
-        return await self._exchange(session, "POST", self._chat_url, body, self._timeout)
+        return await self._exchange(session, "POST", self._url, body, self._timeout)
 
     async def models(self) -> Response | Lost:
         session = self._session or self._opened()
@@ -333,7 +339,7 @@ class Transport:
             proxy=self._endpoint.proxy,
         )
         self._failures = (aiohttp.ClientError, OSError, HttpProcessingError)
-        self._chat_url = URL(self._endpoint.chat_url)
+        self._url = URL(self._endpoint.url)
         return self._session
 
     async def _exchange(

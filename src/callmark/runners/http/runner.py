@@ -1,15 +1,15 @@
-"""The runner for a served model: any endpoint that speaks OpenAI's chat completions."""
+"""The runner for a served model, whatever protocol its endpoint speaks."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from callmark.errors import (
@@ -22,23 +22,20 @@ from callmark.errors import (
 from callmark.records.jsontext import Json, NotJson, digest, parse_json, want_object
 from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner
 from callmark.records.trace import RepairedCall, TraceEntry
-from callmark.runners.http.chat import (
-    Completion,
-    NoAnswer,
-    RequestWriter,
-    completion_of,
-    error_in,
-    reply_of,
-    usage_of,
-)
 from callmark.runners.http.client import Lost, Response, Secrets, Transport, endpoint_of
+from callmark.runners.http.protocol import (
+    NeverAnswer,
+    NoAnswer,
+    ServerAnswer,
+    WireProtocol,
+    join_pieces,
+)
 from callmark.runners.http.trouble import (
     Complaint,
     Refused,
     Retry,
     RetryPolicy,
     Situation,
-    complaint_in,
     complaint_of,
     judge_complaint,
     wait_before,
@@ -123,6 +120,7 @@ class AdaptiveLimit:
 
 
 MOST_NAMES = 20
+LONGEST_TOOL = 100
 
 
 class Seen:
@@ -134,23 +132,28 @@ class Seen:
         self._one_server = one_server
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
+        self._server_tools: Counter[str] = Counter()
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
         self.requests = 0
         self.retries = 0
         self.answers = 0
 
-    def note(self, completion: Completion) -> None:
+    def note(self, answer: ServerAnswer) -> None:
         self.answers += 1
-        self._add(self._models, completion.model)
-        self._add(self._fingerprints, completion.system_fingerprint)
+        self._add(self._models, answer.model)
+        self._add(self._fingerprints, answer.system_fingerprint)
+        for name in answer.server_tools:
+            name = self._secrets.clean(name)[:LONGEST_TOOL]
+            if name in self._server_tools or len(self._server_tools) < MOST_NAMES:
+                self._server_tools[name] += 1
         # Two builds of a server round differently: what they answer cannot be equal on repeat.
         if self._one_server and len(self._fingerprints) > 1:
             raise FingerprintMismatch(
                 f"{self._base_url}: {self._differing()}; in determinism mode one server must answer"
                 " all requests"
             )
-        usage = usage_of(completion)
+        usage = answer.reply.usage
         if usage is not None:
             self._prompt_tokens = (self._prompt_tokens or 0) + usage.prompt_tokens
             self._completion_tokens = (self._completion_tokens or 0) + usage.completion_tokens
@@ -164,12 +167,18 @@ class Seen:
         if self.answers and listed and not _is_listed(model, listed):
             shown = ", ".join(listed[:10])
             warnings.append(f"the server answers for {model!r}, but lists only: {shown}")
+        if self._server_tools:
+            ran = ", ".join(f"{name} ({n})" for name, n in sorted(self._server_tools.items()))
+            warnings.append(f"the server ran tools of its own, which are not scored: {ran}")
+        provenance: dict[str, Json] = {
+            "base_url": self._base_url,
+            "served_models": sorted(self._models),
+            "system_fingerprints": sorted(self._fingerprints),
+        }
+        if self._server_tools:
+            provenance["server_tools"] = sorted(self._server_tools)
         return Observed(
-            provenance={
-                "base_url": self._base_url,
-                "served_models": sorted(self._models),
-                "system_fingerprints": sorted(self._fingerprints),
-            },
+            provenance=provenance,
             measured={
                 "requests": self.requests,
                 "retries": self.retries,
@@ -203,31 +212,40 @@ MOST_CONNECTIONS = 256
 # An answer that took longer than this share of the time limit is no reason for more requests.
 PATIENCE = 0.25
 READY_TRIES = 3
+MOST_PAUSES = 10
 LONGEST_LIST = 1 << 20  # of models; a longer one is not read
 POLICY = RetryPolicy()
 
 
-@contextmanager
-def open_openai(options: RunnerOptions) -> Iterator[OpenAIRunner]:
-    yield OpenAIRunner(options)
+class Paused(msgspec.Struct, frozen=True):
+    """A piece of a turn: the server wants to see it again before it goes on."""
+
+    reply: Reply
 
 
-class OpenAIRunner(Runner):
+class ServedRunner(Runner):
     """One conversation, one request; tried again where that may help. What the user has to mend
     (a key, a parameter, the model's name) is raised and ends the run."""
 
-    name = "openai_http"
     suspends = True
 
-    def __init__(self, options: RunnerOptions, policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        options: RunnerOptions,
+        protocol: type[WireProtocol],
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self.name = protocol.name
         if not options.model:
-            raise UsageError("--model: which one? openai_http needs the name that the server knows")
+            raise UsageError(
+                f"--model: which one? {self.name} needs the name that the server knows"
+            )
         served = options.served
         self._options = options
         self._model = options.model
         self._policy = policy or POLICY
-        self._endpoint = endpoint_of(served)
-        self._requests = RequestWriter(options)
+        self._endpoint = endpoint_of(served, protocol.address)
+        self._protocol = protocol(options)
         self._secrets = self._endpoint.secrets
         self._transport = Transport(
             self._endpoint,
@@ -290,13 +308,23 @@ class OpenAIRunner(Runner):
         )
 
     async def _answer(self, conversation: Conversation) -> Reply | Failure:
-        body = self._requests.body(conversation)
+        body = self._protocol.body(conversation)
+        pieces: list[Reply] = []
         retries = 0
         while True:
             outcome = await self._request(body)
             match outcome:
                 case Reply():
-                    return outcome
+                    return join_pieces([*pieces, outcome]) if pieces else outcome
+                case Paused(reply=piece):
+                    if len(pieces) == MOST_PAUSES:
+                        return Failure(f"the server paused {MOST_PAUSES + 1} times in one turn")
+                    pieces.append(piece)
+                    said: dict[str, Json] = {"role": "assistant", "content": piece.text}
+                    so_far = [*conversation.messages, said | piece.carried]
+                    conversation = replace(conversation, messages=so_far)
+                    body = self._protocol.body(conversation)
+                    continue
                 case Refused(reason=reason):
                     return Failure(reason)
                 case Retry(reason=reason, asked=asked):
@@ -315,7 +343,7 @@ class OpenAIRunner(Runner):
             chance = random.random()  # noqa: S311
             await asyncio.sleep(wait_before(self._policy, retries, asked, chance))
 
-    async def _request(self, body: bytes) -> Reply | Retry | Refused:
+    async def _request(self, body: bytes) -> Reply | Paused | Retry | Refused:
         since = await self._limit.enter()
         try:
             received = await self._transport.post(body)
@@ -327,14 +355,19 @@ class OpenAIRunner(Runner):
             outcome = Refused(fault_of_ours("the answer could not be read", error))
         finally:
             self._limit.leave()
-        if isinstance(outcome, Reply):
+        took = time.monotonic() - since
+        if isinstance(outcome, Paused):
+            outcome = Paused(replace(outcome.reply, seconds=took))
+            self._limit.answered(since)
+        elif isinstance(outcome, Reply):
+            outcome = replace(outcome, seconds=took)
             self._limit.answered(since)
         elif isinstance(outcome, Retry) and outcome.overloaded:
             self._limit.too_much(since)
         self.max_batch = self._limit.now
         return outcome
 
-    def _outcome_of(self, received: Response | Lost) -> Reply | Retry | Refused:
+    def _outcome_of(self, received: Response | Lost) -> Reply | Paused | Retry | Refused:
         if isinstance(received, Lost):
             if received.for_good:
                 return Refused(received.reason)
@@ -344,15 +377,16 @@ class OpenAIRunner(Runner):
         if _is_stream(received):
             return Refused("the server streams its answer, which was not asked for")
         try:
-            completion = completion_of(received.body)
-            error = error_in(completion)
-            if error is not None:
-                return self._judged(complaint_in(_status_in(error), error))
-            reply = reply_of(completion, self._requests.codec)
+            answer = self._protocol.read(received.body)
         except NoAnswer as trouble:
             return Retry(self._secrets.clean(str(trouble)))
-        self._seen.note(completion)
-        return _conceal(reply, self._secrets) if self._secrets else reply
+        except NeverAnswer as trouble:
+            return Refused(self._secrets.clean(str(trouble)))
+        if isinstance(answer, Complaint):
+            return self._judged(answer)
+        self._seen.note(answer)
+        reply = _conceal(answer.reply, self._secrets) if self._secrets else answer.reply
+        return Paused(reply) if answer.paused else reply
 
     def _judged(self, complaint: Complaint, asked: float | None = None) -> Reply | Retry | Refused:
         """What it says is clean before it is cut, quoted or raised."""
@@ -370,10 +404,12 @@ class OpenAIRunner(Runner):
         return Situation(
             where=self._endpoint.base,
             model=self._model,
-            fields=self._requests.fields,
+            fields=self._protocol.fields,
             listed=self._listed,
             has_key=self._endpoint.has_key,
             has_answered=self._seen.answers > 0,
+            address=self._protocol.address,
+            spoken_in=self._protocol.spoken_in,
         )
 
 
@@ -408,14 +444,6 @@ def _is_stream(response: Response) -> bool:
     return response.content_type.startswith("text/event-stream") or response.body.startswith(
         (b"data:", b"event:")
     )
-
-
-def _status_in(error: Json) -> int:
-    """The status that an error in a good response gives itself; without one it may pass."""
-    code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
-        code = int(code)
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def _names_in(body: bytes) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from callmark.errors import Incomplete, UsageError
-from callmark.records.jsontext import Json, NotJson, parse_json
+from callmark.records.jsontext import Json, NotJson, encode_json, parse_json
 from callmark.records.seams import Reply
-from callmark.runners.http.chat import encode_json
+from callmark.runners.options import SERVED, Address
 
 LONGEST_QUOTE = 300
 LONGEST_READ = 20_000
@@ -22,6 +22,9 @@ LONGEST_BODY = 1 << 20
 BUSY = frozenset({429, 503, 529})
 PASSING = frozenset({408, 409, 425}) | BUSY
 NAMES_SOMETHING = frozenset({400, 404, 405, 422})
+PLAIN_WORDS = frozenset(
+    {"messages", "model", "input", "system", "include", "store", "type", "name", "format", "mode"}
+)
 # With these a text about lengths is about rates or the server's own state.
 NEVER_OVERFLOW = frozenset({401, 403, 404, 502, 504}) | BUSY
 
@@ -46,12 +49,17 @@ OVERFLOW = re.compile(
 )
 FILTERED = re.compile(
     r"content_filter|content_policy_violation|responsible_?ai_?policy|input was flagged"
-    r"|data_inspection_failed|prompt was (blocked|filtered)",
+    r"|data_inspection_failed|prompt was (blocked|filtered)|\binvalid_prompt\b|\bbio_policy\b"
+    r"|misalignment_policy_violation|output blocked by content filtering",
     re.IGNORECASE,
 )
 NO_CREDIT = re.compile(
     r"insufficient_quota|insufficient[ _](balance|credit)|billing", re.IGNORECASE
 )
+# This one comes as an invalid request.
+EMPTY_ACCOUNT = re.compile(r"credit balance is too low", re.IGNORECASE)
+# A request for reasoning that a model does not have; only some servers name the field.
+NO_REASONING = re.compile(r"encrypted content is not supported", re.IGNORECASE)
 TOOLS = re.compile(r"\b(tools?|function[ _-]call(ing|s)?)\b", re.IGNORECASE)
 SUPPORT = re.compile(r"\b(supports?|supported|unsupported)\b|--enable", re.IGNORECASE)
 NO_MODEL = re.compile(
@@ -105,7 +113,8 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about server and request: where, which model, the fields that were sent, the
-    models that the server listed, whether a key was sent and whether it has ever answered."""
+    models that the server listed, whether a key was sent and whether it has ever answered.
+    `spoken_in`: the fields that hold the conversation."""
 
     where: str
     model: str
@@ -113,6 +122,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     listed: tuple[str, ...]
     has_key: bool
     has_answered: bool
+    address: Address = SERVED["openai_http"]
+    spoken_in: frozenset[str] = frozenset()
 
 
 def complaint_of(status: int, body: bytes) -> Complaint:
@@ -166,7 +177,8 @@ def judge_complaint(
         return Reply(text=complaint.generated)
     if complaint.flagged or (status not in BUSY and FILTERED.search(text)):
         return Reply(text="", finish="content_filter")
-    if status == 402 or (status == 429 and NO_CREDIT.search(complaint.code)):
+    is_broke = status == 402 or (status == 429 and NO_CREDIT.search(complaint.code))
+    if is_broke or (status < 500 and EMPTY_ACCOUNT.search(text)):
         raise Incomplete(
             f"{situation.where}: {complaint}; what is finished is kept: run again with --resume"
         )
@@ -189,7 +201,7 @@ def _not_let_in(complaint: Complaint, situation: Situation) -> UsageError:
     what = "does not accept the key" if situation.has_key else "wants a key, and none was given"
     return UsageError(
         f"{situation.where}: the server {what} ({complaint});"
-        " set OPENAI_API_KEY, or api_key: ${NAME} in callmark.yaml"
+        f" set {situation.address.key_variable}, or api_key: ${{NAME}} in callmark.yaml"
     )
 
 
@@ -206,14 +218,20 @@ def _stop_if_named(complaint: Complaint, situation: Situation) -> None:
             f"--model: {where} has no {situation.model!r} ({complaint}){_there(situation)}"
         )
     named = complaint.param or _field_in(said, situation.fields)
+    if NO_REASONING.search(said):
+        named = "include"
+    if named in situation.spoken_in:
+        return  # about what one sample says
     if named:
+        home = "extra_body: {include: null}" if named == "include" else "null"
         raise UsageError(
             f"{where}: the server does not take {named[:LONGEST_QUOTE]!r} as it is ({complaint});"
-            " change it, or leave it out of the request: null in callmark.yaml"
+            f" change it, or leave it out of the request: {home} in callmark.yaml"
         )
     if complaint.status in (404, 405) and not situation.has_answered:
         raise UsageError(
-            f"{where}: there is no /chat/completions ({complaint}); a base URL mostly ends in /v1"
+            f"{where}: there is no {situation.address.path} ({complaint});"
+            f" a base URL looks like {situation.address.example}"
         )
 
 
@@ -224,10 +242,9 @@ def _there(situation: Situation) -> str:
 
 
 def _field_in(message: str, fields: Collection[str]) -> str | None:
-    """The first field of the request that the text speaks of. `messages` and `model` are words of
-    their own."""
-    words = set(re.findall(r"\w+", message))
-    return next((name for name in sorted(fields) if name in words - {"messages", "model"}), None)
+    """The first field of the request that the text speaks of, if its name is no word of its own."""
+    words = set(re.findall(r"\w+", message)) - PLAIN_WORDS
+    return next((name for name in sorted(fields) if name in words), None)
 
 
 def _message_of(inner: dict[str, Json]) -> str:
