@@ -25,6 +25,8 @@ _PIPED = (
     " tool_call_section_begin tool_call_section_end START_ACTION END_ACTION START_RESPONSE"
     " END_RESPONSE START_TEXT END_TEXT START_THINKING END_THINKING action_start action_end plugin"
     " interpreter function_call message_sep role_sep call start channel message constrain"
+    " tools_prefix tools_suffix eom message_model content_text content_thinking"
+    " content_invoke_tool_json content_model_end_sampling content_tool_error"
 ).split()
 _WIDE = (
     "end▁of▁sentence begin▁of▁sentence Assistant tool▁calls▁begin tool▁calls▁end tool▁call▁begin"
@@ -36,20 +38,26 @@ _ANYWHERE = re.compile(
     r"<\|im_start\|>(?:assistant\b\n?)?"
     r"|<\|start_header_id\|>(?:assistant)?<\|end_header_id\|>\n{0,2}"
     r"|<\|start_of_role\|>(?:assistant)?<\|end_of_role\|>"
+    r"|<\|start\|>assistant\s+to=[^\s<>]{1,256}<\|message\|>|\bto=[^\s<>]{1,256}<\|message\|>"
     r"|<\|start\|>(?:assistant\b)?"
+    r"|<\|(?:open|close)\|>\s*(?:think|response|tools|message)\s*(?:<\|sep\|>|\Z)"
+    r"|\]<\]minimax\[>\[\s*(?:</?tool_call>)?"
+    r"|<\|plamo:\w{1,64}:plamo\|>|</?ifm\|tool_calls>"
     # the header of a channel, whole or cut off
     r"|<\|channel\|>[^<]{0,256}(?:<\|constrain\|>[^<]{0,64})?(?:<\|message\|>|\Z)"
     rf"|<\|(?:{'|'.join(_PIPED)})\|>"
     r"|<(?:start_of_turn>model\b\n?|end_of_turn>)"
     rf"|<｜(?:{'|'.join(_WIDE)})｜>"
-    r"|</?｜DSML｜(?:function_calls|tool_calls)>"
+    r"|</?｜\w{1,32}｜ ?(?:function_calls|tool_calls|calls)>"
+    r"|</?atem:function_calls>"
 )
 # Words of other languages too (`<s>` strikes through in HTML): tokens only at the ends of a turn.
 _AT_START = re.compile(r"\s*(?:<(?:s|bos|pad)>\s*)+")
 _AT_END = ("</s>", "<eos>", "<pad>")
 
 _WRAPPERS = re.compile(
-    r"</?(?:tool_calls?|function_calls|minimax:tool_call|seed:tool_call|dots_function_call)>"
+    r"</?(?:tool_calls?(?::[^\s<>]{1,64})?|function_calls|minimax:tool_call|seed:tool_call"
+    r"|dots_function_call)>"
     r"|```\w*+\s*+```"
 )
 
@@ -91,6 +99,9 @@ _THINKING = (
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("◁think▷", "◁/think▷"),
+    ("<|channel>thought", "<channel|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    ("<|content_thinking|>", "<|end_message|>"),
 )
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
 
@@ -262,7 +273,7 @@ _THINKING_ROWS = tuple(_thinking_row(*marks) for marks in _THINKING)
 # Looking for each mark by itself would cost more than all the rest for a text that holds none. So
 # a character of theirs that prose seldom has is looked for first, then all that begin alike.
 KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {mark for pair in _THINKING for mark in pair}
-_RARE = '<[`"◁:'
+_RARE = '<[`"◁:]={('
 
 
 def _gates() -> tuple[tuple[str, re.Pattern[str]], ...]:

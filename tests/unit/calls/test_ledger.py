@@ -125,7 +125,7 @@ def test_behind_a_mark_every_name_is_an_attempt():
         ("<tool_call>", "nothing in it"),
         ("<tool_call>not valid json</tool_call>", "not JSON"),
         ('<tool_call>{"name": "f", "arguments": {"x": 1}', "not JSON"),
-        ('<tool_call>{"name": "f", "arguments": {"x": 1}}', "not closed"),
+        ('<tool_call>{"name": "f", "arguments": {"x": 1}} then', "not closed"),
         ('<tool_call>{"name": "f", "arguments": [1]}</tool_call>', "a list, not an object"),
         ('<tool_call>{"name": "f", "arguments": "x"}</tool_call>', "arguments are not JSON"),
         ('<tool_call>{"arguments": {}}</tool_call>', "names no tool"),
@@ -142,7 +142,15 @@ def test_a_malformed_attempt_is_one_attempt_with_its_reason(text, reason):
     (attempt,) = turn.attempts
     assert isinstance(attempt, MalformedCall)
     assert reason in attempt.reason
-    assert turn.text == "Before."
+    assert turn.text.removesuffix(" then") == "Before."
+
+
+def test_a_whole_call_that_ends_the_turn_needs_no_closing_mark():
+    """A server that stops at the mark leaves it out; arguments that were cut off are not whole."""
+    for end in ("", "\n", "<|im_end|>"):
+        turn = read_turn(f'Hm. <tool_call>\n{{"name": "f", "arguments": {{}}}}{end}', offered={"f"})
+        assert [type(attempt) for attempt in turn.attempts] == [ToolCall]
+        assert turn.text == "Hm."
 
 
 def test_an_unclosed_call_does_not_hide_the_next_one():
@@ -175,7 +183,7 @@ def test_repair_is_never_silent():
 
 def test_the_public_ledger():
     rows = parse_tool_calls(
-        'Hi <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> <tool_call>no</tool_call>',
+        'Hi <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> <tool_call>no!</tool_call>',
         tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}],
     )
     assert rows[0] == {

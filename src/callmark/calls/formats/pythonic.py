@@ -58,9 +58,41 @@ def _read_unmarked(reading: TurnReading, start: int, mark_end: int) -> TextBlock
     return TextBlock(written.end, offered)
 
 
+def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    """`f(x=1)` without brackets or marks: a call if it is all that stands on its lines. In a fence
+    of Python code it is one only where nothing else is said."""
+    text = reading.text
+    body = _LINE_START.match(text, start)
+    name = _CALLED.match(text, body.end()) if body else None
+    if body is None or name is None or not reading.offers(name[1].removesuffix(_METHOD)):
+        return None
+    written = python_block(reading, (start, body.end()), _NAME)
+    if isinstance(written, str):
+        return None
+    closed = _LINE_END.match(text, written.end)
+    if closed is None or not all(reading.offers(call.name or "") for call in written.attempts):
+        return None
+    has_arguments = all(isinstance(c, ToolCall) and c.arguments for c in written.attempts)
+    if body[1] or not has_arguments:  # an example, unless it is the whole turn
+        rest = text[closed.end() :]
+        if text[:start].strip() or _TOKENS.sub("", rest).strip():
+            return None
+    return written._replace(end=closed.end())
+
+
+_LINE_START = re.compile(r"(```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+")
+_CALLED = re.compile(r"([^\W\d][\w.-]{0,255}+)\(")
+_LINE_END = re.compile(r"[ \t]*+;?+[ \t]*+(?:\n?```|`)?+[ \t]*+(?=\n|\Z|<[|｜]|</s>)")
+_TOKENS = re.compile(r"<\|\w++\|>|</s>")
+# A call may also follow a token or the end of thinking.
+_LINE = (
+    r"(?:(?m:^)|(?<=>))(?:```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+[^\W\d][\w.-]{0,255}+\("
+)
+
 PYTHONIC = (
     _format_marked("<|python_start|>", "<|python_end|>"),
     _format_marked("<|tool_call_start|>", "<|tool_call_end|>"),
     _format_marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
-    Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked),
+    Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked, is_marked=False),
+    *(Format(_NAME, hint, _LINE, _read_line, is_marked=False) for hint in ("=", "()")),
 )
