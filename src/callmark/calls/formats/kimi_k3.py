@@ -11,7 +11,7 @@ from callmark.records.jsontext import Json, NotJson, parse_json
 from callmark.records.trace import RepairedCall
 
 _NAME = "kimi_k3"
-_CLOSE, _SEP = "<|close|>", "<|sep|>"
+_OPEN, _CLOSE, _SEP = "<|open|>", "<|close|>", "<|sep|>"
 _ATTRIBUTE = re.compile(r'(\w{1,64}+)="([^"]{0,256}+)"\s*+')
 _ARGUMENT = re.compile(r"\s*+<\|open\|>\s*+argument\s++")
 _ARGUMENT_END = re.compile(r"<\|close\|>\s*+argument\s*+<\|sep\|>")
@@ -51,7 +51,8 @@ def _attributes(reading: TurnReading, position: int) -> tuple[dict[str, str], in
 
 
 def _argument_end(reading: TurnReading, position: int) -> tuple[int, int]:
-    while (stop := reading.find(_CLOSE, position)) >= 0:
+    opened = reading.find(_OPEN, position)
+    while (stop := reading.find(_CLOSE, position)) >= 0 and not 0 <= opened < stop:
         closed = _ARGUMENT_END.match(reading.text, stop)
         if closed is not None:
             return stop, closed.end()
