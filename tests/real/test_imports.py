@@ -144,7 +144,7 @@ def test_every_row_is_a_sample(bfcl):
     assert [item["metadata"]["sample_id"] for item in items] == [row["id"] for row in rows]
     assert len(items) == report.counts.samples == 1240
     kinds = {entry.kind: entry.count for entry in report.unmapped}
-    assert kinds == {"accepted_answer_breaks_schema": 3, "tool_renamed": 380}
+    assert kinds == {"accepted_answer_breaks_schema": 3, "tool_brought_along": 380}
     broken = next(one for one in report.unmapped if one.kind.startswith("accepted"))
     listed = {place.detail.partition(":")[0] for place in broken.places}
     assert listed == set(BROKEN["given"]) - {"parallel_152"}  # a null is taken as left out

@@ -83,6 +83,7 @@ class TrialInput(msgspec.Struct, frozen=True):
     offered: frozenset[str] | None  # None: nothing says what was offered
     tools: Sequence[dict[str, Json]]
     opening: Sequence[dict[str, Json]] | None = None
+    registry: Registry | None = None  # as this sample sees it; None: the run's
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -208,7 +209,8 @@ class _Play:
         self.ordered = settings.max_turns != 1
         # An alias of an offered tool names it too.
         offered = trial.offered
-        self._spellings = None if offered is None else _spellings(settings.registry, offered)
+        self._registry = trial.registry or settings.registry
+        self._spellings = None if offered is None else _spellings(self._registry, offered)
         self.stop: Stop | None = None
         self.error: str | None = None
 
@@ -272,7 +274,7 @@ class _Play:
             reply.text,
             offered=self._spellings,
             formats=() if settings.parse_text == "off" else settings.formats,
-            schema_of=settings.registry.parameters,
+            schema_of=self._registry.parameters,
         )
         calls = list(reply.calls or ())
         if settings.parse_text == "on" or not reply.calls:
@@ -294,7 +296,7 @@ class _Play:
 
     def _settle(self, call: TraceEntry, turn: int | None) -> TraceEntry:
         """The call with the tool's own name, the schema's verdict and an answer."""
-        registry = self.settings.registry
+        registry = self._registry
         name = None if call.name is None else registry.resolve(call.name)
         errors = call.schema_errors
         if errors is None and name is not None and isinstance(call.arguments, dict):
@@ -341,7 +343,7 @@ class _Play:
         calls = () if expectation.kind in CALL_FREE else expectation.calls
         if not calls or session is None:
             return False
-        registry, offered = self.settings.registry, self.input.offered
+        registry, offered = self._registry, self.input.offered
         wanted = [expected_call(call, registry) for call in calls]
         known = frozenset(call.name for call in wanted) | (offered or frozenset())
         seen = observed_call(entry, registry, known)

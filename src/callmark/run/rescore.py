@@ -236,7 +236,7 @@ class _Scoring:
         )
         offered = None if offers is self._no_tools else offer.names
         replies = recorded_replies(line, opening_messages(sample), registry.sha256)
-        trial = TrialInput(sample, line.trial, offered, offer.tools)
+        trial = TrialInput(sample, line.trial, offered, offer.tools, registry=offer.registry)
         [played] = drive_at_once(play([trial], OneRecording(replies), None, settings))
         if offered is None:
             offer = _named_in(played.trace, offer)
