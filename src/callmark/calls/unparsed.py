@@ -59,6 +59,8 @@ _PAIR = re.compile(
     rf"(?!\W{{0,3}}(?i:{_TYPES})\b)(?:\w|[\"'“«⟨\[{{(<$€+-])"
 )
 _SPEC = re.compile(r'"(?:parameters|inputSchema|input_schema|properties)"\s*:\s*\{')
+# JSON that says how something went speaks of calls that were made.
+_REPORTS = re.compile(r'"(?:status|results?|outcome|success)"\s*:')
 _PROSE = re.compile(r"[^\n]{0,200}?[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}")
 _TABLE_ROW = re.compile(r"\s*\|[^\n|]*\|[^\n|]*\|")
 # A tag or token of which one part is a word for calling, and what follows it in a call.
@@ -194,7 +196,8 @@ def _has_arguments(text: str, position: int, keys: frozenset[str] | None) -> boo
     for _ in range(_MOST_GAPS):
         given = _OBJECT.match(text, place) or _PAIR.match(text, place)
         if given is not None and _fits(given[1], keys):
-            return not _SPEC.search(text, position, position + 2 * _WINDOW)
+            around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
+            return not _SPEC.search(text, *around) and not _REPORTS.search(text, *around)
         gap = _GAP.match(text, place)
         if gap is None:
             return False

@@ -419,6 +419,7 @@ def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:
         turns=None if line.turns is None else tuple((turn.start, turn.end) for turn in line.turns),
         said=line.said,
         reasoning=line.reasoning,
+        thought_calls=line.thought_calls,
         stop=line.stop or "answer",
     )
     if offer.sha256 != line.offered_tools_sha256:
