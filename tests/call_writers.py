@@ -123,6 +123,42 @@ HARMONY = named(
     "<|call|>",
 )
 
+
+def kimi_k3(call: Call) -> str:
+    arguments = "".join(
+        f'<|open|>argument key="{key}" type="{type_name(value)}"<|sep|>{as_text(value)}'
+        "<|close|>argument<|sep|>"
+        for key, value in call[1].items()
+    )
+    opening = f'<|open|>call tool="{call[0]}" index="1"<|sep|>'
+    return f"{opening}{arguments}<|close|>call<|sep|>"
+
+
+def minimax_m3(call: Call) -> str:
+    mark = "]<]minimax[>["
+    arguments = "".join(
+        f"{mark}<{key}>{as_text(value)}{mark}</{key}>" for key, value in call[1].items()
+    )
+    return f'{mark}<invoke name="{call[0]}">{arguments}{mark}</invoke>'
+
+
+def key_value(opening: str, closing: str, space: str = "", *, types: bool = False):
+    def write(call: Call) -> str:
+        arguments = "".join(
+            f"<{space}arg_key>{key}</{space}arg_key>"
+            + f"<{space}arg_type>{type_name(value)}</{space}arg_type>" * types
+            + f"<{space}arg_value>{as_text(value)}</{space}arg_value>"
+            for key, value in call[1].items()
+        )
+        return f"{opening}{call[0]}{arguments}{closing}"
+
+    return write
+
+
+IFM = ("<ifm|tool_calls>", "</ifm|tool_calls>")
+IFM_CALL = ("<ifm|tool_call>", "</ifm|tool_call>")
+PLAMO = ("<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>")
+
 WRITERS = (
     Writer("hermes", "hermes", marked("<tool_call>\n", "\n</tool_call>")),
     Writer("hermes list", "hermes", listed("<tool_call>", "</tool_call>")),
@@ -182,6 +218,52 @@ WRITERS = (
     Writer("deepseek_v3_2", "invoke", sectioned("<｜DSML｜function_calls>\n", invoke("｜DSML｜"), "\n</｜DSML｜function_calls>"), texts=True),
     Writer("step3", "invoke", sectioned("<｜tool_calls_begin｜>", invoke("steptml:"), "<｜tool_calls_end｜>"), texts=True),
     Writer("minicpm", "invoke", each(tagged('<function name="{name}">', '<param name="{key}">', "</param>", "</function>")), texts=True),
+    Writer("deepseek_v4_1", "invoke", sectioned("<｜DSML｜ calls>\n", invoke("｜DSML｜ "), "\n</｜DSML｜ calls>"), texts=True),
+    Writer("gigachat35", "invoke", sectioned("<｜GCML｜tool_calls>", invoke("｜GCML｜"), "</｜GCML｜tool_calls>"), texts=True),
+    Writer(
+        "muse_glimmer",
+        "invoke",
+        each(
+            lambda call: (
+                f"<|start|>assistant to={call[0]}<|message|><atem:function_calls>\n"
+                f"{invoke('atem:')(call)}\n</atem:function_calls><|eom|>"
+            ),
+            "",
+        ),
+        texts=True,
+    ),
+    Writer("message to a tool", "invoke", each(named("<|start|>assistant to=functions.", "<|message|>", "<|eom|>"), "")),
+    Writer("minicpm without blanks", "invoke", each(tagged('<functionname="{name}">', '<paramname="{key}">', "</param>", "</function>")), texts=True),
+    Writer("hy_v4", "glm45", each(lambda call: key_value("<tool_call>", "</tool_call>")(call).replace("tool_call>", "tool_call:6124c78e>").replace("arg_key>", "arg_key:6124c78e>").replace("arg_value>", "arg_value:6124c78e>")), texts=True),
+    Writer("iquest_coder", "glm45", each(key_value("<iquestcoder_tool_call>", "</iquestcoder_tool_call>")), texts=True),
+    Writer("k2_horizon", "k2_horizon", sectioned(IFM[0], key_value(*IFM_CALL, "ifm|"), IFM[1]), texts=True),
+    Writer("k2_horizon with types", "k2_horizon", sectioned(IFM[0], key_value(*IFM_CALL, "ifm|", types=True), IFM[1]), texts=True),
+    Writer("k2_horizon in JSON", "k2_horizon", marked(*IFM_CALL)),
+    Writer("solar_open2", "solar_open2", each(tagged("<|tool_call:start|>{name}\n", "<|tool_arg:start|>{key}<|tool_arg:value|>", "<|tool_arg:end|>\n", "<|tool_call:end|>")), texts=True),
+    Writer("kimi_k3", "kimi_k3", sectioned("<|open|>tools<|sep|>", kimi_k3, "<|close|>tools<|sep|>"), texts=True),
+    Writer("minimax_m3", "minimax_m3", sectioned("]<]minimax[>[<tool_call>\n", minimax_m3, "]<]minimax[>[</tool_call>"), texts=True),
+    Writer("apertus", "apertus", lambda calls: "<|tools_prefix|>" + json.dumps([{name: args} for name, args in calls], ensure_ascii=False) + "<|tools_suffix|>"),
+    Writer("inkling", "inkling", each(lambda call: f"<|message_model|>{call[0]}<|content_invoke_tool_json|>{as_json(call, 'args')}<|end_message|>", "")),
+    Writer(
+        "plamo",
+        "plamo",
+        sectioned(
+            PLAMO[0],
+            named(
+                "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>",
+                "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>",
+                "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>",
+            ),
+            PLAMO[1],
+        ),
+    ),
+    Writer("glm4", "name_json", each(named("\n", "\n", ""))),
+    Writer("functionary", "name_json", each(named(">>>", "\n", ""), "")),
+    Writer("step_audio_2", "name_json", each(named("<tool_call>function\n", "\n", "</tool_call>"))),
+    Writer("react", "react", each(named("\nAction: ", "\nAction Input: ", "\n"))),
+    Writer("tool_code", "tool_code", lambda calls: "```tool_code\n" + "\n".join(map(as_python, calls)) + "\n```"),
+    Writer("tool_code printed", "tool_code", lambda calls: "<tool_code>\n" + "\n".join(f"print(default_api.{as_python(c)})" for c in calls) + "\n</tool_code>"),
+    Writer("python lines", "pythonic", each(lambda call: "\n" + as_python(call))),
     Writer("longcat", "longcat", marked("<longcat_tool_call>", "</longcat_tool_call>")),
     Writer("nemotron", "nemotron", listed("<TOOLCALL>", "</TOOLCALL>")),
     Writer("jamba", "jamba", listed("<tool_calls>", "</tool_calls>")),

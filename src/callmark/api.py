@@ -117,6 +117,7 @@ def score_item(
         raise UsageError(problems[0])
     sample = sample_of(item, index=0, sample_id=sample_id_of(item), item_sha256="")
     tools = sample.expectation.tools
+    registry = registry.offering(tools or (), sample.expectation.specs)
     entries = tuple(entry_of(raw) for raw in tool_trace or ())
     trace = Trace(
         model_output=well_formed(model_output or ""),

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "callmark"
 MOST_LINES = 700
 FRAGMENT_LINES = 120
-MOST_FRAGMENTS = 10
+MOST_FRAGMENTS = 4
 MAP = ROOT / "docs" / "architecture.md"
 
 FILES = {
@@ -18,6 +18,9 @@ FILES = {
     if path.relative_to(SRC).parts[0] != "data"
 }
 TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
+
+# Modules that only list what stands beside them, one row a file.
+TABLES = {"callmark.calls.formats"}
 
 
 def importers() -> dict[str, set[str]]:
@@ -50,12 +53,12 @@ def test_no_public_class_name_stands_for_two_things():
 
 
 def test_a_module_with_one_importer_beside_it_is_part_of_that_importer():
-    """But for a few that are concepts of their own, such as a call format."""
+    """But for the rows of a table, such as a call format, and a few concepts of their own."""
     fragments = [
         f"{name}: only {only} imports it"
         for name, wanted_by in sorted(importers().items())
         if len(wanted_by) == 1 and FILES[name].name != "__init__.py"
-        for only in wanted_by
+        for only in wanted_by - TABLES
         if FILES[only].parent == FILES[name].parent and lines_of(name) < FRAGMENT_LINES
     ]
     assert len(fragments) <= MOST_FRAGMENTS, fragments

@@ -22,6 +22,8 @@ _LIST_WRAPPER = "tool_calls"
 _WRAPPER_KEYS = ("function", "function_call", "tool_call")
 _NAME_KEYS = ("name", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args")
+# LangChain's agents write these two, and only together do they mean a call.
+_ACTION_KEYS = ("action", "action_input")
 _NAME_IN_RAW = re.compile(r'"(?:tool_)?name"\s*:\s*"([^"\\]{1,200})"')
 
 
@@ -181,6 +183,8 @@ def is_nested_too_deeply(value: dict[str, Json] | list[Json]) -> bool:
 def _unwrap(member: Json) -> dict[str, Json] | None:
     if not isinstance(member, dict):
         return None
+    if all(key in member for key in _ACTION_KEYS):
+        return {"name": member["action"], "arguments": member["action_input"]}
     if not any(key in member for key in _NAME_KEYS):
         for key in _WRAPPER_KEYS:
             if isinstance(member.get(key), dict):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
 from callmark.calls.attempts import Attempt, MalformedCall, ToolCall, fold_name
 from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, named_formats
 from callmark.calls.registry import tool_names, tool_parameters
+from callmark.calls.unparsed import UNPARSED, find_unparsed
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.trace import RepairedCall
+
+IN_REASONING = "in_reasoning"
 
 _PIPED = (
     # ends and beginnings of turns
@@ -25,6 +28,8 @@ _PIPED = (
     " tool_call_section_begin tool_call_section_end START_ACTION END_ACTION START_RESPONSE"
     " END_RESPONSE START_TEXT END_TEXT START_THINKING END_THINKING action_start action_end plugin"
     " interpreter function_call message_sep role_sep call start channel message constrain"
+    " tools_prefix tools_suffix eom message_model content_text content_thinking"
+    " content_invoke_tool_json content_model_end_sampling content_tool_error"
 ).split()
 _WIDE = (
     "end▁of▁sentence begin▁of▁sentence Assistant tool▁calls▁begin tool▁calls▁end tool▁call▁begin"
@@ -36,20 +41,26 @@ _ANYWHERE = re.compile(
     r"<\|im_start\|>(?:assistant\b\n?)?"
     r"|<\|start_header_id\|>(?:assistant)?<\|end_header_id\|>\n{0,2}"
     r"|<\|start_of_role\|>(?:assistant)?<\|end_of_role\|>"
+    r"|<\|start\|>assistant\s+to=[^\s<>]{1,256}<\|message\|>|\bto=[^\s<>]{1,256}<\|message\|>"
     r"|<\|start\|>(?:assistant\b)?"
+    r"|<\|(?:open|close)\|>\s*(?:think|response|tools|message)\s*(?:<\|sep\|>|\Z)"
+    r"|\]<\]minimax\[>\[\s*(?:</?tool_call>)?"
+    r"|<\|plamo:\w{1,64}:plamo\|>|</?ifm\|tool_calls>"
     # the header of a channel, whole or cut off
     r"|<\|channel\|>[^<]{0,256}(?:<\|constrain\|>[^<]{0,64})?(?:<\|message\|>|\Z)"
     rf"|<\|(?:{'|'.join(_PIPED)})\|>"
     r"|<(?:start_of_turn>model\b\n?|end_of_turn>)"
     rf"|<｜(?:{'|'.join(_WIDE)})｜>"
-    r"|</?｜DSML｜(?:function_calls|tool_calls)>"
+    r"|</?｜\w{1,32}｜ ?(?:function_calls|tool_calls|calls)>"
+    r"|</?atem:function_calls>"
 )
 # Words of other languages too (`<s>` strikes through in HTML): tokens only at the ends of a turn.
 _AT_START = re.compile(r"\s*(?:<(?:s|bos|pad)>\s*)+")
 _AT_END = ("</s>", "<eos>", "<pad>")
 
 _WRAPPERS = re.compile(
-    r"</?(?:tool_calls?|function_calls|minimax:tool_call|seed:tool_call|dots_function_call)>"
+    r"</?(?:tool_calls?(?::[^\s<>]{1,64})?|function_calls|minimax:tool_call|seed:tool_call"
+    r"|dots_function_call)>"
     r"|```\w*+\s*+```"
 )
 
@@ -91,16 +102,25 @@ _THINKING = (
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("◁think▷", "◁/think▷"),
+    ("<|channel>thought", "<channel|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
 )
+# Closed by what closes every message: alone, that says nothing of what stood before it.
+_THINKING_MESSAGES = (("<|content_thinking|>", "<|end_message|>"),)
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
+# Markdown's escape, which some models put into names of tools and arguments.
+_ESCAPED = "\\_"
+_ESCAPED_NAME = re.compile(r"[^\W\d][\w.-]*(?:\\_[\w.-]*)+")
 
 
 class TurnText(msgspec.Struct, frozen=True):
-    """One assistant turn: what it says, what it thought, and every call that it tried."""
+    """One assistant turn: what it says, what it thought, every call that it tried, and the calls
+    that it only thought of."""
 
     text: str
     reasoning: str
     attempts: tuple[Attempt, ...]
+    thought_of: tuple[Attempt, ...] = ()
 
 
 def read_turn(
@@ -115,33 +135,98 @@ def read_turn(
     `schema_of` gives the parameters' schema of a tool, which formats without types ask for."""
     # Byte offsets and hashes of the turn are taken later: half a surrogate pair has neither.
     text = well_formed(text)
-    marks = _marks_in(text)
     wanted = formats if format == "auto" else named_formats(format, formats)
-    active = _active(text, marks, wanted)
-    thinking = tuple(row for row in _THINKING_ROWS if row.hint in marks)
-    offers = _offer_test(None if offered is None else frozenset(offered))
+    tools = _Tools(
+        _offer_test(None if offered is None else frozenset(offered)),
+        schema_of or _unknown,
+        names_known=offered is not None,
+        # Who asks for one format gets what that one reads.
+        finds_unparsed=format == "auto" and bool(formats),
+    )
+    turn = _read(text, wanted, tools)
+    if _ESCAPED in text and wanted and not _sound(turn):
+        names = (match.group().replace(_ESCAPED, "_") for match in _ESCAPED_NAME.finditer(text))
+        if any(tools.offers(name) for name in names):
+            plain = _read(text.replace(_ESCAPED, "_"), wanted, tools)
+            return plain if _sound(plain) else turn
+    return turn
 
-    def reading() -> TurnReading:
-        return TurnReading(text, offers, schema_of or _unknown)
+
+class _Tools(NamedTuple):
+    """What is known of the tools, and whether calls in no known format are looked for."""
+
+    offers: Callable[[str], bool]
+    schema_of: SchemaOf
+    names_known: bool
+    finds_unparsed: bool
+
+
+def _sound(turn: TurnText) -> bool:
+    return any(isinstance(attempt, ToolCall) for attempt in turn.attempts)
+
+
+def _read(text: str, wanted: Sequence[Format], tools: _Tools) -> TurnText:
+    marks = _marks_in(text)
+    active = _active(text, marks, wanted)
+    thinking = tuple(
+        _thinking_row(opening, closing, active)
+        for opening, closing in (*_THINKING, *_THINKING_MESSAGES)
+        if opening in marks
+    )
+
+    def reading(of: str = text) -> TurnReading:
+        return TurnReading(of, tools.offers, tools.schema_of)
 
     begin, thoughts = _thought_before(text, marks, active, reading)
-    if not active and not thinking:
-        return TurnText(without_tokens(text[begin:]), "\n".join(thoughts), ())
-    kept: list[str] = []
-    attempts: list[Attempt] = []
-    copied = begin
-    for start, block in _blocks(reading(), active + thinking, begin):
+    parts = _Parts(text, tools, begin)
+    for start, block in _blocks(reading(), active + thinking, begin) if active + thinking else ():
         if block.thinking is not None:
             thoughts.append(block.thinking)
-        between = text[copied:start]
+        parts.cut(start, block)
+    said, attempts = parts.finish()
+    thought_of = [
+        attempt
+        for thought in thoughts
+        for _, block in (_blocks(reading(thought), active, 0) if active else ())
+        for attempt in block.attempts
+    ]
+    said = without_wrappers(said) if attempts else said
+    thought = "\n".join(filter(None, thoughts))
+    return TurnText(without_tokens(said), thought, tuple(attempts), tuple(thought_of))
+
+
+class _Parts:
+    """Takes a turn apart from left to right: what is said, and what is called."""
+
+    def __init__(self, text: str, tools: _Tools, begin: int) -> None:
+        self._text = text
+        self._tools = tools
+        self._copied = begin
+        self._kept: list[str] = []
+        self._attempts: list[Attempt] = []
+
+    def cut(self, start: int, block: TextBlock) -> None:
+        between = self._text[self._copied : start]
         # Separators between two calls belong to neither and say nothing.
-        if not attempts or not block.attempts or not _BETWEEN_CALLS.fullmatch(between):
-            kept.append(between)
-        attempts += block.attempts
-        copied = block.end
-    kept.append(text[copied:])
-    rest = without_wrappers("".join(kept)) if attempts else "".join(kept)
-    return TurnText(without_tokens(rest), "\n".join(filter(None, thoughts)), tuple(attempts))
+        if not (self._attempts and block.attempts and _BETWEEN_CALLS.fullmatch(between)):
+            self._keep(between)
+        self._attempts += block.attempts
+        self._copied = block.end
+
+    def finish(self) -> tuple[str, list[Attempt]]:
+        self._keep(self._text[self._copied :])
+        return "".join(self._kept), self._attempts
+
+    def _keep(self, said: str) -> None:
+        position = 0
+        tools = self._tools
+        if tools.finds_unparsed and said and not said.isspace():
+            found = find_unparsed(said, tools.offers, tools.schema_of, named=tools.names_known)
+            for start, end, attempt in found:
+                self._kept.append(said[position:start])
+                self._attempts.append(attempt)
+                position = end
+        self._kept.append(said[position:])
 
 
 def parse_tool_calls(
@@ -162,7 +247,8 @@ def parse_tool_calls(
         formats=formats,
         schema_of=lambda name: parameters.get(fold_name(name)),
     )
-    return [_row(entry) for entry in turn.attempts]
+    thought_of = [{**_row(entry), "status": IN_REASONING} for entry in turn.thought_of]
+    return [*thought_of, *(_row(entry) for entry in turn.attempts)]
 
 
 def _row(attempt: Attempt) -> dict[str, Json]:
@@ -172,6 +258,8 @@ def _row(attempt: Attempt) -> dict[str, Json]:
             shown, status, reason = attempt, "ok", None
         case MalformedCall(reason=reason, repaired=shown):
             status = "malformed" if shown is None else "repaired"
+            if attempt.format == UNPARSED:
+                status = UNPARSED
         case _:
             assert_never(attempt)
     return {
@@ -186,9 +274,8 @@ def _row(attempt: Attempt) -> dict[str, Json]:
 
 def _blocks(
     reading: TurnReading, rows: tuple[Format, ...], position: int
-) -> list[tuple[int, TextBlock]]:
+) -> Iterator[tuple[int, TextBlock]]:
     """Everything to be cut out, from left to right, none overlapping."""
-    found: list[tuple[int, TextBlock]] = []
     anywhere, each = _openings(tuple(row.opening for row in rows))
     while (match := anywhere.search(reading.text, position)) is not None:
         start = match.start()
@@ -196,15 +283,21 @@ def _blocks(
         for row, opening in zip(rows, each, strict=True):
             mark = opening.match(reading.text, start)
             block = row.read(reading, start, mark.end()) if mark else None
-            if block is None:
+            if block is None or (row.is_marked and _is_quoted(reading.text, start, block)):
                 continue
             # A block without either is passed over, but stays in the text: it is something that was
             # said.
             if block.attempts or block.thinking is not None:
-                found.append((start, block))
+                yield start, block
             position = max(block.end, position)
             break
-    return found
+
+
+def _is_quoted(text: str, start: int, block: TextBlock) -> bool:
+    """A mark alone in backticks is spoken of, not used."""
+    if text[start - 1 : start] != "`" or text[start - 2 : start] == "``":
+        return False
+    return bool(block.attempts) and not any(isinstance(a, ToolCall) for a in block.attempts)
 
 
 @lru_cache(maxsize=256)
@@ -236,7 +329,7 @@ def _thought_before(
         end = text.find(closing)
         if opening in text[:end]:
             continue
-        blocks = _blocks(reading(), rows, 0) if rows else []
+        blocks = _blocks(reading(), rows, 0) if rows else ()
         # A sound call may quote the mark in an argument.
         if not any(start < end < block.end and _is_sound(block) for start, block in blocks):
             return end + len(closing), [text[:end].strip()]
@@ -247,22 +340,27 @@ def _is_sound(block: TextBlock) -> bool:
     return all(isinstance(attempt, ToolCall) for attempt in block.attempts)
 
 
-def _thinking_row(opening: str, closing: str) -> Format:
+def _thinking_row(opening: str, closing: str, rows: tuple[Format, ...]) -> Format:
+    """Thinking that nobody closed ends where a call begins with a mark of its own."""
+    marked = tuple(row for row in rows if row.is_marked)
+
     def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         stop = reading.find(closing, mark_end)
-        end = len(reading.text) if stop < 0 else stop + len(closing)
-        inner = reading.text[mark_end : stop if stop >= 0 else end]
-        return TextBlock(end, thinking=inner.strip())
+        end = stop + len(closing)
+        if stop < 0:
+            calls = _blocks(reading, marked, mark_end) if marked else iter(())
+            stop = end = next((at for at, block in calls if block.attempts), len(reading.text))
+        return TextBlock(end, thinking=reading.text[mark_end:stop].strip())
 
     return Format("thinking", opening, re.escape(opening), read)
 
 
-_THINKING_ROWS = tuple(_thinking_row(*marks) for marks in _THINKING)
-
 # Looking for each mark by itself would cost more than all the rest for a text that holds none. So
 # a character of theirs that prose seldom has is looked for first, then all that begin alike.
-KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {mark for pair in _THINKING for mark in pair}
-_RARE = '<[`"◁:'
+KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {
+    mark for pair in (*_THINKING, *_THINKING_MESSAGES) for mark in pair
+}
+_RARE = '<[`"◁:]={('
 
 
 def _gates() -> tuple[tuple[str, re.Pattern[str]], ...]:

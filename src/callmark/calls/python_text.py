@@ -55,9 +55,9 @@ class PythonCall(NamedTuple):
     end: int
 
 
-def calls_at(text: str, start: int) -> tuple[list[PythonCall], int]:
-    """The calls that begin here, `[f(), g(x=1)]` or one after the other without brackets, and
-    where they end. Raises NotPython."""
+def calls_at(text: str, start: int, *, most: int | None = None) -> tuple[list[PythonCall], int]:
+    """The calls that begin here, `[f(), g(x=1)]` or one after the other without brackets (at
+    `most` so many), and where they end. Raises NotPython."""
     bracket = text.startswith("[", start)
     calls: list[PythonCall] = []
     position = _skip(text, start + bracket)
@@ -65,6 +65,8 @@ def calls_at(text: str, start: int) -> tuple[list[PythonCall], int]:
         call = _call(text, position)
         calls.append(call)
         position = _skip(text, call.end)
+        if not bracket and len(calls) == most:
+            return calls, call.end
         if text.startswith(",", position):
             position = _skip(text, position + 1)
         elif bracket and not text.startswith("]", position):

@@ -24,6 +24,7 @@ from callmark.records.jsontext import (
     PathInJson,
     canonical_json,
     digest,
+    parse_json,
     want_object,
     want_text,
 )
@@ -71,7 +72,16 @@ class KeyRules(msgspec.Struct, frozen=True):
 class Registry:
     """Specs by name. Built once, never changed."""
 
-    __slots__ = ("_aliases", "_rules", "_specs", "_validators", "_variants", "names", "sha256")
+    __slots__ = (
+        "_aliases",
+        "_rules",
+        "_sets",
+        "_specs",
+        "_validators",
+        "_variants",
+        "names",
+        "sha256",
+    )
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         ordered = sorted(specs, key=lambda spec: spec.name)
@@ -84,6 +94,7 @@ class Registry:
         self._aliases = {**unique_variants(aliases), **dict(aliases)}
         self._rules = {spec.name: _rules_of(spec) for spec in ordered}
         self._validators: dict[str, CompiledSchema] = {}
+        self._sets: dict[str, frozenset[str]] = {}
 
     @classmethod
     def from_specs(cls, specs: Json, *, where: str, locate: Locate | None = None) -> Registry:
@@ -137,6 +148,34 @@ class Registry:
 
     def key_rules(self, name: str) -> KeyRules:
         return self._rules.get(name) or rules_without_spec(name)
+
+    def sets(self, name: str) -> frozenset[str]:
+        """The arguments of a tool that are lists without an order: `uniqueItems` says so."""
+        found = self._sets.get(name)
+        if found is None:
+            parameters = self.parameters(name)
+            kinds = parameters.get("properties") if isinstance(parameters, dict) else None
+            found = self._sets[name] = frozenset(
+                key
+                for key, kind in (kinds.items() if isinstance(kinds, dict) else ())
+                if isinstance(kind, dict) and kind.get("uniqueItems") is True
+            )
+        return found
+
+    def offering(self, names: Collection[str], own: Sequence[str]) -> Registry:
+        """The registry as one sample sees it. `own` are specs that it brings along, as JSON: then
+        it knows these and the named ones only. Else it is this one, but a tool that is not offered
+        and differs from an offered one in `.`, `_`, `-` only does not take calls away from it."""
+        if own:
+            brought = Registry.from_specs(
+                [parse_json(spec) for spec in own], where="metadata.tools"
+            )
+            named = {self.resolve(name) for name in names if brought.spec(name) is None}
+            return Registry([*brought.specs, *(spec for spec in self.specs if spec.name in named)])
+        offered = {name for name in names if name in self._specs}
+        folded = {fold_name(name) for name in offered}
+        hidden = {n for n in self.names if n not in offered and fold_name(n) in folded}
+        return Registry(spec for spec in self.specs if spec.name not in hidden) if hidden else self
 
     def validate(self, name: str, arguments: Json) -> tuple[str, ...]:
         """`path: reason` for everything wrong with the arguments; () if nothing is."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 from callmark.calls.python_text import NotPython, PythonCall, calls_at
 from callmark.records.jsontext import Json, NotJson, parse_json
 
 _decode_from = json.JSONDecoder().raw_decode
+_FENCE = re.compile("```")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LIST_END = re.compile(r"[ \t\r\n]*([,\]])")
 
@@ -34,7 +36,7 @@ class Element(NamedTuple):
 class Scanner:
     """The text of one turn while formats read it. It remembers what was looked for in vain."""
 
-    __slots__ = ("_base", "_blocked", "_found", "_rest", "_work_left", "text")
+    __slots__ = ("_base", "_blocked", "_fences", "_found", "_only", "_rest", "_work_left", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -43,6 +45,8 @@ class Scanner:
         self._blocked = 0
         self._work_left = max(_WORK_AT_LEAST, _WORK_PER_CHARACTER * len(text))
         self._found: dict[str, tuple[int, int]] = {}
+        self._fences: list[int] | None = None
+        self._only: dict[re.Pattern[str], bool] = {}
 
     def find(self, mark: str, start: int) -> int:
         """Like `str.find`, but a mark that is far away or not there is looked for once only."""
@@ -57,6 +61,18 @@ class Scanner:
         """Where the first of these marks stands; the end of the text if none does."""
         places = [place for mark in marks if (place := self.find(mark, start)) >= 0]
         return min(places, default=len(self.text))
+
+    def is_fenced(self, position: int) -> bool:
+        """Whether a fence was opened before this place and not closed."""
+        if self._fences is None:
+            self._fences = [fence.start() for fence in _FENCE.finditer(self.text)]
+        return bisect_left(self._fences, position) % 2 == 1
+
+    def is_only(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the whole text is of this pattern, which is tried once."""
+        if pattern not in self._only:
+            self._only[pattern] = pattern.fullmatch(self.text) is not None
+        return self._only[pattern]
 
     def skip_blanks(self, start: int) -> int:
         match = _BLANKS.match(self.text, start)
@@ -98,12 +114,14 @@ class Scanner:
             position = self.skip_blanks(after.end())
         return None
 
-    def python_calls_at(self, start: int) -> tuple[list[PythonCall], int] | NotPython:
+    def python_calls_at(
+        self, start: int, *, most: int | None = None
+    ) -> tuple[list[PythonCall], int] | NotPython:
         """The Python calls that begin here and where they end, or why there are none."""
         if start < self._blocked:
             return NotPython("too much of the text is broken", start)
         try:
-            return calls_at(self.text, start)
+            return calls_at(self.text, start, most=most)
         except NotPython as error:
             self._give_up(start, error.position)
             return error

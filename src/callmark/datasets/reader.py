@@ -36,6 +36,7 @@ from callmark.records.samples import (
     Header,
     Kind,
     Sample,
+    brought_tools,
     expectation_of,
     sample_id_of,
     sample_of,
@@ -62,6 +63,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     offered: dict[str, int]  # by tool that samples name in `metadata.tools`
     offered_line: dict[str, int]  # where such a tool is named first
     checked_line: dict[str, int] = {}  # the same for tools that checks name
+    brought: frozenset[str] = frozenset()  # tools whose specs stand in samples
 
 
 class FactTally:
@@ -78,6 +80,7 @@ class FactTally:
         self._offered: Counter[str] = Counter()
         self._offered_line: dict[str, int] = {}
         self._checked_line: dict[str, int] = {}
+        self._brought: set[str] = set()
 
     def count(self, item: dict[str, Json], line: int) -> None:
         expectation = expectation_of(want_object(item.get("metadata")))
@@ -95,7 +98,9 @@ class FactTally:
             self._locales[expectation.locale] += 1
         self._slices.update(expectation.slices)
         self._tools.update({call.name for call in calls})
-        for tool in set(expectation.tools or ()):
+        own = brought_tools(expectation)
+        self._brought |= own
+        for tool in set(expectation.tools or ()) - own:
             self._offered[tool] += 1
             self._offered_line.setdefault(tool, line)
         for tool in tools_of_checks(expectation.checks):
@@ -118,6 +123,7 @@ class FactTally:
             offered=dict(sorted(self._offered.items())),
             offered_line=dict(sorted(self._offered_line.items())),
             checked_line=dict(sorted(self._checked_line.items())),
+            brought=frozenset(self._brought),
         )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import get_type_hints
 
 import jsonschema_rs
 import msgspec
 
+from callmark.calls.registry import Registry
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, want_object
+from callmark.records.jsontext import Json, canonical_json, parse_json, want_list, want_object
 from callmark.records.problems import (
     KeySet,
     field_path,
@@ -147,6 +148,8 @@ def _value_slips(item: dict[str, Json]) -> Iterator[str]:
     cannot be made."""
     metadata = want_object(item.get("metadata"))
     yield from (f"metadata.checks{what}" for what in check_problems(metadata.get("checks")))
+    own = [tool for tool in want_list(metadata.get("tools")) if isinstance(tool, dict)]
+    yield from _spec_problems(canonical_json(own)) if own else ()
     adversarial = want_object(metadata.get("adversarial"))
     expected = adversarial.get("expected")
     if isinstance(expected, str) and meant_key(expected, (ASK_CLARIFY,)):
@@ -154,6 +157,16 @@ def _value_slips(item: dict[str, Json]) -> Iterator[str]:
             f"metadata.adversarial.expected: {show_value(expected)} asks for nothing;"
             f" did you mean {ASK_CLARIFY}?"
         )
+
+
+@lru_cache(maxsize=256)
+def _spec_problems(specs: str) -> tuple[str, ...]:
+    """What is wrong with the specs that a sample brings along."""
+    try:
+        Registry.from_specs(parse_json(specs), where="metadata.tools")
+    except BadInput as error:
+        return tuple(str(error).splitlines())
+    return ()
 
 
 def _strays(path: Path, given: dict[str, Json], keys: KeySet) -> Iterator[tuple[Path, str | None]]:

@@ -15,7 +15,7 @@ from callmark.records.statements import (
     StatementLabel,
     Tier,
 )
-from callmark.records.trace import Stop, TraceEntry, UserTurn
+from callmark.records.trace import Stop, ThoughtCall, TraceEntry, UserTurn
 
 MatchClass = Literal["value", "derived", "error"]
 Severity = Literal["high", "medium", "low", "contextual"]
@@ -282,3 +282,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     fingerprints: Fingerprints
     decoding: Decoding
     scoring: Scoring = Scoring()
+    # Absent where the model thought of no call.
+    thought_calls: tuple[ThoughtCall, ...] | msgspec.UnsetType = msgspec.UNSET

@@ -15,6 +15,7 @@ from callmark.errors import UsageError
 from callmark.records.jsontext import (
     Json,
     canonical_json,
+    parse_json,
     want_list,
     want_number,
     want_object,
@@ -272,6 +273,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     locale: str | None = None
     locale_probe: bool = False
     tools: tuple[str, ...] | None = None
+    specs: tuple[str, ...] = ()  # of `tools` those that the sample brings along, as canonical JSON
     slices: tuple[str, ...] = ()
     cluster: str | None = None
     normalise_text: bool = False
@@ -347,13 +349,26 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
         decoy_values=_facts_of(get("decoy_values")),
         locale=None if locale is None else want_text(locale),
         locale_probe=bool(get("locale_probe")),
-        tools=None if tools is None else want_texts(tools),
+        tools=None if tools is None else tuple(map(_tool_name, want_list(tools))),
+        specs=tuple(canonical_json(one) for one in want_list(tools) if isinstance(one, dict)),
         slices=_slices_of(metadata),
         cluster=None if cluster is None else str(cluster),
         normalise_text=str(get("text_norm") or "").upper() == "NFC"
         or str(get("line_endings") or "").upper() == "LF",
         checks=checks_of(get("checks")),
     )
+
+
+def brought_tools(expectation: Expectation) -> frozenset[str]:
+    """The names of the tools whose specs stand in the sample itself."""
+    return frozenset(_tool_name(parse_json(spec)) for spec in expectation.specs)
+
+
+def _tool_name(tool: Json) -> str:
+    if not isinstance(tool, dict):
+        return want_text(tool)
+    function = tool.get("function")
+    return want_text((function if isinstance(function, dict) else tool).get("name"))
 
 
 def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:

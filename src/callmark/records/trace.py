@@ -68,6 +68,17 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status in SERVED
 
 
+class ThoughtCall(msgspec.Struct, frozen=True):
+    """A call that stands in closed reasoning: the model thought of it and did not make it.
+    `arguments` None: it could not be read."""
+
+    turn: int | None
+    name: str | None
+    arguments: Json
+    raw: str
+    format: str
+
+
 class UserTurn(msgspec.Struct, frozen=True):
     """A user message after the prompt, and the number of assistant turns before it."""
 
@@ -86,6 +97,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
     stop: Stop = "answer"
+    thought_calls: tuple[ThoughtCall, ...] = ()
 
 
 def compose_text(text: str) -> str:

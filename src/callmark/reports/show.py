@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore
 from callmark.records.samples import ExtractorBy, describe_check
@@ -49,6 +51,7 @@ def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
     yield from _head(result)
     yield from _prompt(result, limit)
     yield from _conversation(result, limit)
+    yield from _thought_calls(result, limit)
     if result.scores is not None:
         yield from _evidence(result)
         yield from _scores(result.scores)
@@ -98,6 +101,12 @@ def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
                 yield from _say("user", said.text, limit)
     placed = range(1, len(result.turns) + 1)
     yield from _calls([pair for pair in numbered if pair[1].turn not in placed], limit)
+
+
+def _thought_calls(result: Result, limit: int | None) -> Iterator[Block]:
+    for one in () if result.thought_calls is msgspec.UNSET else result.thought_calls:
+        what = f"{one.name or '(no name)'} {_json(one.arguments, limit)}"
+        yield line(f"in reasoning, not made: {what}", "quiet")
 
 
 def _calls(numbered: Sequence[tuple[int, TraceEntry]], limit: int | None) -> Iterator[Block]:

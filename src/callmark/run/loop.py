@@ -428,7 +428,9 @@ class Here:
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
                 if found is None or kept is None:
-                    asking = TrialInput(sample, trial, offer.names, offer.tools)
+                    asking = TrialInput(
+                        sample, trial, offer.names, offer.tools, registry=offer.registry
+                    )
                     try:
                         opening = setup.prompts.opening(sample, offer.tools)
                     except UsageError as error:  # named before the run began: the others go on

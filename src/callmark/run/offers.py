@@ -47,15 +47,18 @@ class Offers:
         self._offer = lru_cache(REMEMBERED)(self._made)
 
     def to(self, sample: Sample) -> Offer:
-        return self._offer(sample.expectation.tools)
+        return self._offer(sample.expectation.tools, sample.expectation.specs)
 
-    def _made(self, given: tuple[str, ...] | None) -> Offer:
+    def _made(self, given: tuple[str, ...] | None, own: tuple[str, ...]) -> Offer:
         wanted = self.registry.names if given is None else given
-        resolved = (self.registry.resolve(name) for name in wanted)
-        names = sorted({name for name in resolved if name is not None} & self.allowed)
-        specs = {spec.name: spec.function for spec in self.registry.specs if spec.name in names}
-        tools = self.registry.openai_tools(names)
-        return Offer(self.registry, frozenset(names), tools, digest(specs))
+        registry = self.registry.offering([] if given is None else given, own)
+        resolved = {name for one in wanted if (name := registry.resolve(one)) is not None}
+        # The allowlist is about the registry: what a sample brings along, it allows.
+        allowed = self.allowed | frozenset(registry.names if own else ())
+        names = sorted(resolved & allowed)
+        specs = {spec.name: spec.function for spec in registry.specs if spec.name in names}
+        tools = registry.openai_tools(names)
+        return Offer(registry, frozenset(names), tools, digest(specs))
 
 
 def open_registry(path: str | None) -> Registry:
@@ -191,14 +194,14 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
         f"{dataset.name}:{line}: metadata.checks: {name!r} is no tool of the registry, which has"
         f" {known}; name another one with --registry"
         for name, line in facts.checked_line.items()
-        if registry.resolve(name) is None
+        if registry.resolve(name) is None and name not in facts.brought
     ]
     if problems:
         raise BadInput(problems[:20])
     return [
         f"calls of {name!r} are expected (samples: {count}), but no sample is ever offered it"
         for name, count in dataset.facts.tools.items()
-        if registry.resolve(name) not in offers.allowed
+        if registry.resolve(name) not in offers.allowed and name not in facts.brought
     ]
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Literal, assert_never
 
 import msgspec
 
-from callmark.calls.attempts import entry_for
+from callmark.calls.attempts import Attempt, ToolCall, entry_for
 from callmark.calls.formats import FORMATS, Format
-from callmark.calls.ledger import read_turn
+from callmark.calls.ledger import TurnText, read_turn
 from callmark.calls.registry import Registry
+from callmark.calls.unparsed import UNPARSED
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, fault_of_ours
 from callmark.plugins import added_scorers
@@ -39,6 +40,7 @@ from callmark.records.seams import (
 from callmark.records.trace import (
     EntryStatus,
     Stop,
+    ThoughtCall,
     Trace,
     TraceEntry,
     UserTurn,
@@ -86,6 +88,7 @@ class TrialInput(msgspec.Struct, frozen=True):
     offered: frozenset[str] | None  # None: nothing says what was offered
     tools: Sequence[dict[str, Json]]
     opening: Sequence[dict[str, Json]] | None = None
+    registry: Registry | None = None  # as this sample sees it; None: the run's
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -204,6 +207,7 @@ class _Play:
         )
         self.texts: list[str] = []
         self.reasoning: list[str] = []
+        self.thought_calls: list[ThoughtCall] = []
         self.entries: list[TraceEntry] = []
         self.said: list[UserTurn] = []
         self.fixtures: list[str] = []
@@ -213,7 +217,8 @@ class _Play:
         self.ordered = settings.max_turns != 1
         # An alias of an offered tool names it too.
         offered = trial.offered
-        self._spellings = None if offered is None else _spellings(settings.registry, offered)
+        self._registry = trial.registry or settings.registry
+        self._spellings = None if offered is None else _spellings(self._registry, offered)
         self.stop: Stop | None = None
         self.error: str | None = None
         self._usage: list[Usage] = []
@@ -256,7 +261,7 @@ class _Play:
 
     def _take(self, reply: Reply) -> None:
         turn = len(self.texts) + 1
-        text, reasoning, calls = self._read(reply)
+        text, reasoning, calls = self._read(reply, turn)
         self.texts.append(self._normal(text))
         self.reasoning += filter(None, (well_formed(reply.reasoning), reasoning))
         entries = [self._settle(call, turn if reply.ordered else None) for call in calls]
@@ -278,21 +283,41 @@ class _Play:
             said=tuple(self.said),
             reasoning="\n".join(self.reasoning),
             stop=self.stop or "answer",
+            thought_calls=tuple(self.thought_calls),
         )
         used = sha256_hex(_encode(sorted(set(self.fixtures))))  # plain hex: this is canonical
         return Played(self.input.sample, self.input.trial, trace, used, self.error, self._spent())
 
-    def _read(self, reply: Reply) -> tuple[str, str, list[TraceEntry]]:
-        """Clean text, thinking and calls. Structured calls win over the same calls in the text."""
+    def _turn(self, text: str) -> TurnText:
         settings = self.settings
-        if not reply.text:
-            return "", "", list(reply.calls or ())
-        found = read_turn(
-            reply.text,
+        return read_turn(
+            text,
             offered=self._spellings,
             formats=() if settings.parse_text == "off" else settings.formats,
-            schema_of=settings.registry.parameters,
+            schema_of=self._registry.parameters,
         )
+
+    def _think(self, attempts: Iterable[Attempt], turn: int | None) -> None:
+        for one in attempts:
+            arguments = one.arguments if isinstance(one, ToolCall) else None
+            made = ThoughtCall(turn, one.name, arguments, one.raw, one.format)
+            if self._conceal is not None and self._conceal(one.raw) != one.raw:
+                made = ThoughtCall(turn, None, None, self._conceal(one.raw), one.format)
+            self.thought_calls.append(made)
+
+    def _read(self, reply: Reply, turn: int) -> tuple[str, str, list[TraceEntry]]:
+        """Clean text, thinking and calls. Structured calls win over the same calls in the text."""
+        settings = self.settings
+        at = turn if reply.ordered else None
+        if reply.reasoning:
+            # What a server tells apart as thinking is closed, whatever marks it has left in it.
+            apart = self._turn(reply.reasoning)
+            known = (one for one in apart.attempts if one.format != UNPARSED)
+            self._think((*apart.thought_of, *known), at)
+        if not reply.text:
+            return "", "", list(reply.calls or ())
+        found = self._turn(reply.text)
+        self._think(found.thought_of, at)
         calls = list(reply.calls or ())
         if settings.parse_text == "on" or not reply.calls:
             written = [entry_for(attempt, None) for attempt in found.attempts]
@@ -313,7 +338,7 @@ class _Play:
 
     def _settle(self, call: TraceEntry, turn: int | None) -> TraceEntry:
         """The call with the tool's own name, the schema's verdict and an answer."""
-        registry = self.settings.registry
+        registry = self._registry
         name = None if call.name is None else registry.resolve(call.name)
         errors = call.schema_errors
         if errors is None and name is not None and isinstance(call.arguments, dict):
@@ -360,7 +385,7 @@ class _Play:
         calls = () if expectation.kind in CALL_FREE else expectation.calls
         if not calls or session is None:
             return False
-        registry, offered = self.settings.registry, self.input.offered
+        registry, offered = self._registry, self.input.offered
         wanted = [expected_call(call, registry) for call in calls]
         known = frozenset(call.name for call in wanted) | (offered or frozenset())
         seen = observed_call(entry, registry, known)
@@ -533,6 +558,7 @@ class Evaluator:
             model_output=trace.model_output,
             turns=_ranges_of(trace),
             reasoning=trace.reasoning,
+            thought_calls=trace.thought_calls or msgspec.UNSET,
             tool_trace=trace.tool_trace,
             span_extractor=choice.extractor,
             span_extractor_by=choice.by,

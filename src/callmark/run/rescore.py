@@ -236,7 +236,7 @@ class _Scoring:
         )
         offered = None if offers is self._no_tools else offer.names
         replies = recorded_replies(line, opening_messages(sample), registry.sha256)
-        trial = TrialInput(sample, line.trial, offered, offer.tools)
+        trial = TrialInput(sample, line.trial, offered, offer.tools, registry=offer.registry)
         [played] = drive_at_once(play([trial], OneRecording(replies), None, settings))
         if offered is None:
             offer = _named_in(played.trace, offer)
@@ -424,6 +424,7 @@ def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:
         turns=None if line.turns is None else tuple((turn.start, turn.end) for turn in line.turns),
         said=line.said,
         reasoning=line.reasoning,
+        thought_calls=line.thought_calls,
         stop=line.stop or "answer",
     )
     if offer.sha256 != line.offered_tools_sha256:

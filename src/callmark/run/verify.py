@@ -262,7 +262,7 @@ class _Verification:
         has_fixtures = self._config.fixtures is not None
         reply = teacher_reply(sample, offer.names, has_fixtures=has_fixtures)
         recording = OneRecording((reply,) if isinstance(reply, Reply) else reply)
-        trial = TrialInput(sample, 0, offer.names, offer.tools)
+        trial = TrialInput(sample, 0, offer.names, offer.tools, registry=offer.registry)
         [played] = drive_at_once(play([trial], recording, self._source, settings))
         return self._evaluator.result(played, offer, origin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -27,7 +28,8 @@ class Expected(msgspec.Struct, frozen=True):
     """`key` None: only the name is expected. `accept` holds, by path, the other values that are
     right there (None: it may be absent); `optional` the top-level keys that may be absent, `free`
     those of them that may have any value, as none is expected. `lenient`: texts are compared
-    without case, white space and the kind of quotation marks."""
+    without case, white space, the kind of quotation marks and the punctuation of dates, lists and
+    formulas."""
 
     name: str
     key: dict[str, Json] | None
@@ -55,7 +57,7 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
     if normal is None:
         name = canonical_name(call.name, registry=registry)
         return Expected(name, None, "", _NOTHING, frozenset(), frozenset())
-    key, key_json = _fold(normal)
+    key, key_json = _fold(normal, registry)
     if not call.accept and not call.optional:
         return Expected(
             normal.name, key, key_json, _NOTHING, frozenset(), frozenset(), call.lenient
@@ -85,7 +87,7 @@ def observed_call(entry: TraceEntry, registry: Registry, known: Collection[str])
     if normal is None:
         name = canonical_name(entry.name, registry=registry, known_names=known)
         return ObservedCall(name, None, "", _NOTHING)
-    key, key_json = _fold(normal)
+    key, key_json = _fold(normal, registry)
     return ObservedCall(normal.name, key, key_json, want_object(entry.arguments))
 
 
@@ -156,13 +158,15 @@ def is_same_call(want: Expected, call: ObservedCall) -> bool:
     return all(_member_fits(want.key, call.key, (name,), want.accept) for name in names)
 
 
+# A point between digits and a sign before a number say how much: they stay.
+_PUNCTUATION = re.compile(r"[\s,/_*^]|(?<!\d)\.|\.(?!\d)|(?<=\w)-|-(?!\d)")
 _QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›", '"'))
 
 
 def _loosen(value: Json) -> Json:
     """Keys stay as they are: they are the tool's own words."""
     if isinstance(value, str):
-        return "".join(value.translate(_QUOTES).casefold().split())
+        return _PUNCTUATION.sub("", value.translate(_QUOTES).casefold())
     if isinstance(value, dict):
         return {key: _loosen(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -213,12 +217,21 @@ def _same(one: Json, other: Json) -> bool:
     return canonical_json(one) == canonical_json(other)
 
 
-def _fold(call: NormalisedCall) -> tuple[dict[str, Json], str]:
-    """The key with white space folded in every string; most keys have none to fold."""
-    folded = {key: _fold_strings(member) for key, member in call.key.items()}
+def _fold(call: NormalisedCall, registry: Registry) -> tuple[dict[str, Json], str]:
+    """The key with white space folded in every string, and in a fixed order what the schema calls
+    a set; most keys have neither."""
+    sets = registry.sets(call.name)
+    folded = {
+        key: _sort(_fold_strings(member)) if key in sets else _fold_strings(member)
+        for key, member in call.key.items()
+    }
     if folded == call.key:
         return call.key, call.key_json
     return folded, canonical_json(folded)
+
+
+def _sort(value: Json) -> Json:
+    return sorted(value, key=canonical_json) if isinstance(value, list) else value
 
 
 def _fold_strings(value: Json) -> Json:
@@ -238,7 +251,8 @@ def _accept(name: str, path: Path, value: Json, registry: Registry) -> Json:
     if len(path) <= 1:
         whole = normalise(name, {path[0]: value} if path else value, registry=registry)
         if whole is not None:
-            return _fold_strings(whole.key.get(path[0]) if path else whole.key)
+            folded, _ = _fold(whole, registry)
+            return folded.get(path[0]) if path else folded
     try:
         return _fold_strings(plain_value(value))
     except (NotPlainError, RecursionError):

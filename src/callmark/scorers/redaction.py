@@ -154,6 +154,12 @@ def redact_result(result: Result) -> Result:
     output = cleaner.redact(result.model_output)
     turns = result.turns
     trace = tuple(cleaner.entry(entry) for entry in result.tool_trace)
+    thought = result.thought_calls
+    if thought is not msgspec.UNSET:
+        thought = tuple(
+            replace(one, raw=cleaner.text(one.raw), arguments=cleaner.json(one.arguments))
+            for one in thought
+        )
     return replace(
         result,
         prompt=cleaner.json(result.prompt),
@@ -162,6 +168,7 @@ def redact_result(result: Result) -> Result:
         model_output=output.text,
         turns=None if turns is None else tuple(output.moved(turn) for turn in turns),
         reasoning=cleaner.text(result.reasoning),
+        thought_calls=thought,
         tool_trace=trace,
         # Last: the sentences of statements repeat what the other texts say.
         scores=None

@@ -40,7 +40,7 @@ from callmark.records.results import (
     Scoring,
 )
 from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
-from callmark.records.trace import Stop, TraceEntry, UserTurn, entry_of
+from callmark.records.trace import Stop, ThoughtCall, TraceEntry, UserTurn, entry_of
 from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import Line, is_blank, lines_of, open_input, parse_line
 
@@ -57,6 +57,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[ByteRange, ...] | None = None
     said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
+    thought_calls: tuple[ThoughtCall, ...] = ()
     stop: Stop | None = None
     span_extractor: Extractor | None = None
     span_extractor_by: ExtractorBy | None = None
@@ -113,6 +114,7 @@ class _Origin(msgspec.Struct):
     decoding: Decoding | None = None
     scoring: Scoring | None = None
     scores: _Kept | None = None
+    thought_calls: tuple[ThoughtCall, ...] | None = None
 
 
 class _Name(msgspec.Struct):
@@ -267,6 +269,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         turns=_turns(get("turns"), output),
         said=tuple(map(_user_turn, want_list(get("said")))),
         reasoning=want_text(get("reasoning") or ""),
+        thought_calls=origin.thought_calls or (),
         status=origin.status or "ok",
         fingerprints=origin.fingerprints,
         decoding=origin.decoding,

@@ -11,7 +11,7 @@ from callmark.calls.ledger import parse_tool_calls
 DOCUMENT = Path(__file__).parents[3] / "docs" / "call-formats.md"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \| (?:`{4} (.+) `{4}|`([^`]+)`) \|$", re.M)
 ROWS = [
-    (name, marks, (fenced or example).replace("\\|", "|"))
+    (name, marks, (fenced or example).replace("\\|", "|").replace("⏎", "\n"))
     for name, marks, fenced, example in ROW.findall(DOCUMENT.read_text("utf-8"))
 ]
 

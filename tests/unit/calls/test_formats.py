@@ -88,7 +88,10 @@ def test_a_cut_off_turn_makes_no_call_that_was_not_written(writer):
 def test_a_call_of_a_tool_that_is_not_offered_needs_a_mark(writer):
     """Behind a mark it is an attempt; JSON or Python in running text is none."""
     attempts = read_turn(writer.write(SCENES["one"]), offered={"other"}).attempts
-    unmarked = {"bare", "bare list", "fenced", "command_r fenced", "pythonic", "minimax", "minicpm"}
+    unmarked = {
+        "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4", "minimax",
+        "minicpm", "minicpm without blanks",
+    }  # fmt: skip
     assert len(attempts) == (writer.label not in unmarked)
 
 

@@ -125,7 +125,7 @@ def test_behind_a_mark_every_name_is_an_attempt():
         ("<tool_call>", "nothing in it"),
         ("<tool_call>not valid json</tool_call>", "not JSON"),
         ('<tool_call>{"name": "f", "arguments": {"x": 1}', "not JSON"),
-        ('<tool_call>{"name": "f", "arguments": {"x": 1}}', "not closed"),
+        ('<tool_call>{"name": "f", "arguments": {"x": 1}} then', "not closed"),
         ('<tool_call>{"name": "f", "arguments": [1]}</tool_call>', "a list, not an object"),
         ('<tool_call>{"name": "f", "arguments": "x"}</tool_call>', "arguments are not JSON"),
         ('<tool_call>{"arguments": {}}</tool_call>', "names no tool"),
@@ -142,7 +142,15 @@ def test_a_malformed_attempt_is_one_attempt_with_its_reason(text, reason):
     (attempt,) = turn.attempts
     assert isinstance(attempt, MalformedCall)
     assert reason in attempt.reason
-    assert turn.text == "Before."
+    assert turn.text.removesuffix(" then") == "Before."
+
+
+def test_a_whole_call_that_ends_the_turn_needs_no_closing_mark():
+    """A server that stops at the mark leaves it out; arguments that were cut off are not whole."""
+    for end in ("", "\n", "<|im_end|>"):
+        turn = read_turn(f'Hm. <tool_call>\n{{"name": "f", "arguments": {{}}}}{end}', offered={"f"})
+        assert [type(attempt) for attempt in turn.attempts] == [ToolCall]
+        assert turn.text == "Hm."
 
 
 def test_an_unclosed_call_does_not_hide_the_next_one():
@@ -175,7 +183,7 @@ def test_repair_is_never_silent():
 
 def test_the_public_ledger():
     rows = parse_tool_calls(
-        'Hi <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> <tool_call>no</tool_call>',
+        'Hi <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> <tool_call>no!</tool_call>',
         tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}],
     )
     assert rows[0] == {
@@ -222,6 +230,103 @@ def test_a_call_that_is_only_thought_of_is_no_attempt():
     assert calls_in(f"<think>{call}</think>No.") == []
     assert calls_in(f"<think>Hm.</think>{call}") == [("f", {})]
     assert calls_in(f"{call}</think>No.") == []
+
+
+def test_f83_a_call_in_closed_reasoning_is_listed_and_not_made():
+    call = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+    for text in (f"<think>{call}</think>No.", f"{call}</think>No."):
+        (row,) = parse_tool_calls(text, ["f"])
+        assert (row["status"], row["name"], row["arguments"]) == ("in_reasoning", "f", {"a": 1})
+        turn = read_turn(text, offered={"f"})
+        assert (turn.attempts, len(turn.thought_of), turn.text) == ((), 1, "No.")
+    both = parse_tool_calls(f"<think>{call}</think>{call}", ["f"])
+    assert [row["status"] for row in both] == ["in_reasoning", "ok"]
+    analysis = f"<|channel|>analysis<|message|>Or {call}?<|end|><|channel|>final<|message|>No."
+    assert [row["status"] for row in parse_tool_calls(analysis, ["f"])] == ["in_reasoning"]
+
+
+def test_a_call_ends_thinking_that_nobody_closed():
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    turn = read_turn(f"<think>Let me see. {call}", offered={"f"})
+    assert (turn.reasoning, turn.text, len(turn.attempts)) == ("Let me see.", "", 1)
+    # Without a mark it is a thought like the rest.
+    turn = read_turn('<think>Maybe {"name": "f", "arguments": {}}', offered={"f"})
+    assert (turn.attempts, len(turn.thought_of)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'[{"name": "get\_weather", "arguments": {"city\_name": "Paris"}}]',
+        r'[TOOL_CALLS] [{"name": "get\_weather", "arguments": {"city\_name": "Paris"}}]',
+        r'[get\_weather(city\_name="Paris")]',
+        'get\\_weather\n{"city_name": "Paris"}',
+    ],
+)
+def test_f83_names_with_markdowns_escapes_are_read(text):
+    (row,) = parse_tool_calls(text, ["get_weather"])
+    assert (row["name"], row["arguments"], row["status"]) == (
+        "get_weather",
+        {"city_name": "Paris"},
+        "ok",
+    )
+    said = r"The tool get\_weather is called so."
+    assert read_turn(said, offered={"get_weather"}).text == said
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('f(a=1, s="x")', "pythonic"),
+        ('```python\nf(a=1, s="x")\n```', "pythonic"),
+        ('I will.\n\nf(a=1, s="x")\n', "pythonic"),
+        ('f\n{"a": 1, "s": "x"}', "name_json"),
+        ('all\nHello.>>>f\n{"a": 1, "s": "x"}', "name_json"),
+        ('Thought: hm.\nAction: f\nAction Input: {"a": 1, "s": "x"}\nObservation: 5', "react"),
+        ('```json\n{"action": "f", "action_input": {"a": 1, "s": "x"}}\n```', "fenced"),
+        ('```tool_code\nprint(f(a=1, s="x"))\n```', "tool_code"),
+        ('```tool_code\ny = default_api.f(a=1, s="x")\n```', "tool_code"),
+    ],
+)
+def test_f83_calls_that_0_1_0_did_not_see(text, found):
+    (row,) = parse_tool_calls(text, ["f"])
+    assert (row["arguments"], row["format"], row["status"]) == ({"a": 1, "s": "x"}, found, "ok")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Call f(a=1, s="x") to see.',
+        "For example:\n```python\nf(a=1)\n```\nThat is all.",
+        "f()\nis how it is called.",
+        "The first is\nf\n{and this is no object}",
+        "Action: f\nis what I would do.",
+    ],
+)
+def test_text_that_shows_a_call_makes_none(text):
+    assert not [row for row in parse_tool_calls(text, ["f"]) if row["status"] == "ok"]
+
+
+def test_elements_in_elements_are_objects_and_lists():
+    mark = "]<]minimax[>["
+    parts = (
+        '<invoke name="f"> <o> <n>3 </n> <z>null </z> </o> <l> <item>a </item> <item>b </item> </l>'
+        " <t>x </t> <t>y </t> <e> </e> </invoke>"
+    )
+    text = "".join(mark + part.strip() for part in parts.replace(" <", "\0<").split("\0")).replace(
+        " ]", "]"
+    )
+    kinds = {
+        "o": {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "z": {"type": ["string", "null"]}},
+        },
+        "l": {"type": "array", "items": {"type": "string"}},
+        "e": {"type": "array"},
+    }
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": kinds}}]
+    (row,) = parse_tool_calls(text, tools)
+    assert row["arguments"] == {"o": {"n": 3, "z": None}, "l": ["a", "b"], "t": ["x", "y"], "e": []}
 
 
 def test_a_call_that_quotes_a_closing_mark_is_no_thought():
@@ -297,7 +402,10 @@ def cpu_of(text):
      "<|tool_call_begin|>f:0<|tool_call_argument_begin|>{", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{",
      "<|channel|>analysis<|message|>", "<|channel|>commentary to=f<|message|>{", "[TOOL_CALLS]f[ARGS]{",
      "[TOOL_CALLS] [{", "functools[{", '<invoke name="f"><parameter name="a">', "<|python_tag|>f(a=",
-     "<|tool_call>call:f{a:", "<|START_ACTION|>[{", "<function_calls>f(a=1)\n"],
+     "<|tool_call>call:f{a:", "<|START_ACTION|>[{", "<function_calls>f(a=1)\n", "f(a=1)\n", "f()\n", "f\n{",
+     "<call>f", "f: a=1 ", "<|x|>f ", "Action: f\nAction Input: ", '<|open|>call tool="f"<|sep|>',
+     '<|open|>call tool="f"<|sep|><|open|>argument key="a"<|sep|>', "to=f<|message|>", "<|tools_prefix|>[{",
+     ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>', "<tool_code>f(a=", "g\\_h ", "<a_call_a_"],
 )  # fmt: skip
 def test_twice_the_text_costs_about_twice_the_cpu(unit):
     """With the closing marks far away at the end, where a naive search would look each time."""

@@ -121,7 +121,7 @@ def test_an_unclosed_call_does_not_swallow_the_next_one(broken):
         ('<|tool_call|>[{"name": "f"\n"x"\nThe answer is 5.', "The answer is 5."),
         ("functools[] The answer is 5.", "The answer is 5."),
         ("<|python_tag|>print(1)<|eom_id|>The answer is 5.", "The answer is 5."),
-        ('invalid:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>', 'invalid:0{"a": 1}'),
+        ('invalid:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>', "invalid:0"),
     ],
 )
 def test_the_answer_around_a_broken_call_stays(text, clean):
@@ -140,7 +140,7 @@ def test_the_answer_around_a_broken_call_stays(text, clean):
         "The tags <tool_calls> and </tool_calls> stand around calls.",
         "The tags <function_calls> <x> are plain text.",
         "A channel is no <channel>.",
-        "Action: go. TOOL_CALLS: none. call:f{a:1}",
+        "Action: go. TOOL_CALLS: none. call:f{}",
     ],
 )  # fmt: skip
 def test_text_that_only_looks_like_a_call_stays_text(text):

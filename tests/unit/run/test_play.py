@@ -517,3 +517,20 @@ def test_f12_a_secret_that_was_parted_by_what_is_cut_out_is_taken_out(broker):
     trial = TrialInput(sample(), 0, frozenset(), ())
     [played] = drive(play([trial], runner, broker, PlaySettings(registry=REGISTRY)))
     assert played.trace.model_output == "***"
+
+
+def test_f83_calls_in_reasoning_are_listed_and_not_made(broker):
+    call = '<tool_call>{"name": "web.search", "arguments": {"q": "tallest tower"}}</tool_call>'
+    told = Reply(text=f"<think>Maybe {call}</think>No.", reasoning=f"Or {call}")
+    found, _ = play_one(broker, [told])
+    assert found.trace.tool_trace == ()
+    assert [(one.turn, one.name) for one in found.trace.thought_calls] == [(1, "web.search")] * 2
+    assert found.trace.thought_calls[0].arguments == {"q": "tallest tower"}
+
+
+def test_f83_a_call_in_an_unknown_format_is_refused_and_counts(broker):
+    text = '<|do|>web.search<|with|>{"q": "tallest tower"}<|done|>'
+    found, _ = play_one(broker, [Reply(text=text), Reply(text="No.")])
+    (entry,) = found.trace.tool_trace
+    assert (entry.name, entry.status, entry.format) == ("web.search", "malformed", "unparsed")
+    assert found.trace.model_output == "No."

@@ -407,6 +407,22 @@ def test_string_match_lenient_forgives_case_blanks_and_quotes(wanted, given, exa
     assert verdict(expected, other, string_match="lenient").call_f1 == 0.0
 
 
+@pytest.mark.parametrize(
+    ("wanted", "given", "same"),
+    [
+        ("Vegan", "vegan", True), ("4x+7", "4x + 7", True), ("x**2", "x^2", True),
+        ("April 1, 2024", "april 1 2024", True), ("2024-04-01", "2024/04/01", True),
+        ("New York, NY", "New York NY.", True), ("it's", 'it"s', True), ("snake_case", "snake case", True),
+        ("1.5", "15", False), ("-5", "5", False), ("red", "blue", False),
+    ],
+)  # fmt: skip
+def test_f82_lenient_ignores_case_blanks_and_punctuation(wanted, given, same):
+    expected = [{"name": "web.open", "arguments": {"url": wanted}}]
+    observed = [called("web.open", url=given)]
+    assert (verdict(expected, observed, string_match="lenient").call_f1 == 1.0) is same
+    assert verdict(expected, observed).call_f1 == 0.0
+
+
 def test_string_match_lenient_holds_for_accepted_values_and_shows_them_as_they_are():
     expected = [{"name": "web.open", "arguments": {"url": "A"}, "accept": {"/url": ["Be See"]}}]
     right = verdict(expected, [called("web.open", url="be  SEE")], string_match="lenient")

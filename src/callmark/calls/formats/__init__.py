@@ -10,28 +10,43 @@ from collections.abc import Sequence
 from callmark.calls.formats.bare import BARE
 from callmark.calls.formats.fenced import FENCED
 from callmark.calls.formats.gemma import GEMMA
-from callmark.calls.formats.harmony import HARMONY
+from callmark.calls.formats.harmony import HARMONY, MESSAGES
+from callmark.calls.formats.kimi_k3 import KIMI_K3
 from callmark.calls.formats.llama import PYTHON_TAG
 from callmark.calls.formats.marked_json import (
+    APERTUS,
     COMMAND_R,
     FUNCTOOLS,
     GRANITE,
     HERMES,
+    INKLING,
+    K2_HORIZON_JSON,
     OTHERS,
     TOOL_CALL_PREFIX,
 )
+from callmark.calls.formats.minimax_m3 import MINIMAX_M3
 from callmark.calls.formats.mistral import MISTRAL
-from callmark.calls.formats.named_json import DEEPSEEK_V3, FUNCTION_TAG, KIMI_K2
+from callmark.calls.formats.named_json import (
+    DEEPSEEK_V3,
+    FUNCTION_TAG,
+    KIMI_K2,
+    LINES_IN_TAGS,
+    NAME_JSON,
+    PLAMO,
+)
 from callmark.calls.formats.pythonic import PYTHONIC
+from callmark.calls.formats.react import REACT
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
-from callmark.calls.formats.tagged import GLM45, INVOKE, QWEN3_CODER
+from callmark.calls.formats.tagged import GLM45, INVOKE, K2_HORIZON, QWEN3_CODER, SOLAR_OPEN2
+from callmark.calls.formats.tool_code import TOOL_CODE
 from callmark.errors import UsageError
 
 # Several formats open with <tool_call> or <function=: the one that asks for least comes last.
 FORMATS: tuple[Format, ...] = (
     FUNCTION_TAG,
     QWEN3_CODER,
-    GLM45,
+    *GLM45,
+    LINES_IN_TAGS,
     *GRANITE,
     HERMES,
     PYTHON_TAG,
@@ -42,33 +57,60 @@ FORMATS: tuple[Format, ...] = (
     FUNCTOOLS,
     COMMAND_R,
     *GEMMA,
+    *KIMI_K3,
+    *MINIMAX_M3,
+    APERTUS,
+    INKLING,
+    PLAMO,
+    K2_HORIZON,
+    K2_HORIZON_JSON,
+    SOLAR_OPEN2,
+    MESSAGES,
     *INVOKE,
     *OTHERS,
     TOOL_CALL_PREFIX,
+    REACT,
+    *TOOL_CODE,
     FENCED,
     *PYTHONIC,
-    BARE,
+    *NAME_JSON,
+    *BARE,
 )
 
 # Names under which servers and model families know these formats. A family that writes in several
 # has several.
 _FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("hermes",), "qwen qwen2_5 qwen3 ernie45 ernie45_moe"),
-    (("qwen3_coder",), "qwen3_xml seed_oss step3p5"),
-    (("llama", "bare"), "llama llama3 llama3_json llama3_1 llama3_2 llama4_json"),
-    (("pythonic",), "llama4 llama4_pythonic olmo3 lfm2"),
+    (("hermes", "qwen3_coder"), "qwen3"),
+    (("hermes",), "qwen qwen2_5 qwen25 ernie45 ernie45_moe trinity"),
+    (("qwen3_coder",), "qwen3_xml seed_oss step3p5 nemotron_v3 mimo"),
+    (("llama", "bare"), "llama llama3 llama3_json llama3_1 llama3_2 llama32 llama4_json"),
+    (("pythonic",), "llama4 llama4_pythonic olmo3 lfm2 pangu"),
     (("deepseek_v3",), "deepseek deepseek_r1 deepseek_v3_1"),
-    (("invoke",), "deepseek_v3_2 deepseek_v4 minimax minimax_m2 minicpm5xml dots step3"),
-    (("glm45",), "glm glm4_moe glm47 glm47_moe hunyuan hunyuan_a13b hy_v3 poolside_v1"),
+    (
+        ("invoke",),
+        "deepseek_v3_2 deepseek_v4 deepseek_v4_1 minimax minimax_m2 minicpm5 minicpm5xml dots"
+        " step3 muse muse_glimmer gigachat35",
+    ),
+    (
+        ("glm45",),
+        "glm glm4_moe glm47 glm47_moe hunyuan hunyuan_a13b hy_v3 hy_v4 poolside_v1 ling3 spark3"
+        " iquest_coder hyperclovax",
+    ),
+    (("name_json",), "glm4 functionary functionary_v3_2 step_audio_2"),
+    (("llama",), "functionary_v3_1"),
     (("kimi_k2",), "kimi kimi_k2_func"),
     (("harmony",), "gpt_oss openai"),
     (("granite", "hermes", "bare"), "granite granite_20b_fc granite4"),
     (("gemma",), "gemma4 function_gemma"),
+    (("tool_code",), "gemma3"),
     (("gigachat",), "gigachat3"),
+    (("plamo",), "plamo3"),
     (("functools",), "phi4 phi4_mini phi4_mini_json"),
-    (("command_r", "fenced"), "command_r command_a cohere"),
+    (("command_r", "fenced"), "command_r command_a cohere cohere_command3 cohere_command4"),
     (("hermes", "mistral", "fenced", "bare"), "xlam"),
-    (("bare", "fenced"), "json"),
+    (("react", "fenced", "bare"), "react react_thought_action_json"),
+    (("apertus",), "apertus2509"),
+    (("bare", "fenced"), "json json_list json_list_tool_choice_required plain_text"),
 )
 
 

@@ -16,4 +16,8 @@ def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
 
 
 # A call has the key "name" or "tool_name": text without it needs no look at its braces.
-BARE = Format(_NAME, 'name"', r'\{\s*"|\[\s*\{', _read)
+_OPENING = r'\{\s*"|\[\s*\{'
+BARE = (
+    Format(_NAME, 'name"', _OPENING, _read, is_marked=False),
+    Format(_NAME, '"action_input"', _OPENING, _read, is_marked=False),
+)

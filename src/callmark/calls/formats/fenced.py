@@ -54,4 +54,4 @@ def _body(reading: TurnReading, start: int) -> tuple[list[Element], int | None]:
 
 
 # Command-R announces its fence.
-FENCED = Format(_NAME, _FENCE, rf"(?:\bAction:\s*+)?+(?<!`){_FENCE}(?!`)", _read)
+FENCED = Format(_NAME, _FENCE, rf"(?:\bAction:\s*+)?+(?<!`){_FENCE}(?!`)", _read, is_marked=False)

@@ -50,3 +50,30 @@ def _cut_off(reading: TurnReading, start: int, mark_end: int) -> TextBlock | Non
 
 
 HARMONY = Format(_NAME, _MARK, _OPENING, _read)
+
+_MESSAGE = "invoke"
+_MESSAGE_ENDS = ("<|eom|>", "<|eot|>", "<|start|>", "<|call|>", "<|end|>")
+_MESSAGE_OPENING = r"(?:<\|start\|>assistant\s++|\b)to=[^\s<>]{1,256}+<\|message\|>"
+
+
+def _read_message(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    """`<|start|>assistant to=f<|message|>…<|eom|>`: a message to itself is thinking, one to the
+    user is the answer, any other a call."""
+    place = reading.text.index("to=", start) + len("to=")
+    recipient = reading.text[place : mark_end - len("<|message|>")]
+    stop = reading.find_first(_MESSAGE_ENDS, mark_end)
+    if recipient == "self":
+        return TextBlock(stop, thinking=reading.text[mark_end:stop].strip())
+    if recipient == "user":
+        return None  # the header is cut out like every special token, the text stays
+    body = reading.skip_blanks(mark_end)
+    if 0 <= reading.find("invoke name=", body) < stop:
+        return None  # the row that reads invocations does
+    tool = recipient.removeprefix("functions.")
+    element = reading.value_at(body)
+    if element is None or reading.text[element.end : stop].strip():
+        return reading.broken(start, (body, stop), stop, _MESSAGE, name=tool)
+    return TextBlock(stop, (reading.named(tool, element.value, (start, stop), _MESSAGE),))
+
+
+MESSAGES = Format(_MESSAGE, "<|message|>", _MESSAGE_OPENING, _read_message)

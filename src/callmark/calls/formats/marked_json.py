@@ -8,6 +8,7 @@ from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
 _NOTHING_FOLLOWS = re.compile(r"\s*+(?:<\|\w++\|>\s*+)*+\Z")
+_SENTENCE = re.compile(r"[ ,;.]++(?:[^\W\d_]++[ ,;]++){2}[^\W\d_]")
 _BETWEEN_VALUES = re.compile(r"\s*+[;,]?+\s*+")
 
 
@@ -15,7 +16,7 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
     """Calls between two marks that both belong to the text. `ahead` is the pattern of what must
     follow the opening mark."""
 
-    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
         elements: list[Element] = []
         position = reading.skip_blanks(mark_end)
         # The JSON is read before the closing mark is looked for: a string in it may hold that.
@@ -25,10 +26,15 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
             if reading.text.startswith(closing, position):
                 end = position + len(closing)
                 return block_of(reading, elements, (start, end), name)
+        # A turn that ends with a whole call: servers that stop at the closing mark leave it out.
+        if elements and _NOTHING_FOLLOWS.match(reading.text, position):
+            return block_of(reading, elements, (start, elements[-1].end), name)
         stop, end = reading.extent(position if elements else mark_end, closing, opening)
         if elements and end == stop:  # the next mark, if any, opens another block
             reason = f"the call is not closed by {closing}"
             return reading.broken(start, (mark_end, position), position, name, reason)
+        if end == stop and _SENTENCE.match(reading.text, mark_end):
+            return None  # somebody speaks of the mark
         return reading.broken(start, (mark_end, stop), end, name)
 
     return Format(name, opening, re.escape(opening) + ahead, read)
@@ -91,6 +97,26 @@ def block_of(
     return TextBlock(end, attempts)
 
 
+def _read_apertus(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    """`[{"f": {…}}, {"g": {…}}]`: the only key of each object is the tool's name."""
+    found = reading.elements_at(reading.skip_blanks(mark_end))
+    if found is None:
+        stop, end = reading.extent(mark_end, _APERTUS[1], _APERTUS[0])
+        return reading.broken(start, (mark_end, stop), end, "apertus")
+    close = reading.skip_blanks(found[1])
+    closed = reading.text.startswith(_APERTUS[1], close)
+    end = close + len(_APERTUS[1]) if closed else found[1]
+    renamed = [
+        element._replace(value={"name": next(iter(value)), "arguments": next(iter(value.values()))})
+        if isinstance(value := element.value, dict) and len(value) == 1
+        else element
+        for element in found[0]
+    ]
+    return block_of(reading, renamed, (start, end), "apertus")
+
+
+_APERTUS = ("<|tools_prefix|>", "<|tools_suffix|>")
+APERTUS = Format("apertus", _APERTUS[0], re.escape(_APERTUS[0]), _read_apertus)
 HERMES = closed_json("hermes", "<tool_call>", "</tool_call>")
 TOOL_CALL_PREFIX = open_json("tool_call_prefix", "TOOL_CALL:", mark=r"(?<!\w)TOOL_CALL:")
 GRANITE = (
@@ -100,6 +126,13 @@ GRANITE = (
 )
 FUNCTOOLS = open_json("functools", "functools[", mark=r"(?<!\w)functools(?=\[\s*+(?:[{\]]|\Z))")
 COMMAND_R = open_json("command_r", "<|START_ACTION|>", "<|END_ACTION|>")
+K2_HORIZON_JSON = closed_json("k2_horizon", "<ifm|tool_call>", "</ifm|tool_call>")
+INKLING = open_json(
+    "inkling",
+    "<|content_invoke_tool_json|>",
+    "<|end_message|>",
+    mark=r"(?:<\|message_model\|>[^<]{0,256}+)?+<\|content_invoke_tool_json\|>",
+)
 OTHERS = (
     closed_json("longcat", "<longcat_tool_call>", "</longcat_tool_call>"),
     closed_json("nemotron", "<TOOLCALL>", "</TOOLCALL>"),

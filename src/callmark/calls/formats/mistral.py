@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from callmark.calls.attempts import ToolCall
 from callmark.calls.formats.marked_json import open_json
 from callmark.calls.formats.named_json import named_json
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
@@ -16,7 +19,17 @@ _NAMED = named_json(
 )
 
 
+# Nothing but a name: a call if its tool takes no arguments; of any other it was cut off.
+_ALONE = re.compile(r"\s*+([\w.:/-]{1,256}+)\s*+(?=\[TOOL_CALLS\]|</s>|\Z)")
+
+
 def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    alone = _ALONE.match(reading.text, mark_end)
+    if alone is not None and reading.offers(alone[1]):
+        schema = reading.schema_of(alone[1])
+        if not (isinstance(schema, dict) and schema.get("properties")):
+            raw = reading.text[start : alone.end()].rstrip()
+            return TextBlock(alone.end(), (ToolCall(alone[1], {}, raw, "mistral"),))
     is_list = reading.text.startswith(("[", "{"), reading.skip_blanks(mark_end))
     return (_LIST if is_list else _NAMED).read(reading, start, mark_end)
 

@@ -97,3 +97,51 @@ KIMI_K2 = (
         for section in ("tool_calls_section", "tool_call_section")
     ),
 )
+
+
+def _plamo(side: str, part: str) -> str:
+    return re.escape(f"<|plamo:{side}_tool_{part}:plamo|>")
+
+
+PLAMO = named_json(
+    "plamo",
+    "<|plamo:begin_tool_request:plamo|>",
+    rf"\s*+{_plamo('begin', 'name')}([^<>]{{1,256}}+){_plamo('end', 'name')}"
+    rf"\s*+{_plamo('begin', 'arguments')}",
+    "<|plamo:end_tool_request:plamo|>",
+    tail=rf"{_plamo('end', 'arguments')}\s*+",
+)
+_BY_LINE = "name_json"
+# GLM-4 and Step write `name`, a line end and the arguments, between the marks of others.
+_LINE = r"\s*+(?:function[ \t]*+\n\s*+)?+([\w.:/-]{1,256}+)[ \t]*+\n"
+LINES_IN_TAGS = named_json(
+    _BY_LINE,
+    "<tool_call>",
+    _LINE,
+    "</tool_call>",
+    ahead=rf"(?={_LINE}\s*+\{{)",
+    must_close=True,
+)
+_NAME_LINE = r"(?:>>>|(?m:^)|(?<=>))[ \t]*+([\w.:/-]{1,256}+)[ \t]*+\n\s*+(?=\{)"
+_NAME_LINE_PATTERN = re.compile(_NAME_LINE)
+_ENDS_HERE = re.compile(r"[ \t]*+(?:\n|\Z|<[|｜]|</s>|>>>)")
+
+
+def _read_name_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    """`f`, a line end, `{…}`. Some put `>>>` before the name, which the prompt has already written
+    for the first one."""
+    header = _NAME_LINE_PATTERN.match(reading.text, start)
+    if header is None:
+        return None
+    if not reading.offers(header[1]) and not reading.text.startswith(">>>", start):
+        return None
+    element = reading.value_at(mark_end)
+    if element is None or not _ENDS_HERE.match(reading.text, element.end):
+        return None
+    call = reading.named(header[1], element.value, (start, element.end), _BY_LINE)
+    return TextBlock(element.end, (call,))
+
+
+NAME_JSON = tuple(
+    Format(_BY_LINE, hint, _NAME_LINE, _read_name_line, is_marked=False) for hint in ("\n{", "\n {")
+)

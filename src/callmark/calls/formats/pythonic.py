@@ -13,11 +13,13 @@ _NAME = "pythonic"
 _METHOD = ".call"
 
 
-def python_block(reading: TurnReading, at: tuple[int, int], format_name: str) -> TextBlock | str:
+def python_block(
+    reading: TurnReading, at: tuple[int, int], format_name: str, *, most: int | None = None
+) -> TextBlock | str:
     """The calls that stand at `at[1]`, behind a mark at `at[0]`; or the reason why there are
     none."""
     start, body = at
-    found = reading.python_calls_at(body)
+    found = reading.python_calls_at(body, most=most)
     if isinstance(found, Exception):
         return f"not a call in Python: {found}"
     calls, end = found
@@ -58,9 +60,43 @@ def _read_unmarked(reading: TurnReading, start: int, mark_end: int) -> TextBlock
     return TextBlock(written.end, offered)
 
 
+def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    """`f(x=1)` without brackets or marks: a call if it is all that stands on its lines. In a fence
+    it is an example, unless the fence is the whole turn; so is `f()` outside of one."""
+    text = reading.text
+    body = _LINE_START.match(text, start)
+    name = _CALLED.match(text, body.end()) if body else None
+    if body is None or name is None or not reading.offers(name[1].removesuffix(_METHOD)):
+        return None
+    written = python_block(reading, (start, body.end()), _NAME, most=1)
+    closed = None if isinstance(written, str) else _LINE_END.match(text, written.end)
+    if isinstance(written, str) or closed is None:
+        return None
+    has_arguments = all(isinstance(c, ToolCall) and c.arguments for c in written.attempts)
+    may_be_example = body[1] or not has_arguments or reading.is_fenced(start)
+    if may_be_example and not reading.is_only(_ONLY_LINES):
+        return None
+    return written._replace(end=closed.end())
+
+
+# Calls one after the other, with or without a fence around them.
+_ONLY_LINES = re.compile(
+    r"\s*+(?:<[|｜][^<>\n]{1,60}>\s*+)*+(?:```\w*+[ \t]*+\n|`)?+\s*+[^\W\d][\w.-]{0,255}+\(.*\)"
+    r";?\s*+`{0,3}\s*+(?:<[|｜][^<>\n]{1,60}>\s*+|</s>\s*+)*+",
+    re.DOTALL,
+)
+_LINE_START = re.compile(r"(```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+")
+_CALLED = re.compile(r"([^\W\d][\w.-]{0,255}+)\(")
+_LINE_END = re.compile(r"[ \t]*+;?+[ \t]*+(?:\n?```|`)?+[ \t]*+(?=\n|\Z|<[|｜]|</s>)")
+# A call may also follow a token or the end of thinking.
+_LINE = (
+    r"(?:(?m:^)|(?<=>))(?:```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+[^\W\d][\w.-]{0,255}+\("
+)
+
 PYTHONIC = (
     _format_marked("<|python_start|>", "<|python_end|>"),
     _format_marked("<|tool_call_start|>", "<|tool_call_end|>"),
     _format_marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
-    Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked),
+    Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked, is_marked=False),
+    *(Format(_NAME, hint, _LINE, _read_line, is_marked=False) for hint in ("=", "()")),
 )

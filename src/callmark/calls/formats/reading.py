@@ -69,12 +69,14 @@ class TurnReading(Scanner):
     def unmarked(
         self, elements: list[Element], format_name: str, start: int, end: int
     ) -> tuple[ToolCall, ...]:
-        """Only values that name an offered tool and have arguments are calls."""
-        calls = (
-            unmarked_call(member, raw, format_name)
+        """Only values that name an offered tool and have arguments are calls, and what stands in
+        one list with such a call."""
+        found = [
+            call
             for member, raw in self._members(elements, start, end)
-        )
-        return tuple(call for call in calls if call is not None and self.offers(call.name))
+            if (call := unmarked_call(member, raw, format_name)) is not None
+        ]
+        return tuple(found) if any(self.offers(call.name) for call in found) else ()
 
     def named(self, name: str, arguments: Json, span: tuple[int, int], format_name: str) -> Attempt:
         """One call whose name stands apart from its arguments."""
@@ -176,9 +178,11 @@ class TurnReading(Scanner):
 class Format(NamedTuple):
     """`opening` is the regular expression of its mark, `hint` a literal without which no text
     holds this format. `read` gets the place of the mark: (reading, start, end of the mark); None
-    leaves the place to the next row. Rows of one name are one format."""
+    leaves the place to the next row. Rows of one name are one format. What has no mark of its own
+    (`is_marked` false) is a call by what it says only."""
 
     name: str
     hint: str
     opening: str
     read: Callable[[TurnReading, int, int], TextBlock | None]
+    is_marked: bool = True

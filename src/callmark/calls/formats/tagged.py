@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading, WrittenText
 
 _CDATA = re.compile(r"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
-_ATTRIBUTE = r'"([^"<>]{1,256})"'
+_ATTRIBUTE = r"""["']([^"'<>]{1,256})["']"""
+_MORE = r"[^<>]{0,200}?"
 _BY_NAME = r"[\w.:/-]{1,256}+"
+# Some models write the two characters of an escaped line end where a line ends.
+_GAP = r"(?:\s|\\n)*+"
+_STRING_SAID = frozenset({"true", "string"})
 
 
 class Tags(NamedTuple):
     """How a format writes a call. `header` is the pattern from the opening mark to the first
     parameter: group 1 is the tool's name, a group 2 says that the tag closes itself. `parameter` is
     the pattern of a parameter's opening tag: group 1 is the key, a group 2 says whether the value
-    is a string. All else is literal."""
+    is a string, or names its type. All else is literal."""
 
     name: str
     hint: str
@@ -28,7 +33,7 @@ class Tags(NamedTuple):
     call_end: str
     around: str = ""  # stands behind `call_end`, if it stands there
     own_line: bool = False  # a value is written on lines of its own
-    certain: str = ""  # a header without it and without parameters needs an offered name
+    untyped: bool = False  # of a tool that nobody offered nothing says what a text means
     common: bool = False  # other texts hold such tags too: only an offered name makes it a call
 
 
@@ -55,14 +60,13 @@ def tagged(tags: Tags) -> Format:
         body = reading.skip_blanks(mark_end)
         if reading.text.startswith("{", body):
             return _json_body(reading, tags, tool, (start, body))
-        given = _parameters(reading, tags, parameter, mark_end)
+        is_text = tags.untyped and not reading.offers(tool)
+        given = _parameters(reading, tags, parameter, mark_end, is_text=is_text)
         close = reading.skip_blanks(given.position)
         if not reading.text.startswith(tags.call_end, close):
             stop = reading.find_first((tags.call_end, tags.call_mark), given.position)
             reason = given.reason or f"the call is not closed by {tags.call_end}"
             return reading.malformed((start, stop), tags.name, reason, tool)
-        if not given.found and tags.certain not in head[0] and not reading.offers(tool):
-            return None
         end = _end(reading, tags, close)
         call = reading.texts(tool, given.found, (start, end), tags.name, given.reason)
         return TextBlock(end, (call,))
@@ -71,7 +75,7 @@ def tagged(tags: Tags) -> Format:
 
 
 def _parameters(
-    reading: TurnReading, tags: Tags, parameter: re.Pattern[str], position: int
+    reading: TurnReading, tags: Tags, parameter: re.Pattern[str], position: int, *, is_text: bool
 ) -> _Parameters:
     found: list[WrittenText] = []
     text, reason = reading.text, ""
@@ -95,7 +99,7 @@ def _parameters(
             position = stop = min(following, reading.find_first((tags.call_end,), value))
             if stop == len(text):
                 return _Parameters(found, stop, reason)
-        is_string = parameter.groups > 1 and opened[2] == "true"
+        is_string = is_text or (parameter.groups > 1 and opened[2] in _STRING_SAID)
         found.append(WrittenText(opened[1].strip(), _value(text[value:stop], tags), is_string))
 
 
@@ -126,13 +130,16 @@ def _end(reading: TurnReading, tags: Tags, close: int) -> int:
     return end
 
 
+@lru_cache(maxsize=64)
 def _invoke(space: str) -> Format:
+    """`space` is the prefix of every tag, such as `steptml:` or `｜DSML｜`."""
+    prefix = re.escape(space)
     return tagged(
         Tags(
             "invoke",
-            f"<{space}invoke name=",
-            rf"<{space}invoke name={_ATTRIBUTE}\s*+(/?+)>",
-            rf'<{space}parameter name={_ATTRIBUTE}(?: string="(true|false)")?+\s*+>',
+            "invoke name=",
+            rf"<{prefix}invoke name={_ATTRIBUTE}{_MORE}(/?+)>",
+            rf'<{prefix}parameter name={_ATTRIBUTE}(?:{_MORE} string="(\w++)")?+{_MORE}>',
             f"<{space}parameter",
             f"</{space}parameter>",
             f"<{space}invoke",
@@ -140,6 +147,59 @@ def _invoke(space: str) -> Format:
             common=not space,
         )
     )
+
+
+def _read_invoke(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    space = reading.text[start + 1 : reading.find("invoke name=", start)]
+    return _invoke(space).read(reading, start, mark_end)
+
+
+def _param(opening: str) -> Format:
+    """`<function name="f"><param name="a">`; some tokenizers lose the blank, or show it as Ġ."""
+    return tagged(
+        Tags(
+            "invoke",
+            opening,
+            rf"{opening}{_ATTRIBUTE}\s*+(/?+)>",
+            rf"<param[ Ġ]?+name={_ATTRIBUTE}{_MORE}>",
+            "<param",
+            "</param>",
+            opening,
+            "</function>",
+            common=True,
+        )
+    )
+
+
+@lru_cache(maxsize=64)
+def _key_value(name: str, call: str, suffix: str = "", space: str = "") -> Format:
+    """`<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>`. Every tag may end in
+    a suffix that the checkpoint chose, or begin with a prefix."""
+    opening, closing = f"<{call}{suffix}>", f"</{call}{suffix}>"
+    key, kind, value = (f"{space}{tag}{suffix}" for tag in ("arg_key", "arg_type", "arg_value"))
+    first = rf"<{re.escape(key)}>"
+    return tagged(
+        Tags(
+            name,
+            opening,
+            rf"{re.escape(opening)}\s*+({_BY_NAME}){_GAP}(?:<tool_sep{re.escape(suffix)}>{_GAP})?+"
+            rf"(?={first}|{re.escape(closing)})",
+            rf"{first}([^<>]{{1,256}}+)</{re.escape(key)}>{_GAP}"
+            rf"(?:<{re.escape(kind)}>\s*+(\w++)[^<>]{{0,64}}+</{re.escape(kind)}>{_GAP})?+"
+            rf"<{re.escape(value)}>",
+            f"<{key}>",
+            f"</{value}>",
+            opening,
+            closing,
+        )
+    )
+
+
+def _read_suffixed(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    suffix = reading.text[start + len("<tool_call") : mark_end - 1]
+    row = _key_value("glm45", "tool_call", suffix)
+    head = re.compile(row.opening).match(reading.text, start)
+    return None if head is None else row.read(reading, start, head.end())
 
 
 QWEN3_CODER = tagged(
@@ -154,36 +214,32 @@ QWEN3_CODER = tagged(
         "</function>",
         around="</tool_call>",
         own_line=True,
+        untyped=True,
     )
 )
-GLM45 = tagged(
+GLM45 = (
+    _key_value("glm45", "tool_call"),
+    Format("glm45", "<tool_call:", r"<tool_call:[^\s<>]{1,64}+>", _read_suffixed),
+    _key_value("glm45", "iquestcoder_tool_call"),
+)
+K2_HORIZON = _key_value("k2_horizon", "ifm|tool_call", space="ifm|")
+SOLAR_OPEN2 = tagged(
     Tags(
-        "glm45",
-        "<tool_call>",
-        rf"<tool_call>\s*+({_BY_NAME})\s*+(?:<tool_sep>\s*+)?+(?=<arg_key>|</tool_call>)",
-        r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>",
-        "<arg_key>",
-        "</arg_value>",
-        "<tool_call>",
-        "</tool_call>",
-        certain="<tool_sep>",
+        "solar_open2",
+        "<|tool_call:start|>",
+        rf"<\|tool_call:start\|>\s*+({_BY_NAME})\s*+(?=<\|tool_(?:arg:start|call:end)\|>)",
+        r"<\|tool_arg:start\|>([^<>]{1,256}+)<\|tool_arg:value\|>",
+        "<|tool_arg:start|>",
+        "<|tool_arg:end|>",
+        "<|tool_call:start|>",
+        "<|tool_call:end|>",
     )
 )
+# The prefix is any name: DSML, GCML, steptml, atem and minimax have been seen.
+_SPACE = r"(?:[\w.-]{1,32}+:|｜\w{1,32}+｜ ?+)?+"
 INVOKE = (
-    _invoke(""),
-    _invoke("｜DSML｜"),
-    _invoke("steptml:"),
-    tagged(
-        Tags(
-            "invoke",
-            "<function name=",
-            rf"<function name={_ATTRIBUTE}\s*+(/?+)>",
-            rf"<param name={_ATTRIBUTE}\s*+>",
-            "<param ",
-            "</param>",
-            "<function name=",
-            "</function>",
-            common=True,
-        )
+    Format(
+        "invoke", "invoke name=", rf"<{_SPACE}invoke name={_ATTRIBUTE}{_MORE}/?+>", _read_invoke
     ),
+    *(_param(f"<function{blank}name=") for blank in (" ", "", "Ġ")),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -33,7 +33,7 @@ Kind = Literal[
     "said_at_the_end",
     "script_cut",
     "too_many_alternatives",
-    "tool_renamed",
+    "tool_brought_along",
     "tool_without_schema",
     "unknown_type",
     "user_call",
@@ -60,7 +60,7 @@ MEANING: dict[Kind, str] = {
     "said_at_the_end": "said after the model's last turn: kept in the answers only",
     "script_cut": "the user spoke out of turn: user_turns ends before that",
     "too_many_alternatives": "more combinations of accepted values than are kept",
-    "tool_renamed": "another tool of this name was there already: it got a name of its own",
+    "tool_brought_along": "another tool of this name is in the registry: the sample has its spec",
     "tool_without_schema": "the source has no spec of this tool: any arguments pass",
     "unknown_type": "a type that is not JSON Schema's: any value passes",
     "user_call": "a call that the simulated user made: left out",
@@ -117,25 +117,24 @@ _ANYTHING: Spec = {"type": "object"}
 
 
 class SourceOffer(msgspec.Struct, frozen=True):
-    """What one sample is offered. `names`: from the source's names to the registry's; `listed`
-    None: the source does not say, so the whole registry is offered."""
+    """What one sample is offered: names, or specs where the registry has another tool of that
+    name. `listed` None: the source does not say, so the whole registry is offered."""
 
-    names: Mapping[str, str]
     registry: Registry
-    listed: tuple[str, ...] | None
+    listed: tuple[Json, ...] | None
 
 
 class ToolCatalogue:
-    """The same name with the same spec is one tool; with another spec it is another tool, and
-    gets a name of its own: `area`, `area__2`, `area__3`."""
+    """The same name with the same spec is one tool, and stands in the registry. With another spec
+    it is another tool: whoever is offered that one brings its spec along."""
 
     def __init__(self, notes: Notes, given: Iterable[Spec] = ()) -> None:
         self._notes = notes
         self._specs: dict[str, Spec] = {}
-        self._known: dict[tuple[str, str], str] = {}
+        self._digests: dict[str, str] = {}
         self._offers: dict[str, SourceOffer] = {}
         for spec in given:
-            self._named(spec, line=0)
+            self._listed(spec, line=0)
         self._given = bool(self._specs)
 
     @property
@@ -157,29 +156,30 @@ class ToolCatalogue:
 
     def called(self, names: Iterable[str], line: int) -> SourceOffer:
         """Where the source lists no tools: those that are called, with or without a spec."""
-        used: dict[str, str] = {}
+        used: set[str] = set()
         for name in names:
             if name not in self._specs:
-                self._specs[name] = {"name": name, "description": "", "parameters": _ANYTHING}
+                spec: Spec = {"name": name, "description": "", "parameters": _ANYTHING}
+                self._specs[name], self._digests[name] = spec, digest(spec)
                 self._notes.add("tool_without_schema", line, name)
-            used[name] = name
+            used.add(name)
         specs = self.specs if self._given else [self._specs[name] for name in sorted(used)]
-        return SourceOffer(used, Registry.from_specs(specs, where="the tools of the source"), None)
+        return SourceOffer(Registry.from_specs(specs, where="the tools of the source"), None)
 
     def _offered(self, tools: Sequence[Json], line: int) -> SourceOffer:
-        names: dict[str, str] = {}
+        offered: dict[str, Spec] = {}
         for raw in tools:
             spec = self._usable(raw, line)
             if spec is None:
                 continue
             name = want_text(spec["name"])
-            if name in names:
+            if name in offered:
                 self._notes.add("bad_tool", line, f"{name}: a second tool of this name")
                 continue
-            names[name] = self._named(spec, line)
-        offered = [self._specs[name] for name in names.values()]
-        registry = Registry.from_specs(offered, where="the tools of the source")
-        return SourceOffer(names, registry, tuple(names.values()))
+            offered[name] = spec
+        listed = tuple(self._listed(spec, line) for spec in offered.values())
+        specs = list(offered.values())
+        return SourceOffer(Registry.from_specs(specs, where="the tools of the source"), listed)
 
     def _usable(self, raw: Json, line: int) -> Spec | None:
         """The spec as a registry takes it, or the nearest that it takes."""
@@ -202,17 +202,11 @@ class ToolCatalogue:
             return {"name": name, "description": "", "parameters": _ANYTHING}
         return spec
 
-    def _named(self, spec: Spec, line: int) -> str:
-        name = want_text(spec["name"])
-        key = (name, digest(spec))
-        if key in self._known:
-            return self._known[key]
-        own, number = name, 1
-        while own in self._specs:
-            number += 1
-            own = f"{name}__{number}"
-        if own != name:
-            self._notes.add("tool_renamed", line, f"{name} is {own}")
-        self._known[key] = own
-        self._specs[own] = {**spec, "name": own}
-        return own
+    def _listed(self, spec: Spec, line: int) -> Json:
+        """How a sample names this tool: by its name, or with its spec."""
+        name, own = want_text(spec["name"]), digest(spec)
+        if self._digests.setdefault(name, own) != own:
+            self._notes.add("tool_brought_along", line, name)
+            return spec
+        self._specs.setdefault(name, spec)
+        return name

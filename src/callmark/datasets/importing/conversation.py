@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json, want_object, want_text
+from callmark.records.jsontext import Json, canonical_json, want_text
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -48,7 +48,6 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         desk.notes.add("no_prompt", talk.line, talk.sample_id)
         return None
     offer = _offer(talk, messages, desk)
-    messages = [_rename(message, offer.names) for message in messages]
     replies = replies_of(messages[opening:])
     item: Object = {"prompt": _prompt(messages[:opening])}
     script = list(_script(replies, talk, desk))
@@ -131,28 +130,6 @@ def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
         return desk.tools.offer(talk.tools, talk.line)
     calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
     return desk.tools.called([call.name for call in calls if call.name], talk.line)
-
-
-def _rename(message: Object, names: Mapping[str, str]) -> Object:
-    if all(name == own for name, own in names.items()):
-        return message
-    made = dict(message)
-    name = message.get("name")
-    if message.get("role") == "tool" and isinstance(name, str) and name in names:
-        made["name"] = names[name]
-    calls = message.get("tool_calls")
-    if isinstance(calls, list):
-        made["tool_calls"] = [_renamed_call(call, names) for call in calls]
-    return made
-
-
-def _renamed_call(call: Json, names: Mapping[str, str]) -> Json:
-    match call:
-        case {"function": {"name": str(name)} as function} if name in names:
-            return {**want_object(call), "function": {**function, "name": names[name]}}
-        case {"name": str(name)} if name in names:
-            return {**want_object(call), "name": names[name]}
-    return call
 
 
 def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[str]:

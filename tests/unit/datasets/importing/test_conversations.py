@@ -96,15 +96,16 @@ def test_tools_for_a_source_that_holds_none(make, tmp_path):
     assert "tool_without_schema" not in made.kinds
 
 
-def test_another_tool_of_the_same_name_gets_a_name_of_its_own(make):
+def test_f80_another_tool_of_the_same_name_is_brought_along_and_keeps_its_name(make):
     other = {**WEATHER, "parameters": {"type": "object", "properties": {"zip": {}}}}
     talk = [user("Weather?"), call("weather", '{"zip": 1}'), result("sun"), assistant("Sun.")]
     made = make([TALK, {"id": "b", "tools": [other], "messages": talk}])
-    assert sorted(made.tools) == ["weather", "weather__2"]
-    assert made.items[1]["metadata"]["tools"] == ["weather__2"]
+    assert made.tools == {"weather": WEATHER}
+    assert made.items[0]["metadata"]["tools"] == ["weather"]
+    assert made.items[1]["metadata"]["tools"] == [other]
     called = made.answers[1]["messages"][1]["tool_calls"][0]["function"]["name"]
-    assert called == made.fixtures[-1]["name"] == "weather__2"
-    assert made.kinds["tool_renamed"] == 1
+    assert called == made.fixtures[-1]["name"] == "weather"
+    assert made.kinds["tool_brought_along"] == 1
 
 
 def test_trials_of_one_sample_share_it_and_differences_are_listed(make):

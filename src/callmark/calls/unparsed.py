@@ -1,0 +1,245 @@
+"""What looks like a call in a format that nobody knows. It cannot be read, but it was tried: a
+control is not clean because the format is new."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from callmark.calls.attempts import MalformedCall
+from callmark.records.jsontext import Json
+
+UNPARSED = "unparsed"
+_REASON = "it looks like a call, but in no known format"
+
+
+def _any_of(words: str) -> str:
+    return "|".join(words.split())
+
+
+# A name as it may stand in a text; sentence marks at its end are none of it.
+_TOKEN = re.compile(r"[^\W\d](?:[\w.-]{0,254}\w)?")
+_CALL = _any_of(
+    "tools? toolcalls? functions? func fn calls? functioncalls? invoke invocations? actions?"
+)
+_BEFORE_NAME = _any_of(
+    "use run exec execute request cmd command api begin start do name id op operation method target"
+    " select plugin skill task json xml yaml"
+)
+_BEFORE_VALUES = _any_of(
+    "args? arguments? params? parameters? inputs? kwargs data payload body json values? keys? name"
+    " using with set id k v p n"
+)
+_TYPES = _any_of(
+    "str string strings int integer float number bool boolean list dict array object any optional"
+    " none null text date required type"
+)
+# What stands before a name that begins a call: signs, tags, and words for calling.
+_ONLY_MARKS = re.compile(
+    r"(?i)(?:<[^<>\n`]{1,80}>|[^\w`]|_"
+    rf"|(?<![^\W_])(?:{_CALL}|{_BEFORE_NAME})(?![^\W_]))*+\Z"
+)
+_OPEN_BRACKET = re.compile(r"[<\[{«⟦⟪【〔〈《][^<>\[\]{}«»⟦⟧⟪⟫【】\n]{0,80}\Z")
+_TOKEN_BEFORE = re.compile(r"<[|｜][^<>\n]{1,60}[|｜]>\s?[\"']?\Z")
+_LIST_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+[*_\"']*\Z")
+# Between the name and its arguments: closing tags, signs, and the words that announce arguments.
+_GAP = re.compile(
+    r"(?i)</[^<>\n]{1,60}>|<[|｜][^<>\n]{1,60}[|｜]>|[^\w{}\n]|\n(?!\s*\n)|_"
+    rf"|(?<![^\W_])(?:{_CALL}|{_BEFORE_VALUES})(?![^\W_])"
+)
+_MOST_GAPS = 60
+_ANNOUNCES = re.compile(rf"(?i)(?:{_CALL}|{_BEFORE_VALUES}|type|description)")
+_HELD = re.compile(r"""(?i)["'](?:arg|param|input)\w*["']\s*:""")
+_OBJECT = re.compile(r"""\{{1,2}\s*["']?([^\W\d][\w.-]{0,63})["']?\s*[:=]""")
+_PAIR = re.compile(
+    r"""([^\W\d][\w-]{0,63})["'`]?"""
+    r"""(?:[ \t]*(?:=>|->|:=|[:=~])|[^\w\s,.;!?)('-]{1,3}|[ \t](?=["'“«]))\s*"""
+    rf"(?!\W{{0,3}}(?i:{_TYPES})\b)(?:\w|[\"'“«⟨\[{{(<$€+-])"
+)
+_SPEC = re.compile(r'"(?:parameters|inputSchema|input_schema|properties)"\s*:\s*\{')
+# JSON that says how something went speaks of calls that were made.
+_REPORTS = re.compile(r'"(?:status|results?|outcome|success)"\s*:')
+_PROSE = re.compile(r"[^\n]{0,200}?[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}")
+_TABLE_ROW = re.compile(r"\s*\|[^\n|]*\|[^\n|]*\|")
+# A tag or token of which one part is a word for calling, and what follows it in a call.
+_MARK = re.compile(
+    rf"(?i)<[|｜]?(?:[^\W_]{{1,40}}[_:.|-]){{0,6}}?(?:{_CALL})(?:[_:.|｜-][\w:.|｜-]{{0,60}})?"
+    r"(?:\s[^<>\n]{0,120})?>"
+    rf"|(?:\[\[?|\{{\{{|⟦|⟪|«|@@|##|%%|::)\s?(?:\w{{1,40}}[_:. -])?(?:{_CALL})"
+    r"(?:[_:. -]\w{1,40}){0,3}\s?(?:\]\]?|\}\}|⟧|⟫|»|@@|##|%%|::)"
+)
+_CONTENT = re.compile(
+    r"""\s*+["'`]?([^\W\d][\w.:/-]{1,255}+)(?:["'`]?\s*+(?:[({]|[:=]\s*+[{("'])|(?=([<|])))"""
+    r"""|\s*+[{\[]\s*+["']"""
+)
+_LINK = re.compile(r"[^\]\n]{0,200}\]\(")
+_FENCE = re.compile(r"```[ \t]*([\w+#.-]*)")
+# In a block of these somebody shows a program.
+_PROGRAMS = frozenset(
+    "python py python3 js javascript ts typescript jsx tsx bash sh shell zsh console java kotlin"
+    " go rust c cpp c++ cs csharp ruby rb php sql html css swift r scala lua perl diff".split()
+)
+_WINDOW = 200
+_MOST_LINES = 40
+
+SchemaOf = Callable[[str], Json]
+Offers = Callable[[str], bool]
+
+
+class UnparsedCall(NamedTuple):
+    """Where it stands in the text, and the attempt."""
+
+    start: int
+    end: int
+    attempt: MalformedCall
+
+
+def find_unparsed(
+    text: str, offers: Offers, schema_of: SchemaOf, *, named: bool
+) -> list[UnparsedCall]:
+    """Every place that looks like a call, from left to right. `named` false: nobody said which
+    tools there are, so that only marks tell."""
+    marks = [_by_mark(text, mark, offers if named else None) for mark in _MARK.finditer(text)]
+    places = [place for place in marks if place is not None]
+    if named:
+        places += _by_name(text, offers, schema_of)
+    found: list[UnparsedCall] = []
+    end = 0
+    for start, at, name in sorted(places, key=lambda place: (place[0], place[1])):
+        if start < end:
+            if found and found[-1].attempt.name is None and name is not None:
+                named_now = MalformedCall(name, _REASON, found[-1].attempt.raw, UNPARSED)
+                found[-1] = found[-1]._replace(attempt=named_now)
+            continue
+        end = _extent(text, at)
+        attempt = MalformedCall(name, _REASON, text[start:end].strip(), UNPARSED)
+        found.append(UnparsedCall(start, end, attempt))
+    edges = _shown_programs(text) if found else []
+    return [one for one in found if bisect_right(edges, one.start) % 2 == 0]
+
+
+_Place = tuple[int, int, str | None]  # where it begins, where it becomes a call, its tool
+
+
+def _by_mark(text: str, mark: re.Match[str], offers: Offers | None) -> _Place | None:
+    """A mark of calling counts with something behind it that looks like a call's content. A word
+    between two tags is a call only of an offered tool, or where the tag itself speaks of calls."""
+    line = max(text.rfind("\n", max(0, mark.start() - _WINDOW), mark.start()) + 1, 0)
+    if text.count("`", max(line, mark.start() - _WINDOW), mark.start()) % 2:
+        return None  # spoken of
+    if _ANSWERS.search(mark.group()):
+        return None  # what a tool said
+    content = _CONTENT.match(text, mark.end())
+    if content is None:
+        return None
+    name = content[1]
+    is_offered = name is not None and offers is not None and offers(name)
+    if content[2] and not is_offered and not _SPEAKS_OF_CALLS.search(mark.group()):
+        return None
+    return mark.start(), mark.end(), name if is_offered else None
+
+
+_ANSWERS = re.compile(r"(?i)error|result|response|output|return|answer")
+_SPEAKS_OF_CALLS = re.compile(r"(?i)call|invo[ck]|\A<[|｜]")
+
+
+def _by_name(text: str, offers: Offers, schema_of: SchemaOf) -> Iterator[_Place]:
+    """An offered tool's name with arguments behind it, and no sentence around it."""
+    for token in _TOKEN.finditer(text):
+        name, at = token.group(), token.start()
+        if not offers(name):
+            continue
+        line = max(text.rfind("\n", max(0, at - _WINDOW), at) + 1, at - _WINDOW, 0)
+        before = text[line:at]
+        if before.count("`") % 2 or _TABLE_ROW.match(text, line):
+            continue  # spoken of
+        keys = _keys(schema_of(name))
+        bracket = _OPEN_BRACKET.search(before)
+        if bracket and bracket.group().startswith("[") and _LINK.match(text, token.end()):
+            continue
+        if _TOKEN_BEFORE.search(before):
+            yield line, token.end(), name
+        elif _ONLY_MARKS.match(before) and not _LIST_MARKER.match(before):
+            if _has_arguments(text, token.end(), keys):
+                yield line, token.end(), name
+        elif bracket:
+            if _has_arguments(text, token.end(), keys):
+                yield line + bracket.start(), token.end(), name
+        elif _has_object_only(text, token.end(), keys) or _comes_after(before, keys):
+            yield (line if before[:1] in "{[<" else at), token.end(), name
+
+
+def _comes_after(before: str, keys: frozenset[str] | None) -> bool:
+    """Arguments before the name, in one bracket with it."""
+    if before.lstrip()[:1] not in ("{", "[", "<", "("):
+        return False
+    if keys is None and not _HELD.search(before):
+        return False
+    return any(_fits(pair[1], keys) for pair in _PAIR.finditer(before))
+
+
+def _keys(schema: Json) -> frozenset[str] | None:
+    """The names of the parameters, where they are known."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return frozenset(map(str.casefold, properties)) if isinstance(properties, dict) else None
+
+
+def _fits(key: str, keys: frozenset[str] | None) -> bool:
+    return not _ANNOUNCES.fullmatch(key) if keys is None else key.casefold() in keys
+
+
+def _has_arguments(text: str, position: int, keys: frozenset[str] | None) -> bool:
+    """Whether arguments follow the name, with nothing in between but what announces them."""
+    place = position
+    for _ in range(_MOST_GAPS):
+        given = _OBJECT.match(text, place) or _PAIR.match(text, place)
+        if given is not None and _fits(given[1], keys):
+            around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
+            return not _SPEC.search(text, *around) and not _REPORTS.search(text, *around)
+        gap = _GAP.match(text, place)
+        if gap is None:
+            return False
+        place = gap.end()
+    return False
+
+
+def _has_object_only(text: str, position: int, keys: frozenset[str] | None) -> bool:
+    """In a sentence, only an object right behind the name that ends the sentence's line."""
+    place = position
+    while text[place : place + 1] in (" ", "("):
+        place += 1
+    given = _OBJECT.match(text, place)
+    if given is None or not _fits(given[1], keys):
+        return False
+    close = text.find("}", place, place + 10 * _WINDOW)
+    return close < 0 or not _PROSE.match(text, close)
+
+
+def _shown_programs(text: str) -> list[int]:
+    """Where the fenced blocks of programming languages begin and end, in turn."""
+    edges: list[int] = []
+    language: str | None = None
+    for fence in _FENCE.finditer(text):
+        is_opening = language is None
+        if (fence[1].lower() if is_opening else language) in _PROGRAMS:
+            edges.append(fence.start())
+        language = fence[1].lower() if is_opening else None
+    return edges
+
+
+def _extent(text: str, position: int) -> int:
+    """The end of the line on which as many brackets are closed as were opened, and of the lines
+    behind it that are no sentences."""
+    depth = 0
+    for _ in range(_MOST_LINES):
+        stop = text.find("\n", position)
+        stop = len(text) if stop < 0 else stop
+        line = text[position:stop]
+        depth += sum(map(line.count, "{[(")) - sum(map(line.count, "}])"))
+        following = text[stop + 1 : stop + 1 + _WINDOW].split("\n", 1)[0]
+        if stop >= len(text) or (depth <= 0 and (not following.strip() or _PROSE.match(following))):
+            return stop
+        position = stop + 1
+    return position

@@ -1,0 +1,103 @@
+"""Samples that bring the specs of their tools along."""
+
+import json
+
+import pytest
+
+from callmark import parse_tool_calls, run, score_item
+from callmark.errors import BadInput
+
+
+def spec(name, **properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": name, "parameters": schema}
+
+
+NUMBER, TEXT = {"type": "number"}, {"type": "string"}
+SAMPLES = {
+    "a": (spec("bmi", weight=NUMBER), {"weight": 70}),
+    "b": (spec("bmi", kilos=NUMBER), {"kilos": 70}),
+    "c": (spec("solve.equation", formula=TEXT), {"formula": "x+1"}),
+}
+
+
+def item(sample_id, tools, name, arguments):
+    calls = [{"name": name, "arguments": arguments}]
+    metadata = {"sample_id": sample_id, "tools": tools, "call_sequence": calls}
+    return {"prompt": "Go.", "metadata": metadata}
+
+
+def written(path, values):
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
+    return str(path)
+
+
+def played(tmp_path, items, calls, **settings):
+    """`calls`: sample → (name, arguments) as the model wrote them."""
+    answers = [
+        {"sample_id": one, "model_output": "", "tool_trace": [{"name": name, "arguments": given}]}
+        for one, (name, given) in calls.items()
+    ]
+    out = tmp_path / "out.jsonl"
+    made = {"runner": "replay", "in": written(tmp_path / "d.jsonl", items), "out": str(out)}
+    run({**made, "model": written(tmp_path / "m.jsonl", answers), **settings})
+    lines = map(json.loads, out.read_text("utf-8").splitlines())
+    return {line["sample_id"]: line for line in lines}
+
+
+def test_f80_two_samples_may_have_two_tools_of_one_name(tmp_path):
+    items = [item(one, [tool], tool["name"], given) for one, (tool, given) in SAMPLES.items()]
+    calls = {one: (tool["name"], given) for one, (tool, given) in SAMPLES.items()}
+    lines = played(tmp_path, items, calls)
+    assert {one: line["scores"]["call_f1"] for one, line in lines.items()} == dict.fromkeys(
+        "abc", 1.0
+    )
+    assert all(line["scores"]["json_args_valid"] for line in lines.values())
+    swapped = {"a": ("bmi", {"kilos": 70}), "b": ("bmi", {"weight": 70})}
+    lines = played(tmp_path, items[:2], swapped)
+    assert [line["scores"]["json_args_valid"] for line in lines.values()] == [False, False]
+
+
+def test_f81_a_name_is_folded_against_what_the_sample_is_offered(tmp_path):
+    registry = tmp_path / "tools.json"
+    both = [spec("solve.equation", formula=TEXT), spec("solve_equation", text=TEXT)]
+    registry.write_text(json.dumps(both), "utf-8")
+    given = {"formula": "x+1"}
+    items = [item("c", ["solve.equation"], "solve.equation", given)]
+    lines = played(tmp_path, items, {"c": ("solve_equation", given)}, registry=str(registry))
+    assert lines["c"]["scores"]["call_f1"] == 1.0
+    assert lines["c"]["scores"]["json_args_valid"] is True
+    assert lines["c"]["tool_trace"][0]["name"] == "solve.equation"
+
+
+def test_another_tool_than_its_own_is_not_offered(tmp_path):
+    tool, given = SAMPLES["a"]
+    lines = played(tmp_path, [item("a", [tool], "bmi", given)], {"a": ("web.search", {"q": "x"})})
+    assert lines["a"]["scores"]["json_args_valid"] is False
+
+
+def test_names_and_specs_may_stand_together():
+    tool, given = SAMPLES["a"]
+    sample = item("a", ["web.search", tool], "bmi", given)
+    scores = score_item(sample, "", [{"name": "bmi", "arguments": given, "result": {"bmi": 22}}])
+    assert (scores["call_f1"], scores["json_args_valid"]) == (1.0, True)
+
+
+def test_a_spec_that_cannot_be_used_is_named_before_the_run(tmp_path):
+    broken = {"name": "bmi", "description": "", "parameters": {"type": "nonsense"}}
+    with pytest.raises(BadInput, match=r"d\.jsonl:1: metadata\.tools"):
+        played(tmp_path, [item("a", [broken], "bmi", {})], {"a": ("bmi", {})})
+
+
+def test_a_set_has_no_order():
+    tags = {"type": "array", "items": TEXT, "uniqueItems": True}
+    for kind, f1 in ((tags, 1.0), ({"type": "array"}, 0.0)):
+        sample = item("a", [spec("tag", tags=kind)], "tag", {"tags": ["x", "y"]})
+        scores = score_item(sample, "", [{"name": "tag", "arguments": {"tags": ["y", "x"]}}])
+        assert scores["call_f1"] == f1
+
+
+def test_a_call_in_text_is_typed_by_the_samples_own_spec():
+    text = "<tool_call><function=bmi><parameter=weight>70</parameter></function></tool_call>"
+    (row,) = parse_tool_calls(text, [SAMPLES["a"][0]])
+    assert row["arguments"] == {"weight": 70}
