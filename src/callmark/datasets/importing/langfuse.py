@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from callmark.datasets.importing.desk import Object
 from callmark.datasets.importing.span_messages import messages_in, tools_in
 from callmark.datasets.importing.spans import (
-    Span,
     SpanKind,
     SpanStep,
+    TraceSpan,
     first_of,
     json_in,
     list_in,
@@ -32,7 +32,7 @@ _TYPES = frozenset({*_KINDS, "event", "retriever", "embedding", "evaluator", "gu
 _TRACE = ("traceId", "trace_id")
 
 
-def is_langfuse(span: Span) -> bool:
+def is_langfuse(span: TraceSpan) -> bool:
     return any(name.startswith(_PREFIX) for name in span.attributes)
 
 
@@ -46,7 +46,7 @@ def is_langfuse_trace(value: Object) -> bool:
     return isinstance(value.get("observations"), list) and "id" in value
 
 
-def spans_of_trace(value: Object, line: int) -> Iterator[Span]:
+def spans_of_trace(value: Object, line: int) -> Iterator[TraceSpan]:
     """A trace with its observations. Where these are only named, they stand elsewhere."""
     trace = text_in(value.get("id")) or ""
     for raw in list_in(value.get("observations"), "observations"):
@@ -54,7 +54,7 @@ def spans_of_trace(value: Object, line: int) -> Iterator[Span]:
             yield span_of_observation(object_in(raw, "observations"), line, trace)
 
 
-def spans_of_batch(value: Object, line: int) -> Iterator[Span]:
+def spans_of_batch(value: Object, line: int) -> Iterator[TraceSpan]:
     """What older SDKs sent: an observation is made, and changed by later events."""
     made: dict[str, Object] = {}
     for raw in list_in(value.get("batch"), "batch"):
@@ -70,7 +70,7 @@ def spans_of_batch(value: Object, line: int) -> Iterator[Span]:
         yield span_of_observation(body, line, "")
 
 
-def span_of_observation(raw: Object, line: int, trace: str) -> Span:
+def span_of_observation(raw: Object, line: int, trace: str) -> TraceSpan:
     is_error = str(raw.get("level")).upper() == "ERROR"
     message = text_in(first_of(raw, "statusMessage", "status_message"))
     kept = {
@@ -82,7 +82,7 @@ def span_of_observation(raw: Object, line: int, trace: str) -> Span:
         "usage_details": first_of(raw, "usageDetails", "usage_details", "usage"),
     }
     parent = first_of(raw, "parentObservationId", "parent_observation_id")
-    return Span(
+    return TraceSpan(
         line=line,
         trace=text_in(first_of(raw, *_TRACE)) or trace,
         id=text_in(raw.get("id")) or "",
@@ -94,7 +94,7 @@ def span_of_observation(raw: Object, line: int, trace: str) -> Span:
     )
 
 
-def read_langfuse(span: Span) -> SpanStep:
+def read_langfuse(span: TraceSpan) -> SpanStep:
     own = {
         name.removeprefix(_PREFIX): value
         for name, value in span.attributes.items()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from callmark.datasets.importing.desk import Object
 from callmark.datasets.importing.span_messages import messages_in, tools_in
 from callmark.datasets.importing.spans import (
-    Span,
     SpanKind,
     SpanStep,
+    TraceSpan,
     first_of,
     json_in,
     nanoseconds,
@@ -35,7 +35,7 @@ def is_agents_item(value: Object) -> bool:
     return value.get("object") in ("trace", "trace.span")
 
 
-def span_of_item(raw: Object, line: int) -> Span | None:
+def span_of_item(raw: Object, line: int) -> TraceSpan | None:
     """None: a `trace`, which only says how its spans are called together."""
     if raw.get("object") == "trace":
         return None
@@ -45,7 +45,7 @@ def span_of_item(raw: Object, line: int) -> Span | None:
         told = failure.get("message") if isinstance(failure, dict) else failure
         error = text_in(told) or "error"
     data = object_in(raw.get("span_data"), "span_data")
-    return Span(
+    return TraceSpan(
         line=line,
         trace=text_in(raw.get("trace_id")) or "",
         id=text_in(raw.get("id")) or "",
@@ -58,11 +58,11 @@ def span_of_item(raw: Object, line: int) -> Span | None:
     )
 
 
-def is_agents_span(span: Span) -> bool:
+def is_agents_span(span: TraceSpan) -> bool:
     return SPAN_DATA in span.attributes
 
 
-def read_agents_span(span: Span) -> SpanStep:
+def read_agents_span(span: TraceSpan) -> SpanStep:
     data = object_in(span.attributes[SPAN_DATA], "span_data")
     kind = _KINDS.get(str(data.get("type")), "other")
     if kind == "tool":
@@ -87,7 +87,7 @@ def read_agents_span(span: Span) -> SpanStep:
     )
 
 
-def _model_step(span: Span, data: Object) -> SpanStep:
+def _model_step(span: TraceSpan, data: Object) -> SpanStep:
     """A `response` span names the response and no more, unless a processor of the user's added
     what went in and came out; a `generation` has both."""
     response = data.get("response")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from callmark.datasets.importing.desk import Object
 from callmark.datasets.importing.span_messages import is_message, messages_in, tools_in
 from callmark.datasets.importing.spans import (
-    Span,
     SpanKind,
     SpanStep,
+    TraceSpan,
     first_of,
     json_in,
     nested,
@@ -25,7 +25,7 @@ _KINDS: dict[str, SpanKind] = {
 }
 
 
-def is_openinference(span: Span) -> bool:
+def is_openinference(span: TraceSpan) -> bool:
     if "openinference" in span.attributes:
         return True
     return any(
@@ -34,7 +34,7 @@ def is_openinference(span: Span) -> bool:
     )
 
 
-def read_openinference(span: Span) -> SpanStep:
+def read_openinference(span: TraceSpan) -> SpanStep:
     tree = nested(span.attributes)
     named = str(_at(tree, "openinference", "span", "kind") or "LLM").upper()
     kind = _KINDS.get(named, "other")
@@ -77,7 +77,7 @@ def _values(value: Json) -> list[Object] | None:
     return messages_in(value)
 
 
-def _answer(value: Json, span: Span) -> list[Object] | None:
+def _answer(value: Json, span: TraceSpan) -> list[Object] | None:
     if span.error is not None and value is None:
         return None
     if isinstance(value, str):
@@ -91,7 +91,7 @@ def _answer(value: Json, span: Span) -> list[Object] | None:
     return None if found is None else messages_in(found, "assistant")
 
 
-def _tool_step(span: Span, tree: Object) -> SpanStep:
+def _tool_step(span: TraceSpan, tree: Object) -> SpanStep:
     arguments = json_in(first_of(_branch(tree, "input"), "value"))
     if arguments is None:
         arguments = json_in(_at(tree, "tool_call", "function", "arguments"))

@@ -6,10 +6,10 @@ from __future__ import annotations
 from callmark.datasets.importing.desk import Object
 from callmark.datasets.importing.span_messages import messages_in, tools_in
 from callmark.datasets.importing.spans import (
-    Span,
     SpanEvent,
     SpanKind,
     SpanStep,
+    TraceSpan,
     first_of,
     json_in,
     nested,
@@ -48,13 +48,13 @@ _SAYS = {
 }
 
 
-def is_genai(span: Span) -> bool:
+def is_genai(span: TraceSpan) -> bool:
     return any(event.name.startswith("gen_ai.") for event in span.events) or any(
         name.startswith(("gen_ai.", "traceloop.", "llm.request.")) for name in span.attributes
     )
 
 
-def read_genai(span: Span) -> SpanStep:
+def read_genai(span: TraceSpan) -> SpanStep:
     details = next((one for one in span.events if one.name == _DETAILS), None)
     attributes = span.attributes
     if details is not None:
@@ -87,7 +87,7 @@ def read_genai(span: Span) -> SpanStep:
     )
 
 
-def _kind_of(span: Span, attributes: Object) -> SpanKind:
+def _kind_of(span: TraceSpan, attributes: Object) -> SpanKind:
     named = first_of(attributes, "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type")
     if isinstance(named, str) and named in _KINDS:
         return _KINDS[named]
@@ -103,7 +103,7 @@ def _kind_of(span: Span, attributes: Object) -> SpanKind:
     return "model" if is_model else "structure"
 
 
-def _tool_step(span: Span, attributes: Object) -> SpanStep:
+def _tool_step(span: TraceSpan, attributes: Object) -> SpanStep:
     entity = json_in(attributes.get("traceloop.entity.input"))
     if isinstance(entity, dict):  # OpenLLMetry: the arguments of the function
         entity = first_of(entity, "inputs", "kwargs", "input_str") or entity
@@ -133,7 +133,9 @@ def _tool_step(span: Span, attributes: Object) -> SpanStep:
     )
 
 
-def _messages_of(span: Span, attributes: Object) -> tuple[list[Object] | None, list[Object] | None]:
+def _messages_of(
+    span: TraceSpan, attributes: Object
+) -> tuple[list[Object] | None, list[Object] | None]:
     whole = first_of(attributes, "pydantic_ai.all_messages", "all_messages_events")
     before = attributes.get("gen_ai.input.messages")
     output = attributes.get("gen_ai.output.messages")
@@ -141,7 +143,7 @@ def _messages_of(span: Span, attributes: Object) -> tuple[list[Object] | None, l
         told = messages_in(attributes.get("gen_ai.system_instructions"), "system")
         asked = messages_in(before if whole is None else whole)
         system = [{**one, "role": "system"} for one in told]
-        if any(one["role"] == "system" for one in asked):
+        if asked[: len(system)] == system:
             system = []
         return [*system, *asked], messages_in(output, "assistant")
     events = [event for event in span.events if event.name in _SAYS] or _listed_events(attributes)

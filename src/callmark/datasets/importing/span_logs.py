@@ -29,10 +29,10 @@ from callmark.datasets.importing.otel_genai import is_genai, read_genai
 from callmark.datasets.importing.span_threads import Thread, TraceThreads
 from callmark.datasets.importing.spans import (
     BadSpan,
-    Span,
     SpanEvent,
     SpanStep,
     SpanStore,
+    TraceSpan,
     is_otlp,
     is_plain_span,
     list_in,
@@ -46,7 +46,7 @@ from callmark.records.jsontext import Json
 
 NOT_RECORDED = "(what was asked is not recorded)"
 # How a span is read: by the first dialect whose attributes it has.
-DIALECTS: tuple[tuple[str, Callable[[Span], bool], Callable[[Span], SpanStep]], ...] = (
+DIALECTS: tuple[tuple[str, Callable[[TraceSpan], bool], Callable[[TraceSpan], SpanStep]], ...] = (
     ("openai-agents", is_agents_span, read_agents_span),
     ("langfuse", is_langfuse, read_langfuse),
     ("openinference", is_openinference, read_openinference),
@@ -118,7 +118,7 @@ def _is_batch(value: Object) -> bool:
     return False
 
 
-def spans_in(value: Json, line: int, trace: str = "") -> Iterator[Span]:
+def spans_in(value: Json, line: int, trace: str = "") -> Iterator[TraceSpan]:
     """Every span of a record, by the shape that it has."""
     whole = object_in(value, "a record")
     if isinstance(whole.get("otlp"), dict):
@@ -146,7 +146,7 @@ def spans_in(value: Json, line: int, trace: str = "") -> Iterator[Span]:
             yield from spans_in(inner, line, text_in(whole.get("trace_id")) or trace)
 
 
-def _with_events(spans: list[Span], raw: list[Json]) -> Iterator[Span]:
+def _with_events(spans: list[TraceSpan], raw: list[Json]) -> Iterator[TraceSpan]:
     """Events that stand beside the spans of a row: by span id, else by the id of the response,
     else in order."""
     events = [_event(object_in(one, "events")) for one in raw]
@@ -175,7 +175,7 @@ def _event(raw: Object) -> tuple[str, SpanEvent]:
     return span_id, SpanEvent(name=name, attributes=attributes, body=raw.get("body"))
 
 
-def _name(span: Span, number: int, desk: Desk) -> Span:
+def _name(span: TraceSpan, number: int, desk: Desk) -> TraceSpan:
     """Every span has a name of its own, and belongs to a trace."""
     if span.trace and span.id:
         return span
@@ -187,7 +187,7 @@ def _name(span: Span, number: int, desk: Desk) -> Span:
 # --- from a trace to threads ---------------------------------------------------------------------
 
 
-def _keep_threads(spans: list[Span], store: SpanStore, desk: Desk) -> None:
+def _keep_threads(spans: list[TraceSpan], store: SpanStore, desk: Desk) -> None:
     steps: list[tuple[str, SpanStep]] = []
     for span in _unite(spans, desk):
         try:
@@ -209,10 +209,10 @@ def _keep_threads(spans: list[Span], store: SpanStore, desk: Desk) -> None:
         store.put_thread(_pack(whole), whole.end)
 
 
-def _unite(spans: list[Span], desk: Desk) -> list[Span]:
+def _unite(spans: list[TraceSpan], desk: Desk) -> list[TraceSpan]:
     """Log records go to their spans; a span that was exported twice counts once."""
-    found: dict[str, Span] = {}
-    logs: dict[str, list[Span]] = {}
+    found: dict[str, TraceSpan] = {}
+    logs: dict[str, list[TraceSpan]] = {}
     for span in spans:
         if span.is_log:
             logs.setdefault(span.id, []).append(span)
@@ -230,7 +230,7 @@ def _unite(spans: list[Span], desk: Desk) -> list[Span]:
     return sorted(found.values(), key=lambda span: span.start)
 
 
-def _read(span: Span) -> tuple[str, SpanStep]:
+def _read(span: TraceSpan) -> tuple[str, SpanStep]:
     for name, speaks, read in DIALECTS:
         if speaks(span):
             return name, read(span)

@@ -4,7 +4,7 @@ GenAI parts, OpenInference, Converse, Gemini), as messages of the OpenAI style."
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from callmark.datasets.importing.conversation import function_call
 from callmark.datasets.importing.desk import Object
@@ -33,6 +33,7 @@ _ROLES = {
 _KNOWN = ("system", "user", "assistant", "tool", WRITTEN_OUT)
 _TEXTS = frozenset({"text", "input_text", "output_text", "refusal", "summary_text"})
 _THOUGHTS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+_SERVERS = "srvtoolu_"
 _CALLS = frozenset({"tool_call", "tool_use", "function_call", "custom_tool_call", "toolCall"})
 _RESULTS = frozenset(
     {
@@ -52,10 +53,24 @@ def messages_in(value: Json, role: str = "user") -> list[Object]:
     if value is None or value in ("", [], {}):
         return []
     if isinstance(value, list):
-        return [one for raw in value for one in messages_in(raw, role)]
+        return _join_answers(one for raw in value for one in messages_in(raw, role))
     if isinstance(value, dict):
         return list(_of_object(value, role))
     return [{"role": role, "content": _text(value)}]
+
+
+def _join_answers(messages: Iterable[Object]) -> list[Object]:
+    """The items of one answer (thoughts, text, parallel calls) as one message."""
+    made: list[Object] = []
+    for message in messages:
+        last = made[-1] if made else {}
+        both = (last, message)
+        is_one = all(one.get("role") == "assistant" for one in both)
+        if is_one and not all(one.get("content") for one in both):
+            made[-1] = assistant_message([last, message]) or message
+        else:
+            made.append(message)
+    return made
 
 
 def is_message(value: Json) -> bool:
@@ -157,9 +172,11 @@ def _of_object(raw: Object, role: str) -> Iterator[Object]:
             yield _result_message(raw, _content_of(raw))
         return
     messages = list(_of_parts(_parts_of(raw), said))
-    calls = [*_calls_of(raw)]
+    made = list(_calls_of(raw))
+    calls = [call for call in made if not str(call.get("id")).startswith(_SERVERS)]
+    deeds = len(made) - len(calls)
     thoughts = first_of(raw, "reasoning_content", "reasoning", "thinking")
-    if calls or isinstance(thoughts, str):
+    if made or isinstance(thoughts, str):
         last = next((one for one in messages if one["role"] == said), None)
         if last is None:
             last = {"role": said, "content": None}
@@ -168,6 +185,8 @@ def _of_object(raw: Object, role: str) -> Iterator[Object]:
             last.setdefault("reasoning_content", well_formed(thoughts))
         if calls and not last.get("tool_calls"):
             last["tool_calls"] = calls
+        if deeds:
+            last[OWN_DEEDS] = _count(last.get(OWN_DEEDS)) + deeds
     yield from messages or [{"role": said, "content": ""}]
 
 
@@ -207,6 +226,11 @@ def _of_parts(parts: list[Json], role: str) -> Iterator[Object]:
     for raw in parts:
         part = _part(raw)
         kind = part.get("type")
+        is_own, is_call = _is_own_deed(part)
+        if is_own:
+            open_message = open_message or {"role": role, "content": None}
+            open_message[OWN_DEEDS] = _count(open_message.get(OWN_DEEDS)) + is_call
+            continue
         if kind in _RESULTS or "toolResult" in part or "functionResponse" in part:
             if open_message is not None:
                 yield open_message
@@ -218,6 +242,19 @@ def _of_parts(parts: list[Json], role: str) -> Iterator[Object]:
         _take_part(part, open_message)
     if open_message is not None:
         yield open_message
+
+
+def _is_own_deed(part: Object) -> tuple[bool, bool]:
+    """Whether a part is of a tool that the provider runs (a search, code, MCP), and whether it is
+    the call of it. Anthropic's ids say so where an instrumentation does not."""
+    kind = str(part.get("type") or "")
+    call = part.get("tool_call")
+    ids = [part.get("id"), call.get("id") if isinstance(call, dict) else None]
+    if any(isinstance(one, str) and one.startswith(_SERVERS) for one in ids):
+        return True, "tool_call" not in part  # OpenInference has it in tool_calls too
+    if part.get("builtin") is True or kind.startswith(("server_tool", "mcp_tool")):
+        return True, not kind.endswith(("_result", "_response"))
+    return kind.endswith("_tool_result"), False
 
 
 def _part(raw: Json) -> Object:
@@ -243,8 +280,6 @@ def _take_part(part: Object, message: Object) -> None:
             )
     elif kind in _CALLS or "toolUse" in part or "functionCall" in part:
         _add(message, "tool_calls", _call(part))
-    elif isinstance(kind, str) and kind.startswith("server_tool"):
-        message[OWN_DEEDS] = _count(message.get(OWN_DEEDS)) + 1
     elif (kind in _TEXTS or kind is None) and isinstance(text, str):
         _add_text(message, text)
     elif part.keys() - {"type"}:

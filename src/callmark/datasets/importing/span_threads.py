@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -26,6 +27,8 @@ from callmark.records.trace import is_error_result
 from callmark.runners.messages import text_of
 
 _MARK_BYTES = 16
+# An agent may give the model's text back with the word at which it had been stopped.
+_STOPPED_AT = re.compile(r"(?:\s*<[/|\w]{1,20}>)+\Z")
 
 
 class Thread(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,8 @@ def _atoms(message: Object) -> Iterator[Json]:
     role, content = message["role"], message.get("content")
     text = text_of(content).strip() if isinstance(content, str | list | None) else content
     if role == "assistant":
+        if isinstance(text, str):
+            text = _STOPPED_AT.sub("", text)
         if text:
             yield ["assistant", text]
         yield from (["call", *key_of_call(call)] for call in _calls(message))
@@ -98,13 +103,14 @@ class _Growing:
             return
         deeds = message.get(OWN_DEEDS)
         if isinstance(deeds, int):
-            notes.add("provider_tool", line, self.first.span.name)
+            for _ in range(deeds):
+                notes.add("provider_tool", line, self.first.span.name)
             message = {name: value for name, value in message.items() if name != OWN_DEEDS}
-            if not message.get("content") and not message.get("tool_calls") and span is None:
-                return
-        self.messages.append(message)
         if message["role"] == "assistant":
+            if span is None and not any(_atoms(message)):
+                return  # thoughts alone, of an answer that is there already
             self.spans.append(span)
+        self.messages.append(message)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -231,7 +237,7 @@ class TraceThreads:
         for at in range(len(before) - 1, -1, -1):
             place = self._ends.get(marks[at])
             if place is not None:
-                return place, before[at + 1 :]
+                return place, before[marks.index(marks[at]) + 1 :]
         for at in range(len(before) - 1, -1, -1):
             ids = [_id_of(call) for call in _calls(before[at])]
             named = next(

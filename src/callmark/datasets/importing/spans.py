@@ -27,7 +27,7 @@ class SpanEvent(msgspec.Struct, frozen=True, kw_only=True):
     body: Json = None
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
     """One span. `attributes` as they were written, flat or nested; `error`: what failed in it;
     `is_log`: no span, but log records of one that may stand elsewhere."""
 
@@ -48,7 +48,7 @@ class SpanStep(msgspec.Struct, frozen=True, kw_only=True):
     """What a span says: a call of a model (`before` and `output` are messages, None if it does not
     say them), a call of a tool (`name`, `arguments`, `result`), or what belongs together."""
 
-    span: Span
+    span: TraceSpan
     kind: SpanKind
     name: str = ""
     before: list[Object] | None = None
@@ -139,7 +139,7 @@ def is_otlp(value: Object) -> bool:
     return any(name in value for name in names)
 
 
-def spans_of_otlp(value: Object, line: int) -> Iterator[Span]:
+def spans_of_otlp(value: Object, line: int) -> Iterator[TraceSpan]:
     """The JSON of an export request, as collectors and file exporters write it. Protobuf's own JSON
     has the same fields in snake case."""
     for resource in list_in(first_of(value, "resourceSpans", "resource_spans"), "resourceSpans"):
@@ -164,7 +164,7 @@ def spans_of_otlp(value: Object, line: int) -> Iterator[Span]:
                 yield _log_span(object_in(raw, "logRecords"), line)
 
 
-def _otlp_span(raw: Object, scope: str, line: int) -> Span:
+def _otlp_span(raw: Object, scope: str, line: int) -> TraceSpan:
     attributes = _attributes(raw.get("attributes"))
     events = tuple(
         SpanEvent(
@@ -173,7 +173,7 @@ def _otlp_span(raw: Object, scope: str, line: int) -> Span:
         for one in (object_in(each, "events") for each in list_in(raw.get("events"), "events"))
     )
     status = object_in(raw.get("status"), "status")
-    return Span(
+    return TraceSpan(
         line=line,
         trace=text_in(first_of(raw, "traceId", "trace_id")) or "",
         id=text_in(first_of(raw, "spanId", "span_id")) or "",
@@ -187,7 +187,7 @@ def _otlp_span(raw: Object, scope: str, line: int) -> Span:
     )
 
 
-def _log_span(raw: Object, line: int) -> Span:
+def _log_span(raw: Object, line: int) -> TraceSpan:
     """A log record, as a span that has nothing but this event."""
     attributes = _attributes(raw.get("attributes"))
     name = first_of(raw, "eventName", "event_name") or attributes.get("event.name")
@@ -197,7 +197,7 @@ def _log_span(raw: Object, line: int) -> Span:
         attributes=attributes,
         body=_any_value(body) if isinstance(body, dict) else body,
     )
-    return Span(
+    return TraceSpan(
         line=line,
         trace=text_in(first_of(raw, "traceId", "trace_id")) or "",
         id=text_in(first_of(raw, "spanId", "span_id")) or "",
@@ -269,7 +269,9 @@ _ATTRIBUTES = ("attributes", "span_attributes")
 _START = ("start_time", "startTime", "startTimeUnixNano", "timestamp")
 
 
-def spans_of_plain(value: Object, line: int, trace: str = "", parent: str = "") -> Iterator[Span]:
+def spans_of_plain(
+    value: Object, line: int, trace: str = "", parent: str = ""
+) -> Iterator[TraceSpan]:
     """A span with its children, if they stand below it."""
     waiting: list[tuple[Object, str]] = [(value, parent)]
     while waiting:
@@ -280,7 +282,7 @@ def spans_of_plain(value: Object, line: int, trace: str = "", parent: str = "") 
         waiting.extend((object_in(one, "child_spans"), span.id) for one in reversed(children))
 
 
-def _plain_span(raw: Object, line: int, trace: str, parent: str) -> Span:
+def _plain_span(raw: Object, line: int, trace: str, parent: str) -> TraceSpan:
     context = raw.get("context")
     ids = {**raw, **context} if isinstance(context, dict) else raw
     given = first_of(raw, *_ATTRIBUTES)
@@ -304,7 +306,7 @@ def _plain_span(raw: Object, line: int, trace: str, parent: str) -> Span:
     status = raw.get("status")
     status = status if isinstance(status, dict) else {"code": status}
     code = first_of({**status, **raw}, "status_code", "code")
-    return Span(
+    return TraceSpan(
         line=line,
         trace=_plain_id(first_of(ids, *_TRACE)) or trace,
         id=_plain_id(first_of(ids, *_SPAN, "id")),
@@ -397,7 +399,7 @@ class SpanStore:
         self._base.close()
         self._folder.cleanup()
 
-    def add(self, span: Span) -> None:
+    def add(self, span: TraceSpan) -> None:
         start = span.start or None
         found = self._do(
             "INSERT INTO traces (name, start) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET"
@@ -410,7 +412,7 @@ class SpanStore:
             "INSERT INTO spans VALUES (?, ?, ?)", found[0][0], next(self._numbers), _pack(span)
         )
 
-    def traces(self) -> Iterator[list[Span]]:
+    def traces(self) -> Iterator[list[TraceSpan]]:
         """The spans of each trace, earliest first."""
         self._do("CREATE INDEX by_trace ON spans (trace, n)")
         rows = self._base.execute(
@@ -465,4 +467,4 @@ class SpanStore:
 
 
 _pack = msgspec.json.Encoder().encode
-_unpack_span = msgspec.json.Decoder(Span).decode
+_unpack_span = msgspec.json.Decoder(TraceSpan).decode
