@@ -132,7 +132,14 @@ class TraceThreads:
         self._made: dict[str, _Place] = {}  # id of a call → where its thread was then
         self._threads: list[_Growing] = []
         self._ran: dict[str, _Growing] = {}  # span of a tool → the thread that called it
-        self.unsaid: list[SpanStep] = []
+        self._owners: dict[str, _Growing] = {}  # span of an agent → its first thread
+        self._bare: dict[str, SpanStep] = {}
+        self._nearest: dict[tuple[SpanKind, tuple[SpanKind, ...]], dict[str, SpanStep | None]] = {}
+
+    @property
+    def unsaid(self) -> list[SpanStep]:
+        """Calls of a model of which nothing is known but that they were made."""
+        return list(self._bare.values())
 
     def read(self) -> list[Thread]:
         steps = list(self._steps.values())
@@ -157,15 +164,15 @@ class TraceThreads:
             if step.kind != "model":
                 continue
             above = self._above(step, "model", until=("agent", "tool"))
-            if step.has_content and (above is None or not above.has_content):
-                found.append(step)
-                covered.update(one.span.id for one in self._ancestors(step))
-            elif above is not None and above.has_content:
+            if above is not None and above.has_content:
                 self._notes.add("span_merged", step.span.line, step.span.name)
-            elif step.span.id not in covered:
-                self.unsaid.append(step)
-        for step in [one for one in self.unsaid if one.span.id in covered]:
-            self.unsaid.remove(step)
+            elif step.has_content:
+                found.append(step)
+                self._cover(step, covered)
+            else:
+                self._bare[step.span.id] = step
+        for name in [one for one in self._bare if one in covered]:
+            step = self._bare.pop(name)
             self._notes.add("span_merged", step.span.line, step.span.name)
         agents = [
             step
@@ -174,24 +181,33 @@ class TraceThreads:
         ]
         return sorted([*found, *agents], key=lambda step: step.span.start)
 
-    def _ancestors(self, step: SpanStep) -> Iterator[SpanStep]:
-        """Outwards; a circle of parents ends where it began."""
-        seen = {step.span.id}
+    def _cover(self, step: SpanStep, covered: set[str]) -> None:
+        """Everything around it is told by it."""
         parent = step.span.parent
-        while parent in self._steps and parent not in seen:
-            seen.add(parent)
-            yield self._steps[parent]
+        while parent in self._steps and parent not in covered:
+            covered.add(parent)
             parent = self._steps[parent].span.parent
 
     def _above(
         self, step: SpanStep, kind: SpanKind, until: tuple[SpanKind, ...] = ()
     ) -> SpanStep | None:
-        for one in self._ancestors(step):
-            if one.kind == kind:
-                return one
-            if one.kind in until:
-                return None
-        return None
+        """The nearest span of a kind around it. A circle of parents ends where it began; what was
+        found is remembered for all on the way, so that deep trees take no longer than flat ones."""
+        known = self._nearest.setdefault((kind, until), {})
+        way: list[str] = []
+        found, parent = None, step.span.parent
+        while parent in self._steps and parent not in known:
+            known[parent] = None
+            way.append(parent)
+            one = self._steps[parent]
+            if one.kind == kind or one.kind in until:
+                found = one if one.kind == kind else None
+                break
+            parent = one.span.parent
+        else:
+            found = known.get(parent)
+        known.update(dict.fromkeys(way, found))
+        return found if found is not step else None
 
     # --- prompts that grow -----------------------------------------------------------------------
 
@@ -329,8 +345,7 @@ class TraceThreads:
                 thread.messages.append({"role": "assistant", "content": ""})
                 thread.spans.append(step.span.id)
                 self._account(step, thread)
-                if step in self.unsaid:
-                    self.unsaid.remove(step)
+                self._bare.pop(step.span.id, None)
                 continue
             asked = next(
                 (one for one in reversed(thread.messages) if one["role"] == "assistant"), None
@@ -368,6 +383,9 @@ class TraceThreads:
         for number, grown in enumerate(self._threads, start=1):
             trace = grown.first.span.trace
             names[id(grown)] = trace if number == 1 else f"{trace}-{number}"
+            own = self._above(grown.first, "agent")
+            if own is not None:
+                self._owners.setdefault(own.span.id, grown)
         for grown in self._threads:
             agent = self._above(grown.first, "agent")
             parent = self._parent(grown, agent)
@@ -393,15 +411,20 @@ class TraceThreads:
 
     def _parent(self, grown: _Growing, agent: SpanStep | None) -> _Growing | None:
         """The thread whose call this agent answers, else the one of the agent around it."""
-        for one in self._ancestors(grown.first):
-            caller = self._ran.get(one.span.id)
+        tool = self._above(grown.first, "tool")
+        seen: set[str] = set()
+        while tool is not None and tool.span.id not in seen:
+            seen.add(tool.span.id)
+            caller = self._ran.get(tool.span.id)
             if caller is not None and caller is not grown:
                 return caller
+            tool = self._above(tool, "tool")
         around = self._above(agent, "agent") if agent else None
-        while around is not None:
-            for other in self._threads:
-                if other is not grown and self._above(other.first, "agent") is around:
-                    return other
+        while around is not None and around.span.id not in seen:
+            seen.add(around.span.id)
+            owner = self._owners.get(around.span.id)
+            if owner is not None and owner is not grown:
+                return owner
             around = self._above(around, "agent")
         return None
 
@@ -449,7 +472,11 @@ def _result_of(step: SpanStep, call_id: Json) -> Object:
 def _insert_results(thread: _Growing, results: list[tuple[_Call, SpanStep]]) -> None:
     """Results that no message has, behind the calls that they answer; those that are there are
     marked as errors if the tool's span is."""
-    answered = {one.get("tool_call_id"): one for one in thread.messages if one["role"] == "tool"}
+    answered = {
+        one.get("tool_call_id"): at
+        for at, one in enumerate(thread.messages)
+        if one["role"] == "tool"
+    }
     waiting: dict[int, list[Object]] = {}
     for call, step in results:
         call_id = _id_of(call.call)
@@ -457,8 +484,7 @@ def _insert_results(thread: _Growing, results: list[tuple[_Call, SpanStep]]) -> 
         following = thread.messages[call.at + 1 : call.at + 2]
         if there is not None:
             if step.span.error is not None:
-                at = next(k for k, one in enumerate(thread.messages) if one is there)
-                thread.messages[at] = answered[call_id] = {**there, FAILED: True}
+                thread.messages[there] = {**thread.messages[there], FAILED: True}
         elif following and following[0]["role"] == "tool" and "tool_call_id" not in following[0]:
             continue
         elif step.has_result or step.span.error is not None:
