@@ -283,7 +283,7 @@ def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
             "usage": usage if any(thread.usage) else None,
             "errors": thread.errors or None,
         },
-        error=None if has_turns or not thread.errors else thread.errors[0],
+        error=None if has_turns or not thread.errors else str(thread.errors[0]["error"]),
     )
 
 

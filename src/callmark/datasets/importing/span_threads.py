@@ -50,7 +50,7 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     model: str | None = None
     usage: tuple[int, int] = (0, 0)
-    errors: list[str] = []
+    errors: list[Object] = []
 
 
 def mark_message(before: bytes, message: Object) -> bytes:
@@ -89,7 +89,7 @@ class _Growing:
         self.tools: dict[str, Json] = {}
         self.models: list[str] = []
         self.usage = (0, 0)
-        self.errors: list[str] = []
+        self.errors: list[Object] = []
 
     def fork(self, step: SpanStep, messages: int, turns: int) -> _Growing:
         made = _Growing(step)
@@ -282,7 +282,7 @@ class TraceThreads:
             thread.models.append(step.model)
         thread.usage = (thread.usage[0] + step.usage[0], thread.usage[1] + step.usage[1])
         if step.span.error is not None:
-            thread.errors.append(f"{step.span.name}: {step.span.error}")
+            thread.errors.append(_failure(step))
         if step.others:
             self._notes.add("other_choice", step.span.line, step.span.name)
 
@@ -375,7 +375,7 @@ class TraceThreads:
         elif step.kind in ("structure", "agent"):
             self._notes.add("structure_span", span.line, span.name)
             if span.error is not None and self._threads:
-                self._threads[0].errors.append(f"{span.name}: {span.error}")
+                self._threads[0].errors.append(_failure(step))
 
     def _finish(self) -> list[Thread]:
         threads: list[Thread] = []
@@ -435,6 +435,11 @@ class _Call(msgspec.Struct, frozen=True):
     thread: _Growing
     at: int
     call: Object
+
+
+def _failure(step: SpanStep) -> Object:
+    """Where it failed: such a span may have no turn."""
+    return {"span": step.span.id, "name": step.span.name, "error": step.span.error}
 
 
 def _marks(messages: list[Object]) -> list[bytes]:

@@ -329,7 +329,9 @@ def test_a_call_that_was_tried_again_is_one_conversation(make):
     ]
     made = make([otlp(spans)])
     assert made.report.counts.samples == 1
-    assert made.items[0]["metadata"]["imported_from"]["errors"] == ["chat: rate limit"]
+    assert made.items[0]["metadata"]["imported_from"]["errors"] == [
+        {"span": f"{1:016x}", "name": "chat", "error": "rate limit"}
+    ]
 
 
 # --- what is wrong with it -------------------------------------------------------------------
