@@ -94,10 +94,10 @@ def text_in(value: Json) -> str | None:
 def number_in(value: Json) -> int:
     """A count, which OTLP and some databases write as a text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
-        return int(value)
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return int(value) if 0 <= value < 2**63 else 0
+    return int(value) if 0 <= value < 2**63 else 0  # as much as a database holds
 
 
 def list_in(value: Json, name: str) -> list[Json]:
@@ -127,7 +127,7 @@ def nanoseconds(value: Json) -> int:
         except (ValueError, OverflowError):
             return 0
         microseconds = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-        return max(0, microseconds * 1000)
+        return number_in(microseconds * 1000)
     return number_in(value)
 
 
