@@ -21,6 +21,7 @@ from callmark.datasets.importing.spans import (
 from callmark.records.jsontext import Json
 
 _PREFIX = "langfuse.observation."
+_SCORES = "langfuse.trace.scores"
 _KINDS: dict[str, SpanKind] = {
     "generation": "model",
     "tool": "tool",
@@ -49,6 +50,14 @@ def is_langfuse_trace(value: Object) -> bool:
 def spans_of_trace(value: Object, line: int) -> Iterator[TraceSpan]:
     """A trace with its observations. Where these are only named, they stand elsewhere."""
     trace = text_in(value.get("id")) or ""
+    yield TraceSpan(
+        line=line,
+        trace=trace,
+        id=f"trace {trace}" if trace else "",
+        name=text_in(value.get("name")) or "",
+        start=nanoseconds(value.get("timestamp")),
+        attributes={_PREFIX + "type": "span", _SCORES: value.get("scores")},
+    )
     for raw in list_in(value.get("observations"), "observations"):
         if not isinstance(raw, str):
             yield span_of_observation(object_in(raw, "observations"), line, trace)
@@ -113,7 +122,8 @@ def read_langfuse(span: TraceSpan) -> SpanStep:
             has_result=said is not None,
         )
     if kind != "model":
-        return SpanStep(span=span, kind=kind, name=span.name)
+        scores = _scores(span.attributes.get(_SCORES))
+        return SpanStep(span=span, kind=kind, name=span.name, scores=scores)
     tools, before = _request(given)
     usage = json_in(own.get("usage_details"))
     usage = usage if isinstance(usage, dict) else {}
@@ -122,6 +132,7 @@ def read_langfuse(span: TraceSpan) -> SpanStep:
         kind="model",
         before=before,
         output=None if said is None else messages_in(_choice(said), "assistant"),
+        others=_other_choices(said),
         tools=tools,
         response_id=text_in(span.attributes.get("gen_ai.response.id")),
         model=text_in(own.get("model.name")),
@@ -153,6 +164,15 @@ def _request(given: Json) -> tuple[tuple[Json, ...], list[Object] | None]:
     return tuple(tools), messages_in(messages)
 
 
+def _scores(given: Json) -> Object:
+    """Of a trace; of several of one name the last."""
+    return {
+        str(one.get("name")): first_of(one, "stringValue", "value")
+        for one in (given if isinstance(given, list) else [])
+        if isinstance(one, dict) and "name" in one
+    }
+
+
 def _choice(said: Json) -> Json:
     if isinstance(said, dict):
         choices = said.get("choices")
@@ -161,6 +181,11 @@ def _choice(said: Json) -> Json:
         if "role" not in said and isinstance(said.get("output"), list):
             return said["output"]
     return said
+
+
+def _other_choices(said: Json) -> int:
+    choices = said.get("choices") if isinstance(said, dict) else None
+    return len(choices) - 1 if isinstance(choices, list) and choices else 0
 
 
 def _call_id(given: Json, said: Json) -> str | None:

@@ -35,10 +35,17 @@ def is_agents_item(value: Object) -> bool:
     return value.get("object") in ("trace", "trace.span")
 
 
-def span_of_item(raw: Object, line: int) -> TraceSpan | None:
-    """None: a `trace`, which only says how its spans are called together."""
+def span_of_item(raw: Object, line: int) -> TraceSpan:
+    """A span; a `trace` is one too, which says how the others are called together."""
     if raw.get("object") == "trace":
-        return None
+        name = text_in(raw.get("id")) or ""
+        return TraceSpan(
+            line=line,
+            trace=name,
+            id=name,
+            name=text_in(raw.get("workflow_name")) or "",
+            attributes={SPAN_DATA: {"type": "task"}},
+        )
     failure = raw.get("error")
     error = None
     if failure is not None:

@@ -50,11 +50,16 @@ def read_openinference(span: TraceSpan) -> SpanStep:
     before = messages_in(given) if given is not None else _values(_at(tree, "input", "value"))
     output = messages_in(said, "assistant") if said is not None else _answer(whole, span)
     response = whole.get("id") if isinstance(whole, dict) else None
+    choices = whole.get("choices") if isinstance(whole, dict) else None
+    others = len(choices) - 1 if isinstance(choices, list) and choices else 0
+    if others and output is not None:
+        output = output[:1]  # else they are the items of one answer
     return SpanStep(
         span=span,
         kind="model",
         before=before,
         output=output,
+        others=others,
         tools=tools_in(_tool_list(llm.get("tools"))),
         response_id=text_in(response),
         model=text_in(llm.get("model_name")),

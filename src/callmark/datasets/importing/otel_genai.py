@@ -63,7 +63,7 @@ def read_genai(span: TraceSpan) -> SpanStep:
     kind = _kind_of(span, attributes)
     if kind == "tool":
         return _tool_step(span, attributes)
-    before, output = _messages_of(span, attributes)
+    before, output, others = _messages_of(span, attributes)
     choices = _choices(attributes, output)
     return SpanStep(
         span=span,
@@ -72,7 +72,7 @@ def read_genai(span: TraceSpan) -> SpanStep:
         or span.name,
         before=before,
         output=output if choices < 2 or output is None else output[:1],
-        others=max(0, choices - 1),
+        others=others + choices - 1,
         tools=_tools_of(attributes),
         response_id=text_in(attributes.get("gen_ai.response.id")),
         model=text_in(first_of(attributes, "gen_ai.response.model", "gen_ai.request.model")),
@@ -135,7 +135,8 @@ def _tool_step(span: TraceSpan, attributes: Object) -> SpanStep:
 
 def _messages_of(
     span: TraceSpan, attributes: Object
-) -> tuple[list[Object] | None, list[Object] | None]:
+) -> tuple[list[Object] | None, list[Object] | None, int]:
+    """What went in, what came out, and how many other answers there were."""
     whole = first_of(attributes, "pydantic_ai.all_messages", "all_messages_events")
     before = attributes.get("gen_ai.input.messages")
     output = attributes.get("gen_ai.output.messages")
@@ -145,11 +146,11 @@ def _messages_of(
         system = [{**one, "role": "system"} for one in told]
         if asked[: len(system)] == system:
             system = []
-        return [*system, *asked], messages_in(output, "assistant")
+        return [*system, *asked], messages_in(output, "assistant"), 0
     events = [event for event in span.events if event.name in _SAYS] or _listed_events(attributes)
     if events:
         return _of_events(events)
-    return _of_numbers(attributes)
+    return *_of_numbers(attributes), 0
 
 
 def _listed_events(attributes: Object) -> list[SpanEvent]:
@@ -163,20 +164,23 @@ def _listed_events(attributes: Object) -> list[SpanEvent]:
     return found
 
 
-def _of_events(events: list[SpanEvent]) -> tuple[list[Object], list[Object]]:
+def _of_events(events: list[SpanEvent]) -> tuple[list[Object], list[Object], int]:
     before: list[Object] = []
     output: list[Object] = []
+    others = 0
     for event in events:
         role = _SAYS[event.name]
         raw = _said_in(event)
         if event.name in (_CHOICE, "gen_ai.content.completion"):
             index = raw.get("index") if isinstance(raw, dict) else None
             inner = raw.get("message") if isinstance(raw, dict) else None
-            if not index:  # further choices are other answers to the same question
+            if index:
+                others += 1
+            else:
                 output += messages_in(raw if inner is None else inner, role)
         else:
             before += messages_in({"role": role, **raw} if isinstance(raw, dict) else raw, role)
-    return before, output
+    return before, output, others
 
 
 def _said_in(event: SpanEvent) -> Json:

@@ -3,7 +3,7 @@ conversations, and those that go on in a later trace are put together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -54,6 +54,8 @@ DIALECTS: tuple[tuple[str, Callable[[TraceSpan], bool], Callable[[TraceSpan], Sp
 )
 # Lists of records that a file may wrap once more.
 _WRAPPERS = ("items", "data", "spans", "traces")
+_OURS = frozenset({"format", "trace_id", "spans", "agent", "parent", "model", "usage", "errors"})
+_FRAME = frozenset({*_WRAPPERS, "otlp", "events", "trace_id"})
 
 
 def read_span_log(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
@@ -123,13 +125,12 @@ def spans_in(value: Json, line: int, trace: str = "") -> Iterator[TraceSpan]:
     whole = object_in(value, "a record")
     if isinstance(whole.get("otlp"), dict):
         spans = list(spans_of_otlp(object_in(whole["otlp"], "otlp"), line))
-        yield from _with_events(spans, list_in(whole.get("events"), "events"))
+        events = list_in(whole.get("events"), "events")
+        yield from _with_row(_with_events(spans, events, line), whole)
     elif is_otlp(whole):
         yield from spans_of_otlp(whole, line)
     elif is_agents_item(whole):
-        span = span_of_item(whole, line)
-        if span is not None:
-            yield span
+        yield span_of_item(whole, line)
     elif is_langfuse_trace(whole):
         yield from spans_of_trace(whole, line)
     elif is_observation(whole):
@@ -142,13 +143,23 @@ def spans_in(value: Json, line: int, trace: str = "") -> Iterator[TraceSpan]:
         name = next((one for one in _WRAPPERS if isinstance(whole.get(one), list)), None)
         if name is None:
             raise BadSpan("holds no span: neither OTLP, nor a span, a trace or an observation")
-        for inner in list_in(whole[name], name):
-            yield from spans_in(inner, line, text_in(whole.get("trace_id")) or trace)
+        below = text_in(whole.get("trace_id")) or trace
+        inner = (span for one in list_in(whole[name], name) for span in spans_in(one, line, below))
+        # The pages of an API say which page they are: nothing of the conversations.
+        yield from inner if name == "data" else _with_row(inner, whole)
 
 
-def _with_events(spans: list[TraceSpan], raw: list[Json]) -> Iterator[TraceSpan]:
+def _with_row(spans: Iterable[TraceSpan], row: Object) -> Iterator[TraceSpan]:
+    """What else a row says stays with its first span."""
+    more = {name: value for name, value in row.items() if name not in _FRAME and value is not None}
+    for span in spans:
+        yield msgspec.structs.replace(span, row=more) if more else span
+        more = {}
+
+
+def _with_events(spans: list[TraceSpan], raw: list[Json], line: int) -> Iterator[TraceSpan]:
     """Events that stand beside the spans of a row: by span id, else by the id of the response,
-    else in order."""
+    else they are the first span's."""
     events = [_event(object_in(one, "events")) for one in raw]
     left: list[tuple[str, SpanEvent]] = []
     by_response: dict[Json, list[SpanEvent]] = {}
@@ -164,8 +175,10 @@ def _with_events(spans: list[TraceSpan], raw: list[Json]) -> Iterator[TraceSpan]
         own += [event for span_id, event in left if span_id in ("", span.id)]
         left = [(span_id, event) for span_id, event in left if span_id not in ("", span.id)]
         yield msgspec.structs.replace(span, events=(*span.events, *own)) if own else span
-    if by_response or left:
-        raise BadSpan("events: one of them belongs to no span of its row")
+    left += [("", event) for events in by_response.values() for event in events]
+    for span_id, event in left:  # its span may stand in another row
+        trace = spans[0].trace if spans else ""
+        yield TraceSpan(line=line, trace=trace, id=span_id, events=(event,), is_log=True)
 
 
 def _event(raw: Object) -> tuple[str, SpanEvent]:
@@ -282,7 +295,9 @@ def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
             "model": thread.model,
             "usage": usage if any(thread.usage) else None,
             "errors": thread.errors or None,
+            **{name: value for name, value in thread.row.items() if name not in _OURS},
         },
+        scores=thread.scores,
         error=None if has_turns or not thread.errors else str(thread.errors[0]["error"]),
     )
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -51,6 +53,8 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     usage: tuple[int, int] = (0, 0)
     errors: list[Object] = []
+    row: Object = {}
+    scores: Object = {}
 
 
 def mark_message(before: bytes, message: Object) -> bytes:
@@ -295,27 +299,29 @@ class TraceThreads:
 
     def _give_results(self, ran: list[SpanStep]) -> None:
         """Each run of a tool to the call with its id, else to the first open one that asks the
-        same."""
+        same, else to the first of its name: not every log writes arguments as they were given."""
         by_id: dict[str, list[_Call]] = {}
-        by_key: dict[tuple[str, str], list[_Call]] = {}
+        by_key: dict[tuple[str, str | None], deque[_Call]] = {}
         for thread in self._threads:
             for at, message in enumerate(thread.messages):
                 for call in _calls(message):
                     one = _Call(thread, at, call)
                     if isinstance(call_id := _id_of(call), str):
                         by_id.setdefault(call_id, []).append(one)
-                    by_key.setdefault(key_of_call(call), []).append(one)
+                    name, arguments = key_of_call(call)
+                    for key in ((name, arguments), (name, None)):
+                        by_key.setdefault(key, deque()).append(one)
         results: dict[int, list[tuple[_Call, SpanStep]]] = {}
+        used: set[int] = set()
         for step in ran:
-            key = (step.name, _arguments_key(step.arguments))
-            found = by_id.get(step.call_id or "") or by_key.get(key, [])[:1]
+            named = _open_in_each(by_id.get(step.call_id or "", []), used)
+            found = named or _first_unused(step, by_key, used)
             if not found:
                 self._notes.add("tool_span_without_call", step.span.line, step.name)
                 continue
-            if len(by_key.get(key, ())) > 1 and step.call_id not in by_id:
-                by_key[key] = by_key[key][1:]
             self._ran[step.span.id] = found[0].thread
             for asking in found:
+                used.add(id(asking))
                 results.setdefault(id(asking.thread), []).append((asking, step))
         for thread in self._threads:
             _insert_results(thread, results.get(id(thread), []))
@@ -380,6 +386,11 @@ class TraceThreads:
     def _finish(self) -> list[Thread]:
         threads: list[Thread] = []
         names: dict[int, str] = {}
+        row: Object = {}
+        scores: Object = {}
+        for step in self._steps.values():
+            row |= step.span.row
+            scores |= step.scores
         for number, grown in enumerate(self._threads, start=1):
             trace = grown.first.span.trace
             names[id(grown)] = trace if number == 1 else f"{trace}-{number}"
@@ -405,6 +416,8 @@ class TraceThreads:
                     model=grown.models[-1] if grown.models else None,
                     usage=grown.usage,
                     errors=grown.errors,
+                    row=row,
+                    scores=scores if not threads else {},
                 )
             )
         return threads
@@ -435,6 +448,27 @@ class _Call(msgspec.Struct, frozen=True):
     thread: _Growing
     at: int
     call: Object
+
+
+def _open_in_each(calls: list[_Call], used: set[int]) -> list[_Call]:
+    """Threads that forked share a call; in one thread an id that comes again is another call."""
+    found: dict[int, _Call] = {}
+    for call in calls:
+        if id(call) not in used:
+            found.setdefault(id(call.thread), call)
+    return list(found.values())
+
+
+def _first_unused(
+    step: SpanStep, calls: Mapping[tuple[str, str | None], deque[_Call]], used: set[int]
+) -> list[_Call]:
+    for key in ((step.name, _arguments_key(step.arguments)), (step.name, None)):
+        waiting = calls.get(key, deque())
+        while waiting and id(waiting[0]) in used:
+            waiting.popleft()
+        if waiting:
+            return [waiting[0]]
+    return []
 
 
 def _failure(step: SpanStep) -> Object:
@@ -474,24 +508,31 @@ def _result_of(step: SpanStep, call_id: Json) -> Object:
     return made
 
 
+def _answers_none(message: Object, known: set[Json]) -> bool:
+    call_id = message.get("tool_call_id")
+    return call_id is None or call_id not in known
+
+
 def _insert_results(thread: _Growing, results: list[tuple[_Call, SpanStep]]) -> None:
     """Results that no message has, behind the calls that they answer; those that are there are
     marked as errors if the tool's span is."""
-    answered = {
-        one.get("tool_call_id"): at
-        for at, one in enumerate(thread.messages)
-        if one["role"] == "tool"
-    }
+    answered: dict[Json, list[int]] = {}
+    for at, message in enumerate(thread.messages):
+        if message["role"] == "tool":
+            answered.setdefault(message.get("tool_call_id"), []).append(at)
+    known = {_id_of(call) for message in thread.messages for call in _calls(message)}
     waiting: dict[int, list[Object]] = {}
     for call, step in results:
         call_id = _id_of(call.call)
-        there = answered.get(call_id) if isinstance(call_id, str) else None
+        places = answered.get(call_id, []) if isinstance(call_id, str) else []
+        behind = bisect(places, call.at)
         following = thread.messages[call.at + 1 : call.at + 2]
-        if there is not None:
+        if behind < len(places):
             if step.span.error is not None:
-                thread.messages[there] = {**thread.messages[there], FAILED: True}
-        elif following and following[0]["role"] == "tool" and "tool_call_id" not in following[0]:
-            continue
+                at = places[behind]
+                thread.messages[at] = {**thread.messages[at], FAILED: True}
+        elif following and following[0]["role"] == "tool" and _answers_none(following[0], known):
+            continue  # it is there: some logs name calls and results by different ids
         elif step.has_result or step.span.error is not None:
             waiting.setdefault(call.at, []).append(_result_of(step, call_id))
     if not waiting:

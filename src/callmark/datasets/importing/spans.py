@@ -29,7 +29,8 @@ class SpanEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
     """One span. `attributes` as they were written, flat or nested; `error`: what failed in it;
-    `is_log`: no span, but log records of one that may stand elsewhere."""
+    `is_log`: no span, but log records of one that may stand elsewhere; `row`: what else the record
+    says that holds it."""
 
     line: int
     trace: str
@@ -42,6 +43,7 @@ class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[SpanEvent, ...] = ()
     error: str | None = None
     is_log: bool = False
+    row: Object = {}
 
 
 class SpanStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,7 @@ class SpanStep(msgspec.Struct, frozen=True, kw_only=True):
     response_id: str | None = None
     model: str | None = None
     usage: tuple[int, int] = (0, 0)
+    scores: Object = {}
 
     @property
     def has_content(self) -> bool:

@@ -80,7 +80,8 @@ def test_every_dialect_tells_the_same_conversation(make, name):
     assert None not in about["spans"]
     assert item["metadata"]["tools"] == ["weather"]
     has_schema = known_as != "openai-agents"
-    assert made.kinds == {"structure_span": 1, "span_error": 1} | (
+    own = 2 if name in ("langfuse trace", "agents generation") else 1  # a trace and an agent
+    assert made.kinds == {"structure_span": own, "span_error": 1} | (
         {} if has_schema else {"tool_without_schema": 1}
     )
     if has_schema:
@@ -310,6 +311,72 @@ def test_parallel_calls_thoughts_and_tools_of_the_provider(make):
     assert [one["id"] for one in turn["tool_calls"]] == ["a", "b"]
     assert turn["reasoning_content"] == "Two cities."
     assert made.kinds == {"call_without_result": 2, "provider_tool": 1, "tool_without_schema": 1}
+
+
+@pytest.mark.parametrize("is_in_prompt", [True, False])
+def test_an_id_that_is_used_again_is_another_call(make, is_in_prompt):
+    def turn(number: int, before: list[dict]) -> dict:
+        call = {"type": "tool_call", "id": "call_1", "name": "weather", "arguments": {"n": number}}
+        attributes = {
+            **chat_attributes(number),
+            "gen_ai.input.messages": json.dumps(before),
+            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [call]}]),
+        }
+        return span(number, "chat", attributes)
+
+    def run(number: int) -> dict:
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "weather",
+            "gen_ai.tool.call.id": "call_1",
+            "gen_ai.tool.call.result": f"result {number}",
+        }
+        return span(number, "execute_tool", attributes)
+
+    asked = {"role": "user", "parts": [{"type": "text", "content": "?"}]}
+    called = json.loads(turn(1, [])["attributes"][-1]["value"]["stringValue"])
+    if is_in_prompt:
+        told = {"type": "tool_call_response", "id": "call_1", "response": "result 2"}
+        called.append({"role": "tool", "parts": [told]})
+    made = make([otlp([turn(1, [asked]), run(2), turn(3, [asked, *called]), run(4)])])
+    roles = [(one["role"], one["content"]) for one in made.answers[0]["messages"]]
+    assert roles == [
+        ("user", "?"),
+        ("assistant", ""),
+        ("tool", "result 2"),
+        ("assistant", ""),
+        ("tool", "result 4"),
+    ]
+
+
+def test_what_else_a_row_says_is_kept(make):
+    rows = [{"otlp": row, "recording": "r1"} for row in genai()]
+    about = make(rows).items[0]["metadata"]["imported_from"]
+    assert about["recording"] == "r1"
+
+
+def test_scores_of_a_langfuse_trace_are_kept(make):
+    [trace] = DIALECTS["langfuse trace"][0]()
+    trace["scores"] = [{"name": "helpful", "value": 1.0}, {"name": "tone", "stringValue": "kind"}]
+    [answer] = make([trace]).answers
+    assert answer["source_scores"] == {"helpful": 1.0, "tone": "kind"}
+
+
+def test_other_choices_are_told(make):
+    output = [
+        {"role": "assistant", "parts": [{"type": "text", "content": text}]} for text in ("A", "B")
+    ]
+    attributes = {
+        **chat_attributes(1),
+        "gen_ai.response.finish_reasons": ["stop", "stop"],
+        "gen_ai.input.messages": json.dumps(
+            [{"role": "user", "parts": [{"type": "text", "content": "?"}]}]
+        ),
+        "gen_ai.output.messages": json.dumps(output),
+    }
+    made = make([otlp([span(1, "chat", attributes)])])
+    assert made.answers[0]["messages"][-1]["content"] == "A"
+    assert made.kinds == {"other_choice": 1}
 
 
 def test_an_error_in_the_first_call_is_a_failed_trial(make):
