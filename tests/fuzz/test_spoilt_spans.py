@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.mutations import LINE_FILE, mutated
+from tests.fuzz.spoilt_json import spoil_json
 from tests.fuzz.test_spoilt_sources import READ, imported
 from tests.unit.datasets.importing.span_rows import DIALECTS, agents_response
 
@@ -38,11 +39,26 @@ def fields(rows: list[dict], names: frozenset[str]) -> list[tuple[dict, str]]:
     return [(one, name) for row in rows for one in objects_in(row) for name in one if name in names]
 
 
+def spoil_text(rng: random.Random, rows: list[dict]) -> None:
+    """Something inside a text that holds JSON, as most attributes with messages do."""
+    texts = [
+        (one, name)
+        for row in rows
+        for one in objects_in(row)
+        for name in one
+        if isinstance(one[name], str) and one[name][:1] in ("[", "{")
+    ]
+    if texts:
+        holder, name = rng.choice(texts)
+        spoilt_json = spoil_json(rng, holder[name].encode("utf-8", "surrogatepass"))
+        holder[name] = spoilt_json.decode("utf-8", "replace").strip()
+
+
 def spoil_spans(rng: random.Random, rows: list[dict]) -> list[dict]:
     """One of the things that go wrong with spans."""
     ids, parents, times = (fields(rows, names) for names in (IDS, PARENTS, TIMES))
     holder, name = rng.choice(ids)
-    match rng.randrange(8):
+    match rng.randrange(12):
         case 0:
             del holder[name]
         case 1:  # two spans of one id, or two traces that are one
@@ -71,6 +87,8 @@ def spoil_spans(rng: random.Random, rows: list[dict]) -> list[dict]:
             )
         case 6:
             rng.shuffle(rows)
+        case 7 | 8 | 9 | 10:
+            spoil_text(rng, rows)
         case _:
             rows.pop(rng.randrange(len(rows)))
     return rows

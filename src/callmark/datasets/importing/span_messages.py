@@ -77,18 +77,21 @@ def is_message(value: Json) -> bool:
     """Whether this is a message or an item of one, and no other object."""
     if not isinstance(value, dict):
         return False
-    return "role" in value or "message" in value or value.get("type") in (_CALLS | _RESULTS)
+    return "role" in value or "message" in value or _kind_of(value) in (_CALLS | _RESULTS)
 
 
 def tools_in(value: Json) -> tuple[Json, ...]:
     """The specs of tools, one or many, as a registry takes them."""
     value = json_in(value)
+    if value is None:
+        return ()
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         value = value["tools"]
     found: list[Json] = []
     for raw in value if isinstance(value, list) else [value]:
         spec = json_in(raw)
         if not isinstance(spec, dict):
+            found.append({})  # the registry says that it is none
             continue
         if isinstance(spec.get("functionDeclarations"), list):  # Gemini
             found += tools_in(spec["functionDeclarations"])
@@ -156,17 +159,17 @@ def _of_object(raw: Object, role: str) -> Iterator[Object]:
         if isinstance(inner, dict) and "role" not in raw:
             yield from _of_object(inner, role)
             return
-    kind = raw.get("type")
+    kind = _kind_of(raw)
     if kind in _CALLS or kind in _RESULTS or kind in _THOUGHTS:
         yield from _of_parts([raw], "assistant" if kind not in _RESULTS else "tool")
         return
-    if isinstance(kind, str) and kind.endswith(("_call", "_call_output")) and "role" not in raw:
+    if kind.endswith(("_call", "_call_output")) and "role" not in raw:
         yield {"role": "assistant", "content": None, OWN_DEEDS: 1}
         return
     said = _role_of(raw, role)
     if said == "tool":
         parts = _parts_of(raw)
-        if any(isinstance(one, dict) and one.get("type") in _RESULTS for one in parts):
+        if any(isinstance(one, dict) and _kind_of(one) in _RESULTS for one in parts):
             yield from _of_parts(parts, said)
         else:
             yield _result_message(raw, _content_of(raw))
@@ -225,7 +228,7 @@ def _of_parts(parts: list[Json], role: str) -> Iterator[Object]:
     open_message: Object | None = None
     for raw in parts:
         part = _part(raw)
-        kind = part.get("type")
+        kind = _kind_of(part)
         is_own, is_call = _is_own_deed(part)
         if is_own:
             open_message = open_message or {"role": role, "content": None}
@@ -244,10 +247,15 @@ def _of_parts(parts: list[Json], role: str) -> Iterator[Object]:
         yield open_message
 
 
+def _kind_of(part: Object) -> str:
+    kind = part.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def _is_own_deed(part: Object) -> tuple[bool, bool]:
     """Whether a part is of a tool that the provider runs (a search, code, MCP), and whether it is
     the call of it. Anthropic's ids say so where an instrumentation does not."""
-    kind = str(part.get("type") or "")
+    kind = _kind_of(part)
     call = part.get("tool_call")
     ids = [part.get("id"), call.get("id") if isinstance(call, dict) else None]
     if any(isinstance(one, str) and one.startswith(_SERVERS) for one in ids):
@@ -267,7 +275,7 @@ def _part(raw: Json) -> Object:
 
 
 def _take_part(part: Object, message: Object) -> None:
-    kind = part.get("type")
+    kind = _kind_of(part)
     text = first_of(part, "text", "content", "refusal")
     if "tool_call" in part and kind == "tool_use":  # OpenInference has it in tool_calls too
         return
@@ -280,7 +288,7 @@ def _take_part(part: Object, message: Object) -> None:
             )
     elif kind in _CALLS or "toolUse" in part or "functionCall" in part:
         _add(message, "tool_calls", _call(part))
-    elif (kind in _TEXTS or kind is None) and isinstance(text, str):
+    elif (kind in _TEXTS or not kind) and isinstance(text, str):
         _add_text(message, text)
     elif part.keys() - {"type"}:
         content = message["content"]
@@ -314,8 +322,7 @@ def _call(part: Object) -> Object:
 def _calls_of(raw: Object) -> Iterator[Object]:
     given = json_in(raw.get("tool_calls"))
     for one in given if isinstance(given, list) else []:
-        if isinstance(one, dict):
-            yield _call(one)
+        yield _call(one if isinstance(one, dict) else {})
     legacy = json_in(raw.get("function_call"))
     name = raw.get("function_call_name")
     if isinstance(legacy, dict) and not given:
