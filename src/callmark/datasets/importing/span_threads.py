@@ -88,6 +88,7 @@ class _Growing:
         self.first = first
         self.messages: list[Object] = []
         self.spans: list[str | None] = []
+        self.told: list[Json] = []  # its system messages
         self.heads: list[bytes] = []
         self.end = b""
         self.tools: dict[str, Json] = {}
@@ -98,6 +99,7 @@ class _Growing:
     def fork(self, step: SpanStep, messages: int, turns: int) -> _Growing:
         made = _Growing(step)
         made.messages, made.spans = self.messages[:messages], self.spans[:turns]
+        made.told = [one.get("content") for one in made.messages if one["role"] == "system"]
         made.tools, made.heads = dict(self.tools), list(self.heads)
         return made
 
@@ -114,6 +116,8 @@ class _Growing:
             if span is None and not any(_atoms(message)):
                 return  # thoughts alone, of an answer that is there already
             self.spans.append(span)
+        elif message["role"] == "system":
+            self.told.append(message.get("content"))
         self.messages.append(message)
 
 
@@ -272,11 +276,8 @@ class TraceThreads:
         return None, before
 
     def _note_instructions(self, before: list[Object], thread: _Growing, step: SpanStep) -> None:
-        told = [
-            [one.get("content") for one in given if one["role"] == "system"]
-            for given in (before, thread.messages)
-        ]
-        if told[0] and told[0] != told[1]:
+        told = [one.get("content") for one in before if one["role"] == "system"]
+        if told and told != thread.told:
             self._notes.add("instructions_changed", step.span.line, step.span.name)
 
     def _account(self, step: SpanStep, thread: _Growing) -> None:
