@@ -31,6 +31,7 @@ _KINDS: dict[str, SpanKind] = {
 }
 _TYPES = frozenset({*_KINDS, "event", "retriever", "embedding", "evaluator", "guardrail"})
 _TRACE = ("traceId", "trace_id")
+_PARENT = ("parentObservationId", "parent_observation_id")
 
 
 def is_langfuse(span: TraceSpan) -> bool:
@@ -40,7 +41,7 @@ def is_langfuse(span: TraceSpan) -> bool:
 def is_observation(value: Object) -> bool:
     kind = value.get("type")
     is_known = isinstance(kind, str) and kind.lower() in _TYPES
-    return is_known and "id" in value and any(name in value for name in _TRACE)
+    return is_known and "id" in value and any(name in value for name in (*_TRACE, *_PARENT))
 
 
 def is_langfuse_trace(value: Object) -> bool:
@@ -90,7 +91,7 @@ def span_of_observation(raw: Object, line: int, trace: str) -> TraceSpan:
         "model.name": first_of(raw, "model", "providedModelName", "provided_model_name"),
         "usage_details": first_of(raw, "usageDetails", "usage_details", "usage"),
     }
-    parent = first_of(raw, "parentObservationId", "parent_observation_id")
+    parent = first_of(raw, *_PARENT)
     return TraceSpan(
         line=line,
         trace=text_in(first_of(raw, *_TRACE)) or trace,

@@ -46,11 +46,6 @@ def span_of_item(raw: Object, line: int) -> TraceSpan:
             name=text_in(raw.get("workflow_name")) or "",
             attributes={SPAN_DATA: {"type": "task"}},
         )
-    failure = raw.get("error")
-    error = None
-    if failure is not None:
-        told = failure.get("message") if isinstance(failure, dict) else failure
-        error = text_in(told) or "error"
     data = object_in(raw.get("span_data"), "span_data")
     return TraceSpan(
         line=line,
@@ -61,8 +56,20 @@ def span_of_item(raw: Object, line: int) -> TraceSpan:
         scope="openai-agents",
         start=nanoseconds(raw.get("started_at")),
         attributes={SPAN_DATA: data},
-        error=error,
+        error=_error_of(raw.get("error")),
     )
+
+
+def _error_of(failure: Json) -> str | None:
+    """What went wrong; the SDK says it in general, and the details below `data`."""
+    match failure:
+        case None:
+            return None
+        case {"message": str(message), "data": {"error": str(details)}}:
+            return f"{message}: {details}"
+        case {"message": str(message)} if message:
+            return message
+    return text_in(failure) or "error"
 
 
 def is_agents_span(span: TraceSpan) -> bool:

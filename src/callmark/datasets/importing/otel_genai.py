@@ -20,6 +20,7 @@ from callmark.records.jsontext import Json
 
 _KINDS: dict[str, SpanKind] = {
     "chat": "model",
+    "llm": "model",
     "completion": "model",
     "text_completion": "model",
     "generate_content": "model",
@@ -89,8 +90,8 @@ def read_genai(span: TraceSpan) -> SpanStep:
 
 def _kind_of(span: TraceSpan, attributes: Object) -> SpanKind:
     named = first_of(attributes, "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type")
-    if isinstance(named, str) and named in _KINDS:
-        return _KINDS[named]
+    if isinstance(named, str) and named.lower() in _KINDS:
+        return _KINDS[named.lower()]
     if "gen_ai.tool.name" in attributes:
         return "tool"
     is_model = any(

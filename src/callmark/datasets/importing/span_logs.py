@@ -4,6 +4,7 @@ conversations, and those that go on in a later trace are put together."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -52,6 +53,7 @@ DIALECTS: tuple[tuple[str, Callable[[TraceSpan], bool], Callable[[TraceSpan], Sp
     ("openinference", is_openinference, read_openinference),
     ("otel-genai", is_genai, read_genai),
 )
+_LOOKED_AT = 200  # spans of the first record, to know its dialect
 # Lists of records that a file may wrap once more.
 _WRAPPERS = ("items", "data", "spans", "traces")
 _OURS = frozenset({"format", "trace_id", "spans", "agent", "parent", "model", "usage", "errors"})
@@ -82,7 +84,7 @@ def dialect_of(value: Json) -> str | None:
     """Which dialect the spans of a record speak, None if it holds no span; of several the first in
     the table, for those write their own attributes beside others'."""
     try:
-        spans = list(spans_in(value, 0)) if is_span_record(value) else []
+        spans = list(islice(spans_in(value, 0), _LOOKED_AT)) if is_span_record(value) else []
     except BadSpan:
         return "otel-genai" if isinstance(value, dict) and is_otlp(value) else None
     if not spans and not (isinstance(value, dict) and (is_agents_item(value) or is_otlp(value))):
@@ -97,7 +99,7 @@ def dialect_of(value: Json) -> str | None:
 
 def is_span_record(value: Json) -> bool:
     """Whether a record holds spans of any shape that is known."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or "messages" in value:
         return False
     if is_otlp(value) or is_agents_item(value) or is_langfuse_trace(value):
         return True
@@ -143,7 +145,8 @@ def spans_in(value: Json, line: int, trace: str = "") -> Iterator[TraceSpan]:
         name = next((one for one in _WRAPPERS if isinstance(whole.get(one), list)), None)
         if name is None:
             raise BadSpan("holds no span: neither OTLP, nor a span, a trace or an observation")
-        below = text_in(whole.get("trace_id")) or trace
+        # Observations of one trace, as an API gives them, need not repeat its name.
+        below = text_in(whole.get("trace_id")) or trace or f"line-{line}"
         inner = (span for one in list_in(whole[name], name) for span in spans_in(one, line, below))
         # The pages of an API say which page they are: nothing of the conversations.
         yield from inner if name == "data" else _with_row(inner, whole)

@@ -265,11 +265,11 @@ def is_plain_span(value: Object) -> bool:
     return has_ids and has_more
 
 
-_TRACE = ("trace_id", "traceId", "context.trace_id")
-_SPAN = ("span_id", "spanId", "context.span_id")
-_PARENT = ("parent_id", "parent_span_id", "parentSpanId", "parentId")
-_ATTRIBUTES = ("attributes", "span_attributes")
-_START = ("start_time", "startTime", "startTimeUnixNano", "timestamp")
+_TRACE = ("trace_id", "traceId", "TraceId", "context.trace_id")
+_SPAN = ("span_id", "spanId", "SpanId", "context.span_id")
+_PARENT = ("parent_id", "parent_span_id", "parentSpanId", "parentId", "ParentSpanId")
+_ATTRIBUTES = ("attributes", "span_attributes", "SpanAttributes")
+_START = ("start_time", "startTime", "startTimeUnixNano", "timestamp", "Timestamp")
 
 
 def spans_of_plain(
@@ -308,20 +308,22 @@ def _plain_span(raw: Object, line: int, trace: str, parent: str) -> TraceSpan:
     )
     status = raw.get("status")
     status = status if isinstance(status, dict) else {"code": status}
-    code = first_of({**status, **raw}, "status_code", "code")
+    code = first_of({**status, **raw}, "status_code", "code", "StatusCode")
     return TraceSpan(
         line=line,
         trace=_plain_id(first_of(ids, *_TRACE)) or trace,
         id=_plain_id(first_of(ids, *_SPAN, "id")),
         parent=_plain_id(first_of(raw, *_PARENT)) or parent,
-        name=text_in(first_of(raw, "name", "span_name")) or "",
+        name=text_in(first_of(raw, "name", "span_name", "SpanName")) or "",
         scope=text_in(raw.get("scope_name")) or "",
         start=nanoseconds(first_of(raw, *_START)),
         attributes=attributes,
         events=events,
         error=failure_of(
             code,
-            first_of({**status, **raw}, "status_message", "message", "description"),
+            first_of(
+                {**status, **raw}, "status_message", "message", "description", "StatusMessage"
+            ),
             attributes,
             events,
         ),

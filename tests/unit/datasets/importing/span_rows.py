@@ -501,6 +501,64 @@ def langfuse_api() -> list[dict]:
     return [{"id": TRACE, "name": "t", "observations": observations(), "scores": []}]
 
 
+def langfuse_page() -> list[dict]:
+    """Observations of one trace need not name it; what went in and out may be texts."""
+    page = []
+    for one in observations():
+        kept = {key: each for key, each in one.items() if key != "traceId"}
+        for name in ("input", "output"):
+            if isinstance(kept.get(name), dict):
+                kept[name] = json.dumps(kept[name])
+        page.append(kept)
+    return [{"data": page, "meta": {"page": 1}}]
+
+
+def clickhouse() -> list[dict]:
+    """Rows of the table that the collector's exporter for ClickHouse fills."""
+    root = {**plain(0, "Agent.run", AGENT), "span_id": "f" * 16, "parent_span_id": ""}
+    return [
+        {
+            "Timestamp": one["timestamp"],
+            "TraceId": one["trace_id"],
+            "SpanId": one["span_id"],
+            "ParentSpanId": one["parent_span_id"],
+            "SpanName": one["span_name"],
+            "SpanAttributes": {key: str(each) for key, each in one["span_attributes"].items()},
+            "StatusCode": one["status_code"],
+            "StatusMessage": one["status_message"],
+        }
+        for one in [root, *plain_spans()]
+    ]
+
+
+def console() -> list[dict]:
+    """As the Python SDK's console exporter prints them."""
+    root = {**plain(0, "Agent.run", AGENT), "span_id": "f" * 16, "parent_span_id": None}
+    return [
+        {
+            "name": one["span_name"],
+            "context": {
+                "trace_id": f"0x{one['trace_id']}",
+                "span_id": f"0x{one['span_id']}",
+                "trace_state": "[]",
+            },
+            "kind": "SpanKind.INTERNAL",
+            "parent_id": one["parent_span_id"] and f"0x{one['parent_span_id']}",
+            "start_time": one["timestamp"],
+            "end_time": one["timestamp"],
+            "status": {
+                "status_code": one["status_code"].upper(),
+                "description": one["status_message"] or None,
+            },
+            "attributes": one["span_attributes"],
+            "events": [],
+            "links": [],
+            "resource": {"attributes": {}},
+        }
+        for one in [root, *plain_spans()]
+    ]
+
+
 def langfuse_observations() -> list[dict]:
     return observations()
 
@@ -608,6 +666,9 @@ DIALECTS = {
     "openinference": (openinference, "openinference"),
     "openinference tree": (openinference_tree, "openinference"),
     "phoenix": (phoenix, "openinference"),
+    "clickhouse": (clickhouse, "openinference"),
+    "console": (console, "openinference"),
+    "langfuse page": (langfuse_page, "langfuse"),
     "langfuse otlp": (langfuse_otlp, "langfuse"),
     "langfuse trace": (langfuse_api, "langfuse"),
     "langfuse observations": (langfuse_observations, "langfuse"),
