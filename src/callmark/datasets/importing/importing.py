@@ -17,6 +17,7 @@ from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.records import Container, container_of, records_of
+from callmark.datasets.importing.span_logs import dialect_of, read_span_log
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
@@ -144,13 +145,28 @@ def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
             yield value
 
 
-Format = Literal["openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl"]
+Format = Literal[
+    "openai",
+    "tau-bench",
+    "tau2",
+    "bfcl",
+    "inspect",
+    "otel-genai",
+    "openinference",
+    "langfuse",
+    "openai-agents",
+    "jsonl",
+]
 READERS: dict[Format, Reader] = {
     "openai": read_openai,
     "tau-bench": read_tau_bench,
     "tau2": read_tau2,
     "bfcl": read_bfcl,
     "inspect": read_inspect,
+    "otel-genai": read_span_log,
+    "openinference": read_span_log,
+    "langfuse": read_span_log,
+    "openai-agents": read_span_log,
     "jsonl": read_items,
 }
 # How the first entry of each looks; the first that fits.
@@ -159,6 +175,10 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("tau2", lambda entry: "tasks" in entry and "info" in entry),
     ("tau-bench", lambda entry: "traj" in entry),
     ("bfcl", lambda entry: "question" in entry and "id" in entry),
+    ("otel-genai", lambda entry: dialect_of(entry) == "otel-genai"),
+    ("openinference", lambda entry: dialect_of(entry) == "openinference"),
+    ("langfuse", lambda entry: dialect_of(entry) == "langfuse"),
+    ("openai-agents", lambda entry: dialect_of(entry) == "openai-agents"),
     ("openai", lambda entry: "messages" in entry),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
