@@ -14,7 +14,25 @@ from callmark.reports.layout import Block, Cell, Table, line, write
 if TYPE_CHECKING:
     from callmark.datasets.importing import ImportPaths, ImportReport
 
-FORMATS = ("auto", "openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl", "parquet")
+FORMATS = (
+    "auto",
+    "openai",
+    "anthropic",
+    "responses",
+    "atif",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "mini-swe-agent",
+    "langchain",
+    "sharegpt",
+    "tau-bench",
+    "tau2",
+    "bfcl",
+    "inspect",
+    "jsonl",
+    "parquet",
+)
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 

@@ -13,7 +13,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json, want_object, want_text
+from callmark.records.jsontext import Json, canonical_json, digest, want_object, want_text
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -25,7 +25,8 @@ _ROLE = {"developer": "system", "function": "tool"}
 class Talk(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as a source holds it, in OpenAI-style messages. `expects`: metadata that say
     what is right; `metadata`: the source's own; `about`: the rest that it says of the sample, and
-    `scores`: of this trial. `tools` None: the source does not list any."""
+    `scores`: of this trial. `tools` None: the source does not list any. `context`: how many of
+    the messages another sample holds: they belong to the prompt."""
 
     line: int
     sample_id: str
@@ -38,12 +39,13 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     about: Object = {}
     scores: Object = {}
     error: str | None = None
+    context: int = 0
 
 
 def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     """None: nothing was asked in it, which is noted."""
     messages = [_plain(message) for message in talk.messages]
-    opening = opening_length(messages)
+    opening = max(opening_length(messages), talk.context)
     if not opening:
         desk.notes.add("no_prompt", talk.line, talk.sample_id)
         return None
@@ -66,6 +68,18 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         answer=_answer(talk, messages, bool(replies), desk),
         fixtures=tuple(_fixtures(calls, talk, offer, desk)),
     )
+
+
+def imported_session(talk: Talk, desk: Desk) -> Imported | None:
+    """The same of a session, whose name may be used again by another one, or which may stand there
+    twice."""
+    name = desk.name_session(talk.sample_id, digest([*talk.messages]))
+    if name is None:
+        desk.notes.add("duplicate", talk.line, talk.sample_id)
+        return None
+    if name != talk.sample_id:
+        desk.notes.add("session_renamed", talk.line, f"{talk.sample_id} is {name}")
+    return imported_talk(msgspec.structs.replace(talk, sample_id=name, named=False), desk)
 
 
 def opening_length(messages: Sequence[Object]) -> int:

@@ -45,6 +45,17 @@ class Desk:
         self.notes = notes
         self.accepted = accepted
         self.header: Object = {}
+        self._sessions: dict[str, list[str]] = {}
+
+    def name_session(self, wanted: str, content: str) -> str | None:
+        """A name that no other session has; None: one with this name and content was there.
+        `content`: a hash of it."""
+        known = self._sessions.setdefault(wanted, [])
+        mark = content[:16]
+        if mark in known:
+            return None
+        known.append(mark)
+        return wanted if len(known) == 1 else f"{wanted}-{len(known)}"
 
     def place(self, line: int) -> str:
         return f"{self.source}:{line}"

@@ -11,12 +11,26 @@ from typing import Literal, cast
 import msgspec
 
 from callmark.calls.registry import Registry
+from callmark.datasets.importing.anthropic import (
+    has_blocks,
+    is_anthropic,
+    read_anthropic,
+    read_blocks,
+)
+from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
+from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
+from callmark.datasets.importing.codex import is_codex, read_codex
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
+from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
 from callmark.datasets.importing.inspect_log import read_inspect
+from callmark.datasets.importing.langchain import is_langchain, read_langchain
+from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_mini_swe_agent
 from callmark.datasets.importing.records import Container, container_of, records_of
+from callmark.datasets.importing.responses import is_responses, read_responses
+from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
@@ -46,6 +60,9 @@ def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         whole = {"messages": value} if isinstance(value, list) else value
         if not isinstance(whole, dict):
             raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
+        if has_blocks(whole):  # in a file of both; read as OpenAI's the calls would be lost
+            yield from read_blocks(whole, line, desk)
+            continue
         try:
             found = messages_of(whole, line)
         except BadLine as error:
@@ -144,9 +161,34 @@ def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
             yield value
 
 
-Format = Literal["openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl"]
+Format = Literal[
+    "openai",
+    "anthropic",
+    "responses",
+    "atif",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "mini-swe-agent",
+    "langchain",
+    "sharegpt",
+    "tau-bench",
+    "tau2",
+    "bfcl",
+    "inspect",
+    "jsonl",
+]
 READERS: dict[Format, Reader] = {
     "openai": read_openai,
+    "anthropic": read_anthropic,
+    "responses": read_responses,
+    "atif": read_atif,
+    "claude-code": read_claude_code,
+    "codex": read_codex,
+    "gemini-cli": read_gemini_cli,
+    "mini-swe-agent": read_mini_swe_agent,
+    "langchain": read_langchain,
+    "sharegpt": read_sharegpt,
     "tau-bench": read_tau_bench,
     "tau2": read_tau2,
     "bfcl": read_bfcl,
@@ -159,6 +201,15 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("tau2", lambda entry: "tasks" in entry and "info" in entry),
     ("tau-bench", lambda entry: "traj" in entry),
     ("bfcl", lambda entry: "question" in entry and "id" in entry),
+    ("atif", is_atif),
+    ("codex", is_codex),
+    ("gemini-cli", is_gemini_cli),
+    ("claude-code", is_claude_code),
+    ("mini-swe-agent", is_mini_swe_agent),
+    ("langchain", is_langchain),
+    ("sharegpt", is_sharegpt),
+    ("anthropic", is_anthropic),
+    ("responses", is_responses),
     ("openai", lambda entry: "messages" in entry),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
@@ -240,11 +291,11 @@ def _plugin(asked: str, first: Record, added: Sequence[PluginRow]) -> PluginRow 
 def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow]) -> Format:
     if asked not in ("auto", "parquet"):
         return next(name for name in READERS if name == asked)
-    if isinstance(first.value, list):
-        return "openai"
-    if isinstance(first.value, dict):
+    # A list is a conversation without anything around it.
+    entry = {"messages": first.value} if isinstance(first.value, list) else first.value
+    if isinstance(entry, dict):
         for name, fits in SHAPES:
-            if fits(first.value):
+            if fits(entry):
                 return name
     known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(
