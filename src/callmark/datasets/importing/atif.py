@@ -26,7 +26,7 @@ _READ = frozenset({"steps", "agent", "subagent_trajectories", "final_metrics", "
 def is_atif(entry: Object) -> bool:
     version = entry.get("schema_version")
     is_named = isinstance(version, str) and version.upper().startswith("ATIF")
-    return isinstance(entry.get("steps"), list) and (is_named or "agent" in entry)
+    return is_named or (isinstance(entry.get("steps"), list) and "agent" in entry)
 
 
 def read_atif(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -45,7 +46,7 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
 def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     """None: nothing was asked in it, which is noted."""
     messages = [_plain(message) for message in talk.messages]
-    opening = max(opening_length(messages), talk.context)
+    opening = _opening(messages, talk.context)
     if not opening:
         desk.notes.add("no_prompt", talk.line, talk.sample_id)
         return None
@@ -68,6 +69,14 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         answer=_answer(talk, messages, bool(replies), desk),
         fixtures=tuple(_fixtures(calls, talk, offer, desk)),
     )
+
+
+def _opening(messages: Sequence[Object], context: int) -> int:
+    """What the model is asked: with what was said to it last, before its first own turn."""
+    if not context:
+        return opening_length(messages)
+    told = takewhile(lambda message: message["role"] != "assistant", messages[context:])
+    return context + sum(1 for _ in told)
 
 
 def imported_session(talk: Talk, desk: Desk) -> Imported | None:
