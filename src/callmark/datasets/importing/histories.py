@@ -196,9 +196,10 @@ class Histories:
 
     def _is_told(self, exchange: ModelExchange, whole: Sequence[Object]) -> bool:
         """Whether all of it stands in a conversation already: exports may begin with the newest."""
-        if exchange.error is not None:
+        marks = marks_of([*whole, *exchange.answer])
+        if exchange.error is not None or not marks:
             return False
-        number, length = self._at.get(marks_of([*whole, *exchange.answer])[-1], (0, 0))
+        number, length = self._at.get(marks[-1], (0, 0))
         if length != len(whole) + len(exchange.answer):
             return False
         return exchange.sample_id in (None, self._open[number].first.sample_id)
