@@ -41,9 +41,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
         """
-        Make a dataset from what you already have: OpenAI-style conversations, results of tau-bench
-        or tau2, BFCL questions with their accepted answers, Inspect logs, or our own items as JSONL
-        or Parquet. The tools become a registry, the tool results become fixtures, and the model's
+        Make a dataset from what you already have: exchanges with OpenAI or Anthropic, sessions of
+        coding agents, LangChain or ShareGPT conversations, results of tau-bench or tau2, BFCL
+        questions with their accepted answers, Inspect logs, or our own items as JSONL or Parquet. The tools become a registry, the tool results become fixtures, and the model's
         answers become a file that `callmark run --runner replay` and `callmark score` read.
         Whatever could not be mapped is counted and listed by kind.
         """,

@@ -29,6 +29,7 @@ from callmark.runners.messages import text_of
 MAX_OPEN = 256  # conversations that may still go on; the one that rested longest is closed
 _BAD_STATUS = 400
 _LONG_ID = 12
+_BODIES = frozenset({"messages", "input", "content", "output", "choices", "error"})
 
 
 class ModelExchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,8 +300,27 @@ def _call_essence(function: Json) -> Json:
 def exchanges_of(entry: Object) -> list[Object] | None:
     """The exchanges that an entry holds, one or a list of them; None: it holds none."""
     if isinstance(entry.get("interactions"), list):
-        return objects_of(entry["interactions"])
-    return [entry] if "request" in entry and "response" in entry else None
+        found = objects_of(entry["interactions"])
+    elif "request" in entry and "response" in entry:
+        found = [entry]
+    else:
+        return None
+    return [
+        {**one, "request": _body(one.get("request")), "response": _body(one.get("response"))}
+        for one in found
+    ]
+
+
+def _body(side: Json) -> Json:
+    """What was sent: some keep it as text, or below what was said about it."""
+    if isinstance(side, dict) and "body" in side and not _BODIES & side.keys():
+        side = side["body"]
+    if not isinstance(side, str) or not side.lstrip().startswith("{"):
+        return side
+    try:
+        return parse_json(side)
+    except NotJson:
+        return side
 
 
 def first_exchange(entry: Object) -> tuple[Object, Json]:

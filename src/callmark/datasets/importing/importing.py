@@ -25,6 +25,13 @@ from callmark.datasets.importing.codex import is_codex, read_codex
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
 from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
+from callmark.datasets.importing.histories import (
+    Histories,
+    ModelExchange,
+    exchanges_of,
+    failure_of,
+    first_exchange,
+)
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.langchain import is_langchain, read_langchain
 from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_mini_swe_agent
@@ -33,6 +40,7 @@ from callmark.datasets.importing.responses import is_responses, read_responses
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
+from callmark.datasets.importing.turns import object_or_empty, objects_of, rows_about
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.datasets.reader import header_fields
 from callmark.datasets.schema import (
@@ -56,10 +64,17 @@ _READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
 
 
 def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+    running = Histories(desk)
     for line, value in records:
         whole = {"messages": value} if isinstance(value, list) else value
         if not isinstance(whole, dict):
             raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
+        if exchanges_of(whole) is not None:
+            histories = Histories(desk, session=True) if "interactions" in whole else running
+            for exchange in _chat_exchanges(whole, line, desk):
+                yield from histories.take(exchange)
+            yield from histories.finish() if histories is not running else ()
+            continue
         if has_blocks(whole):  # in a file of both; read as OpenAI's the calls would be lost
             yield from read_blocks(whole, line, desk)
             continue
@@ -80,6 +95,38 @@ def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         imported = imported_talk(talk, desk)
         if imported is not None:
             yield imported
+    yield from running.finish()
+
+
+def is_chat(entry: Object) -> bool:
+    """An exchange of the chat completions API."""
+    request, response = first_exchange(entry)
+    choices = response.get("choices") if isinstance(response, dict) else None
+    return isinstance(request.get("messages"), list) and bool(objects_of(choices))
+
+
+def _chat_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
+    sample_id, about = rows_about(entry, ("interactions", "request", "response", "status"))
+    for exchange in exchanges_of(entry) or ():
+        request, response = (object_or_empty(exchange.get(one)) for one in ("request", "response"))
+        choices = objects_of(response.get("choices"))
+        error = failure_of(exchange, response) or (None if choices else "no chat completion")
+        answer = [object_or_empty(one.get("message")) for one in choices[:1]] if not error else []
+        try:
+            whole = [*objects_of(request.get("messages")), *answer]
+            found = messages_of({"messages": whole}, line).messages if whole else []
+        except BadLine as bad:
+            raise BadInput([f"{desk.place(line)}: {what}" for what in bad.problems]) from None
+        sent = len(found) - len(answer)
+        yield ModelExchange(
+            line=line,
+            sample_id=sample_id,
+            sent=found[:sent],
+            answer=found[sent:],
+            tools=objects_of(request.get("tools")),
+            error=error,
+            about={"format": "openai", "model": request.get("model"), **about},
+        )
 
 
 def _is_named(whole: Object) -> bool:
@@ -210,7 +257,7 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("sharegpt", is_sharegpt),
     ("anthropic", is_anthropic),
     ("responses", is_responses),
-    ("openai", lambda entry: "messages" in entry),
+    ("openai", lambda entry: "messages" in entry or is_chat(entry)),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
 CHOICES = ("auto", *READERS, "parquet")

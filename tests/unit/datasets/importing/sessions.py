@@ -310,6 +310,31 @@ MINI = {
 }  # fmt: skip
 
 
+CHAT = [
+    {key: value for key, value in one.items() if key != "extra"}
+    for one in MINI["messages"]
+    if one["role"] != "exit"
+]
+CHAT[0] = {"role": "user", "content": "How warm is Ulm?"}
+CHAT[6] = {**CHAT[6], "content": '{"error": "no such station"}'}
+
+
+def chat_exchanges() -> list[dict]:
+    """As a proxy keeps them: bodies as texts below what was said about them."""
+    made = []
+    for at, message in enumerate(CHAT):
+        if message["role"] == "assistant":
+            request = {"messages": CHAT[:at], "tools": [{"type": "function", "function": WEATHER}]}
+            response = {"id": f"chatcmpl-{at}", "choices": [{"index": 0, "message": message}]}
+            made.append(
+                {
+                    "request": {"method": "POST", "body": json.dumps(request)},
+                    "response": {"headers": {}, "body": json.dumps(response)},
+                }
+            )
+    return made
+
+
 def lc_call(city: str, call_id: str) -> dict:
     return {"name": "weather", "args": {"city": city}, "id": call_id, "type": "tool_call"}
 
@@ -413,6 +438,7 @@ SOURCES: dict[str, tuple[str, bytes]] = {
     "anthropic list": ("anthropic", document(BLOCKS)),
     "anthropic rows": ("anthropic", lines({"source": "x", "interactions": anthropic_exchanges()})),
     "anthropic exchanges": ("anthropic", lines(*anthropic_exchanges())),
+    "openai exchanges": ("openai", lines(*chat_exchanges())),
     "responses items": ("responses", document(flat(ITEMS))),
     "responses rows": ("responses", lines({"interactions": responses_exchanges(chained=False)})),
     "responses exchanges": ("responses", lines(*responses_exchanges(chained=False))),
