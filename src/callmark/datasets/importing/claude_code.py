@@ -138,7 +138,8 @@ class _Session:
             self._hear(line, str(kind), entry)
         elif kind == "system" and entry.get("subtype") == "compact_boundary":
             self._desk.notes.add("compacted", line)
-            self._link(entry, self._latest.get(_agent_of(entry)))
+            before = self._places.get(str(entry.get("logicalParentUuid")))
+            self._link(entry, before[0] if before else self._latest.get(_agent_of(entry)))
         else:
             what = entry.get("subtype") or attachment.get("type") or ""
             self._desk.notes.add("line_left_out", line, f"{kind} {what}")
@@ -200,7 +201,9 @@ class _Session:
             prompt = object_or_empty(block.get("input")).get("prompt")
             if isinstance(prompt, str) and isinstance(block.get("id"), str):
                 self._tasks.setdefault(f"asked {prompt}", str(block["id"]))
-            agent = object_or_empty(entry.get("toolUseResult")).get("agentId")
+                self._tasks[f"prompt {block['id']}"] = prompt
+            told = object_or_empty(entry.get("toolUseResult")).get("agentId")
+            agent = told or (entry.get("agentId") if entry.get("isSidechain") is False else None)
             if isinstance(agent, str) and isinstance(block.get("tool_use_id"), str):
                 self._tasks[f"agent {agent}"] = str(block["tool_use_id"])
 
@@ -254,6 +257,9 @@ class _Session:
                 call = self._tasks.get(f"agent {thread.agent}") or self._tasks.get(f"asked {asked}")
                 own = thread.agent if thread.agent in self._callers else None
                 thread.about["parent_call"] = call or own
+                task = self._tasks.get(f"prompt {call or own}")
+                if task is not None and thread.said[0].message["role"] == "assistant":
+                    thread.said.insert(0, _Said(thread.said[0].line, {"role": "user"}, [task]))
             imported = imported_session(thread.talk(self._desk), self._desk)
             if imported is not None:
                 yield imported

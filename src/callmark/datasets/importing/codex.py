@@ -29,6 +29,10 @@ _REPEATED = {
     "agent_reasoning": ("text", "reasoning"),
     "agent_reasoning_raw_content": ("text", "reasoning"),
 }
+_COMPLETED = {"UserMessage": "user", "AgentMessage": "assistant", "Reasoning": "reasoning"}
+_OLD_META = frozenset(
+    {"id", "timestamp", "instructions", "git", "cwd", "originator", "cli_version"}
+)
 _FAILED = ("error", "stream_error")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)\b")
 _HEAD = 400  # an output says how it ended before it says anything else
@@ -38,9 +42,7 @@ def is_codex(entry: Object) -> bool:
     if entry.get("type") in _KINDS and isinstance(entry.get("payload"), dict):
         return True
     # Before there were kinds of lines: the first is about the session, the others are items.
-    return {"id", "timestamp", "instructions"} <= entry.keys() and not {
-        *("messages", "type", "steps", "run_type"),
-    } & entry.keys()
+    return {"id", "timestamp"} <= entry.keys() <= _OLD_META
 
 
 def read_codex(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
@@ -84,6 +86,7 @@ class _Rollout:
         self._items = Items(lines[0][0] if lines else 1, desk)
         self._first = self._items.line
         self._meta: Object | None = None
+        self._context = 0  # what a sub-agent has of its parent
         self._about: Object = {}
         self._seen: set[str] = set()
         self._words: Counter[tuple[str, str]] = Counter()
@@ -104,6 +107,11 @@ class _Rollout:
 
     def take(self, line: int, entry: Object) -> None:
         self._items.line = line
+        at, start = entry.get("ordinal"), (self._meta or {}).get("subagent_history_start_ordinal")
+        if isinstance(at, int) and isinstance(start, int) and at == start:
+            self._items.turns.close()
+            self._context = len(self._items.turns.messages)
+            self._desk.notes.add("context_step", line, f"what came before line {line}")
         kind, payload = entry.get("type"), _payload(entry)
         if kind == _META or (self._meta is None and is_codex(entry) and "payload" not in entry):
             self._take_meta(payload, line)
@@ -149,6 +157,9 @@ class _Rollout:
         kind = event.get("type")
         field, whose = _REPEATED.get(str(kind), ("", ""))
         text = event.get(field)
+        item = object_or_empty(event.get("item"))
+        if kind == "item_completed" and str(item.get("type")) in _COMPLETED:
+            text, whose = _completed_text(item), _COMPLETED[str(item["type"])]
         if isinstance(text, str):
             self._take_words(text, whose, line, str(kind))
         elif text_or_none(event.get("call_id")) and str(event["call_id"]) in self._calls:
@@ -187,6 +198,7 @@ class _Rollout:
             line=self._first,
             sample_id=text_or_none(meta.get("id")) or "session",
             messages=turns.messages,
+            context=self._context,
             about=about,
         )
 
@@ -209,6 +221,15 @@ def _parent_of(meta: Object) -> str | None:
         meta.get("forked_from_id"),
     )
     return next((one for one in named if isinstance(one, str)), "not named in the source")
+
+
+def _completed_text(item: Object) -> str:
+    parts = objects_of(item.get("content"))
+    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    for name in ("summary_text", "raw_content"):
+        found = item.get(name)
+        texts += [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return "\n".join(map(str, texts))
 
 
 def _with_failure(item: Object) -> Object:

@@ -88,7 +88,13 @@ def imported_session(talk: Talk, desk: Desk) -> Imported | None:
         return None
     if name != talk.sample_id:
         desk.notes.add("session_renamed", talk.line, f"{talk.sample_id} is {name}")
-    return imported_talk(msgspec.structs.replace(talk, sample_id=name, named=False), desk)
+    messages = talk.messages
+    if messages and not _opening(messages, talk.context):
+        # A part of a session, or a sub-agent whose task is kept elsewhere: its calls count.
+        desk.notes.add("prompt_missing", talk.line, name)
+        messages = [{"role": "user", "content": ""}, *messages]
+    named = msgspec.structs.replace(talk, sample_id=name, named=False, messages=messages)
+    return imported_talk(named, desk)
 
 
 def opening_length(messages: Sequence[Object]) -> int:

@@ -210,6 +210,10 @@ class Items:
             self._add_call(item, kind.removesuffix(_CALL))
         elif kind.endswith(_OUTPUT):
             self._add_output(item, kind)
+        elif kind == "agent_message":  # from another agent to this one
+            self.turns.tell(
+                "user", [one for one in objects_of(item.get("content")) if "text" in one]
+            )
         elif kind in ("additional_tools", "mcp_list_tools"):
             self.offered += objects_of(item.get("tools"))
         else:
@@ -236,8 +240,10 @@ class Items:
                     self.turns.speak(text)
 
     def _add_reasoning(self, item: Object) -> None:
-        said = objects_of(item.get("content")) or objects_of(item.get("summary"))
+        content = item.get("content")
+        said = objects_of(content) or objects_of(item.get("summary"))
         texts = [text for part in said if (text := text_of_part(part))]
+        texts += [content] if isinstance(content, str) and content else []
         self.turns.think("\n".join(texts))
         if not texts and item.get("encrypted_content"):
             self._desk.notes.add("hidden_reasoning", self.line)

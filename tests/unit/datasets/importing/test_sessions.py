@@ -16,6 +16,7 @@ from tests.unit.datasets.importing.sessions import (
     GEMINI,
     GEMINI_MESSAGES,
     ITEMS,
+    SECOND,
     SOURCES,
     STORY,
     anthropic_exchanges,
@@ -364,6 +365,13 @@ def test_claude_code_results_between_the_blocks_of_one_answer(make):
     assert made.kinds["recorded_twice"] == 1
 
 
+def test_claude_code_a_session_that_begins_with_the_model_keeps_its_calls(make):
+    made = make(claude_lines(BLOCKS[1:]))
+    assert made.kinds["prompt_missing"] == 1
+    assert made.items[0]["prompt"] == ""
+    assert made.report.counts.fixtures == 2
+
+
 def test_claude_code_what_the_program_says_is_not_the_model(make):
     own = claude_lines()
     synthetic = {**own[-1], "uuid": "x", "isApiErrorMessage": True}
@@ -385,6 +393,28 @@ def test_codex_before_lines_had_kinds(make):
     made = make([{"id": "s0", "timestamp": "t", "instructions": "Be brief."}, *items])
     assert made.report.format == "codex"
     assert [one[0] for one in told(made.answers[0]["messages"])[:2]] == ["system", "user"]
+
+
+def test_codex_items_that_are_told_complete_are_taken_once(make):
+    own = codex_lines()
+    for line in own:
+        if line["payload"].get("type") == "user_message":
+            content = [{"type": "text", "text": line["payload"]["message"]}]
+            item = {"type": "UserMessage", "id": "x", "content": content}
+            line["payload"] = {"type": "item_completed", "item": item}
+    made = make([*own, {"timestamp": "t", "type": "world_state", "payload": {}}])
+    assert len(made.answers[0]["messages"]) == len(STORY)
+    assert made.kinds["recorded_twice"] == 3
+
+
+def test_codex_what_a_sub_agent_has_of_its_parent_is_prompt(make):
+    own = [{**line, "ordinal": at} for at, line in enumerate(codex_lines())]
+    start = next(at for at, line in enumerate(own) if line["payload"].get("call_id") == SECOND)
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": "p1"}}}
+    meta = {**own[0]["payload"], "source": source, "subagent_history_start_ordinal": start}
+    made = make([{**own[0], "payload": meta}, *own[1:]])
+    assert len(made.items[0]["prompt"]) == 5
+    assert [line["key"] for line in made.fixtures] == [{"city": "Bonn"}]
 
 
 def test_codex_a_sub_agent_names_its_parent(make):
