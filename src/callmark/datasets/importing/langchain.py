@@ -119,6 +119,9 @@ def _read_trace(root: Object, line: int, desk: Desk) -> Iterator[Imported]:
     for run in runs:
         if run.get("run_type") not in ("llm", "tool") and run is not root:
             desk.notes.add("line_left_out", line, f"a run of {run.get('run_type')}")
+    if asked and runs[-1].get("run_type") == "tool":
+        # The others' results stand in the next request to the model.
+        desk.notes.add("line_left_out", line, "a tool that ran after the model's last turn")
     name = text_or_none(root.get("id"))
     if not asked:
         outputs, inputs = object_or_empty(root.get("outputs")), object_or_empty(root.get("inputs"))

@@ -37,7 +37,11 @@ _THOUGHTS = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 
 
 def is_sharegpt(entry: Object) -> bool:
-    return any("from" in turn and "value" in turn for turn in _turns_of(entry)[:1])
+    """Some name the two fields as chat messages do."""
+    return any(
+        {"from", "value"} <= turn.keys() or {"role", "content"} <= turn.keys()
+        for turn in _turns_of(entry)[:1]
+    )
 
 
 def _turns_of(entry: Object) -> list[Object]:
@@ -54,7 +58,10 @@ def read_sharegpt(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         if text_or_none(entry.get("system")):
             talk.turns.tell("system", entry["system"])
         for turn in _turns_of(entry):
-            talk.take(str(turn.get("from")).lower(), turn.get("value"))
+            who, value = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
+            talk.take(str(who).lower(), value)
+            for call in objects_of(turn.get("tool_calls")):
+                talk.call(canonical_json(call))
         talk.turns.close()
         listed = _specs(entry.get("tools", entry.get("functions")))
         sample_id, about = rows_about(entry, _READ)
@@ -92,7 +99,7 @@ class _Conversation:
         elif who in _MODEL:
             self._hear(text)
         elif who in _CALL:
-            self._call(text)
+            self.call(text)
         elif who in _RESULT:
             self._answer(text)
         else:
@@ -113,9 +120,9 @@ class _Conversation:
         said = _CALLS_IN_TEXT.sub("", text).strip() if calls else text
         self.turns.speak(said)
         for call in calls:
-            self._call(call)
+            self.call(call)
 
-    def _call(self, text: str) -> None:
+    def call(self, text: str) -> None:
         """One call, or a list of them. What cannot be read stays a call, and is malformed."""
         value = _read(text)
         calls = objects_of(value) if isinstance(value, list) else [value]

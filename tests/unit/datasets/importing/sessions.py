@@ -469,6 +469,8 @@ SOURCES: dict[str, tuple[str, bytes]] = {
         lines({"messages": [{"type": one["type"], "data": one} for one in LANGCHAIN]}),
     ),
     "langchain lc": ("langchain", lines([constructor(one) for one in LANGCHAIN])),
+    "langchain state": ("langchain", document({"values": {"messages": LANGCHAIN}, "next": []})),
+    "responses listed": ("responses", document({"object": "list", "data": flat(ITEMS)})),
     "langsmith trace": ("langchain", document(langsmith())),
     "langsmith runs": (
         "langchain",

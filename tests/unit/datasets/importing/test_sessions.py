@@ -447,6 +447,39 @@ def test_mini_swe_agent_code_in_a_text_stays_text(make):
     assert made.kinds == {"said_at_the_end": 1}
 
 
+def test_sharegpt_with_the_field_names_of_chat_messages(make):
+    call = {"id": "c", "function": {"name": "weather", "arguments": '{"city": "Ulm"}'}}
+    turns = [
+        {"role": "user", "content": "Ulm?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "19"},
+        {"role": "assistant", "content": "<tool_call>{broken</tool_call>"},
+    ]
+    made = make([{"conversations": turns}])
+    assert [line["result"] for line in made.fixtures] == ["19"]
+    assert made.kinds == {"malformed_call": 1, "tool_without_schema": 1}
+
+
+def test_claude_code_as_it_prints_a_session(make):
+    """`stream-json` begins with the model, and names the call of a sub-agent."""
+    line = {"session_id": "q1", "parent_tool_use_id": None}
+    task = {"type": "tool_use", "id": "toolu_task", "name": "Task", "input": {"prompt": "Look."}}
+    inner = {"id": "m2", "content": [{"type": "text", "text": "Seen."}]}
+    result = [{"type": "tool_result", "tool_use_id": "toolu_task", "content": "Seen."}]
+    made = make(
+        [
+            {"type": "system", "subtype": "init", "session_id": "q1", "tools": ["Task"]},
+            {**line, "type": "assistant", "message": {"id": "m1", "content": [task]}},
+            {**line, "type": "assistant", "message": inner, "parent_tool_use_id": "toolu_task"},
+            {**line, "type": "user", "message": {"content": result}},
+            {**line, "type": "result", "subtype": "success", "result": "Done."},
+        ]
+    )
+    assert [item["prompt"] for item in made.items] == ["", "Look."]
+    assert made.items[1]["metadata"]["imported_from"]["parent_call"] == "toolu_task"
+    assert made.kinds["line_left_out"] == 2
+
+
 def test_sessions_of_one_name_are_told_apart(make):
     other = {**ATIF, "steps": ATIF_STEPS[:3]}
     made = make([ATIF, other, ATIF])
