@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.mutations import JSON_FILE, LINE_FILE, mutated
+from tests.unit.datasets.importing import sessions
 from tests.unit.datasets.importing.conftest import places_in
 from tests.unit.datasets.importing.talks import ASKED_TWICE, WEATHER
 from tests.unit.datasets.importing.test_bfcl import FUNCTION, QUESTION
@@ -40,6 +41,11 @@ SOURCES = {
     "bfcl": (lines(ROW, {**ROW, "id": "irrelevance_1", "ground_truth": []}), LINE_FILE),
     "inspect": (LOG.read_bytes(), JSON_FILE),
     "jsonl": (lines({"__header__": True, "seed": 1}, {"prompt": "x"}, {"prompt": "y"}), LINE_FILE),
+}
+# Every shape of a message or session format, spoilt likewise.
+SESSIONS = {
+    name: (known_as, data, JSON_FILE if data.lstrip()[:2] in (b"{\n", b"[\n") else LINE_FILE)
+    for name, (known_as, data) in sessions.SOURCES.items()
 }
 
 
@@ -75,27 +81,30 @@ def imported(path: Path, folder: Path, name: str) -> str:
 
 
 def try_many(name: str, numbers: range, folder: Path) -> Counter[str]:
-    good, ways = SOURCES.get(name) or (archive_of(eval_log()), None)
+    if name in SESSIONS:
+        chosen, good, ways = SESSIONS[name]
+    else:
+        good, ways = SOURCES.get(name) or (archive_of(eval_log()), None)
+        chosen = "inspect" if ways is None else name
     ends: Counter[str] = Counter()
     for number in numbers:
         rng = random.Random(f"{name} {number}")
         path = folder / f"{number}.source"
         path.write_bytes(flipped(rng, good) if ways is None else mutated(rng, good, ways))
         try:
-            chosen = "inspect" if ways is None else name
             ends[imported(path, folder / f"made-{number}", chosen)] += 1
         except Exception:
             pytest.fail(f"{name} {number}:\n{traceback.format_exc(limit=-8)}")
     return ends
 
 
-@pytest.mark.parametrize("name", [*SOURCES, "archive"])
+@pytest.mark.parametrize("name", [*SOURCES, *SESSIONS, "archive"])
 def test_a_spoilt_source_is_imported_or_refused_by_name(name, tmp_path):
     ends = try_many(name, range(FEW), tmp_path)
     assert 0 < ends[READ] < FEW, ends
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SOURCES, "archive"])
-def test_fourteen_thousand_spoilt_sources(name, tmp_path):
+@pytest.mark.parametrize("name", [*SOURCES, *SESSIONS, "archive"])
+def test_many_thousand_spoilt_sources(name, tmp_path):
     try_many(name, range(FEW, FEW + MANY), tmp_path)

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 FORMATS = (
     "auto",
     "openai",
+    "anthropic",
+    "responses",
+    "atif",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "mini-swe-agent",
+    "langchain",
+    "sharegpt",
     "tau-bench",
     "tau2",
     "bfcl",
@@ -36,11 +45,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
         """
-        Make a dataset from what you already have: OpenAI-style conversations, results of tau-bench
-        or tau2, BFCL questions with their accepted answers, Inspect logs, or our own items as JSONL
-        or Parquet. The tools become a registry, the tool results become fixtures, and the model's
-        answers become a file that `callmark run --runner replay` and `callmark score` read.
-        Whatever could not be mapped is counted and listed by kind.
+        Make a dataset from what you already have: exchanges with OpenAI or Anthropic, sessions of
+        coding agents, LangChain or ShareGPT conversations, results of tau-bench or tau2, BFCL
+        questions with their accepted answers, Inspect logs, or our own items as JSONL or Parquet.
+        The tools become a registry, the tool results become fixtures, and the model's answers
+        become a file that `callmark run --runner replay` and `callmark score` read. Whatever could
+        not be mapped is counted and listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl

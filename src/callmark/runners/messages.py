@@ -28,14 +28,16 @@ def split_prompt(messages: Sequence[Message]) -> tuple[list[Message], Sequence[M
 def replies_of(messages: Sequence[Message]) -> tuple[Reply, ...]:
     """The assistant turns of a conversation, from its first assistant message on."""
     turns: list[_Turn] = []
+    waiting: list[_Turn] = []  # those with a call that nothing answered; a long talk has few
     for message in messages:
         role = message.get("role")
         if role == "assistant":
             turns.append(_Turn(message))
+            waiting += turns[-1:] if turns[-1].waiting else []
         elif not turns:
             continue
         elif role in ANSWERING:
-            _answer(turns, message)
+            _answer(turns[-1], waiting, message)
         else:
             turns[-1].said.append(text_of(message.get("content")))
     return tuple(turn.reply(ends=turn is turns[-1]) for turn in turns)
@@ -91,22 +93,22 @@ class _Turn:
         )
 
 
-def _answer(turns: list[_Turn], message: Message) -> None:
+def _answer(last: _Turn, waiting: list[_Turn], message: Message) -> None:
     """Give a tool message to the call it answers. Ids are missing, doubled and used again in real
     data: the id decides only among calls that still wait, then the name, then the order."""
     result = _result_of(message.get("content"))
     for field, value in (("call_id", message.get("tool_call_id")), ("name", message.get("name"))):
-        for turn in turns:
+        for turn in waiting:
             position = turn.waits_for(field, value)
             if position is not None:
                 turn.answer(position, result)
+                waiting[:] = [one for one in waiting if one.waiting]
                 return
-    for turn in turns:
-        if turn.waiting:
-            turn.answer(turn.waiting[0], result)
-            return
-    if not turns[-1].calls:
-        turns[-1].answers.append(result)
+    if waiting:
+        waiting[0].answer(waiting[0].waiting[0], result)
+        waiting[:] = [one for one in waiting if one.waiting]
+    elif not last.calls:
+        last.answers.append(result)
 
 
 def _result_of(content: Json) -> Json:

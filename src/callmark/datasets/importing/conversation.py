@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -13,7 +14,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json, want_text
+from callmark.records.jsontext import Json, canonical_json, digest, want_text
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -25,7 +26,8 @@ _ROLE = {"developer": "system", "function": "tool"}
 class Talk(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as a source holds it, in OpenAI-style messages. `expects`: metadata that say
     what is right; `metadata`: the source's own; `about`: the rest that it says of the sample, and
-    `scores`: of this trial. `tools` None: the source does not list any."""
+    `scores`: of this trial. `tools` None: the source does not list any. `context`: how many of
+    the messages another sample holds: they belong to the prompt."""
 
     line: int
     sample_id: str
@@ -38,12 +40,13 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     about: Object = {}
     scores: Object = {}
     error: str | None = None
+    context: int = 0
 
 
 def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     """None: nothing was asked in it, which is noted."""
     messages = [_plain(message) for message in talk.messages]
-    opening = opening_length(messages)
+    opening = _opening(messages, talk.context)
     if not opening:
         desk.notes.add("no_prompt", talk.line, talk.sample_id)
         return None
@@ -65,6 +68,32 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
         answer=_answer(talk, messages, bool(replies), desk),
         fixtures=tuple(_fixtures(calls, talk, offer, desk)),
     )
+
+
+def _opening(messages: Sequence[Object], context: int) -> int:
+    """What the model is asked: with what was said to it last, before its first own turn."""
+    if not context:
+        return opening_length(messages)
+    told = takewhile(lambda message: message["role"] != "assistant", messages[context:])
+    return context + sum(1 for _ in told)
+
+
+def imported_session(talk: Talk, desk: Desk) -> Imported | None:
+    """The same of a session, whose name may be used again by another one, or which may stand there
+    twice."""
+    name = desk.name_session(talk.sample_id, digest([*talk.messages]))
+    if name is None:
+        desk.notes.add("duplicate", talk.line, talk.sample_id)
+        return None
+    if name != talk.sample_id:
+        desk.notes.add("session_renamed", talk.line, f"{talk.sample_id} is {name}")
+    messages = talk.messages
+    if messages and not _opening(messages, talk.context):
+        # A part of a session, or a sub-agent whose task is kept elsewhere: its calls count.
+        desk.notes.add("prompt_missing", talk.line, name)
+        messages = [{"role": "user", "content": ""}, *messages]
+    named = msgspec.structs.replace(talk, sample_id=name, named=False, messages=messages)
+    return imported_talk(named, desk)
 
 
 def opening_length(messages: Sequence[Object]) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue
 from callmark.records.jsontext import Json
+from callmark.stats.columns import KeyIndex
 
 Object = dict[str, Json]
 
@@ -45,9 +46,29 @@ class Desk:
         self.notes = notes
         self.accepted = accepted
         self.header: Object = {}
+        self._sessions = KeyIndex(numbers_only=True)
+        self._names = KeyIndex(numbers_only=True)
+        self._again: dict[str, int] = {}  # names that several sessions have, and how many of them
+
+    def name_session(self, wanted: str, content: str) -> str | None:
+        """A name that no other session has; None: one with this name and content was there.
+        `content`: a hash of it."""
+        if not _is_new(self._sessions, f"{content} {wanted}"):
+            return None
+        name = wanted
+        while not _is_new(self._names, name):
+            self._again[wanted] = self._again.get(wanted, 1) + 1
+            name = f"{wanted}-{self._again[wanted]}"
+        return name
 
     def place(self, line: int) -> str:
         return f"{self.source}:{line}"
+
+
+def _is_new(index: KeyIndex, key: str) -> bool:
+    before = len(index)
+    index.setdefault(key, 0)
+    return len(index) > before
 
 
 Reader = Callable[[Iterator[Record], Desk], Iterator[Imported]]

@@ -11,15 +11,37 @@ from typing import Literal, cast
 import msgspec
 
 from callmark.calls.registry import Registry
+from callmark.datasets.importing.anthropic import (
+    has_blocks,
+    is_anthropic,
+    read_anthropic,
+    read_blocks,
+)
+from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
+from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
+from callmark.datasets.importing.codex import is_codex, read_codex
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
+from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
+from callmark.datasets.importing.histories import (
+    Histories,
+    ModelExchange,
+    exchanges_of,
+    failure_of,
+    first_exchange,
+)
 from callmark.datasets.importing.inspect_log import read_inspect
+from callmark.datasets.importing.langchain import is_langchain, read_langchain
+from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_mini_swe_agent
 from callmark.datasets.importing.records import Container, container_of, records_of
+from callmark.datasets.importing.responses import is_responses, read_responses
+from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
+from callmark.datasets.importing.turns import object_or_empty, objects_of, rows_about
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.datasets.reader import header_fields
 from callmark.datasets.schema import (
@@ -43,10 +65,20 @@ _READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
 
 
 def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+    running = Histories(desk)
     for line, value in records:
         whole = {"messages": value} if isinstance(value, list) else value
         if not isinstance(whole, dict):
             raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
+        if exchanges_of(whole) is not None:
+            histories = Histories(desk, session=True) if "interactions" in whole else running
+            for exchange in _chat_exchanges(whole, line, desk):
+                yield from histories.take(exchange)
+            yield from histories.finish() if histories is not running else ()
+            continue
+        if has_blocks(whole):  # in a file of both; read as OpenAI's the calls would be lost
+            yield from read_blocks(whole, line, desk)
+            continue
         try:
             found = messages_of(whole, line)
         except BadLine as error:
@@ -64,6 +96,38 @@ def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         imported = imported_talk(talk, desk)
         if imported is not None:
             yield imported
+    yield from running.finish()
+
+
+def is_chat(entry: Object) -> bool:
+    """An exchange of the chat completions API."""
+    request, response = first_exchange(entry)
+    choices = response.get("choices") if isinstance(response, dict) else None
+    return isinstance(request.get("messages"), list) and bool(objects_of(choices))
+
+
+def _chat_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
+    sample_id, about = rows_about(entry, ("interactions", "request", "response", "status"))
+    for exchange in exchanges_of(entry) or ():
+        request, response = (object_or_empty(exchange.get(one)) for one in ("request", "response"))
+        choices = objects_of(response.get("choices"))
+        error = failure_of(exchange, response) or (None if choices else "no chat completion")
+        answer = [object_or_empty(one.get("message")) for one in choices[:1]] if not error else []
+        try:
+            whole = [*objects_of(request.get("messages")), *answer]
+            found = messages_of({"messages": whole}, line).messages if whole else []
+        except BadLine as bad:
+            raise BadInput([f"{desk.place(line)}: {what}" for what in bad.problems]) from None
+        sent = len(found) - len(answer)
+        yield ModelExchange(
+            line=line,
+            sample_id=sample_id,
+            sent=found[:sent],
+            answer=found[sent:],
+            tools=objects_of(request.get("tools")),
+            error=error,
+            about={"format": "openai", "model": request.get("model"), **about},
+        )
 
 
 def _is_named(whole: Object) -> bool:
@@ -147,6 +211,15 @@ def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
 
 Format = Literal[
     "openai",
+    "anthropic",
+    "responses",
+    "atif",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "mini-swe-agent",
+    "langchain",
+    "sharegpt",
     "tau-bench",
     "tau2",
     "bfcl",
@@ -159,6 +232,15 @@ Format = Literal[
 ]
 READERS: dict[Format, Reader] = {
     "openai": read_openai,
+    "anthropic": read_anthropic,
+    "responses": read_responses,
+    "atif": read_atif,
+    "claude-code": read_claude_code,
+    "codex": read_codex,
+    "gemini-cli": read_gemini_cli,
+    "mini-swe-agent": read_mini_swe_agent,
+    "langchain": read_langchain,
+    "sharegpt": read_sharegpt,
     "tau-bench": read_tau_bench,
     "tau2": read_tau2,
     "bfcl": read_bfcl,
@@ -179,7 +261,16 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("openinference", lambda entry: dialect_of(entry) == "openinference"),
     ("langfuse", lambda entry: dialect_of(entry) == "langfuse"),
     ("openai-agents", lambda entry: dialect_of(entry) == "openai-agents"),
-    ("openai", lambda entry: "messages" in entry),
+    ("atif", is_atif),
+    ("codex", is_codex),
+    ("gemini-cli", is_gemini_cli),
+    ("claude-code", is_claude_code),
+    ("mini-swe-agent", is_mini_swe_agent),
+    ("langchain", is_langchain),
+    ("sharegpt", is_sharegpt),
+    ("anthropic", is_anthropic),
+    ("responses", is_responses),
+    ("openai", lambda entry: "messages" in entry or is_chat(entry)),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
 CHOICES = ("auto", *READERS, "parquet")
@@ -260,11 +351,11 @@ def _plugin(asked: str, first: Record, added: Sequence[PluginRow]) -> PluginRow 
 def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow]) -> Format:
     if asked not in ("auto", "parquet"):
         return next(name for name in READERS if name == asked)
-    if isinstance(first.value, list):
-        return "openai"
-    if isinstance(first.value, dict):
+    # A list is a conversation without anything around it.
+    entry = {"messages": first.value} if isinstance(first.value, list) else first.value
+    if isinstance(entry, dict):
         for name, fits in SHAPES:
-            if fits(first.value):
+            if fits(entry):
                 return name
     known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(

@@ -17,8 +17,8 @@ from callmark.records.trace import is_error_result
 from callmark.runners.messages import text_of
 
 # A long text stands beside the messages, under its hash.
-_ATTACHMENT = "attachment://"
-_THOUGHT = "reasoning"
+_ATTACHMENTS = ("attachment://", "tc://")
+_THOUGHT, _SERVED = "reasoning", "tool_use"
 TOOLS = "callmark_tools"  # where an exported log of our own has the specs
 
 
@@ -78,9 +78,7 @@ def _offer(tools: dict[str, Json], metadata: dict[str, Json]) -> list[Json] | No
 
 
 def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
-    if isinstance(value, dict) and isinstance(value.get("attachments"), dict):
-        kept = {name: value[name] for name in ("messages", "input", "events") if name in value}
-        value = {**value, **want_object(_attach(kept, value["attachments"]))}
+    value = _with_attachments(_with_events(value))
     try:
         sample = msgspec.convert(value, _Sample)
     except msgspec.ValidationError as error:
@@ -89,7 +87,7 @@ def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
         line=line,
         sample_id=str(sample.id),
         trial=sample.epoch - 1,
-        messages=[_message(one) for one in sample.messages] or _ask(sample.input),
+        messages=_messages(sample, line, desk),
         tools=_tools(sample.events),
         metadata=sample.metadata,
         about={**about, "target": sample.target},
@@ -98,20 +96,43 @@ def _talk(value: Json, line: int, about: Object, desk: Desk) -> Talk:
     )
 
 
-def _ask(given: str | list[Json]) -> list[Object]:
+def _with_events(value: Json) -> Json:
+    """Logs of 2024 have events and texts in a transcript of their own."""
+    transcript = value.get("transcript") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(transcript, dict):
+        return value
+    moved = {"events": transcript.get("events"), "attachments": transcript.get("content")}
+    return {**{name: one for name, one in moved.items() if one is not None}, **value}
+
+
+def _with_attachments(value: Json) -> Json:
+    if not isinstance(value, dict) or not isinstance(value.get("attachments"), dict):
+        return value
+    kept = {name: value[name] for name in ("messages", "input", "events") if name in value}
+    return {**value, **want_object(_attach(kept, value["attachments"]))}
+
+
+def _messages(sample: _Sample, line: int, desk: Desk) -> list[Object]:
+    made = [made for one in sample.messages for made in _message(one, line, desk)]
+    is_asked = any(one["role"] in ("user", "assistant") for one in made)
+    return made if is_asked else [*_ask(sample.input, line, desk), *made]
+
+
+def _ask(given: str | list[Json], line: int, desk: Desk) -> list[Object]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     try:
-        return [_message(one) for one in msgspec.convert(given, list[_Message])]
+        told = msgspec.convert(given, list[_Message])
+        return [made for one in told for made in _message(one, line, desk)]
     except msgspec.ValidationError:
         return []
 
 
-def _message(message: _Message) -> Object:
-    made: Object = {"role": message.role, "content": message.content}
+def _message(message: _Message, line: int, desk: Desk) -> list[Object]:
     if message.role == "assistant":
-        made |= _speak(message)
-    elif message.role == "tool":
+        return _speak(message, line, desk)
+    made: Object = {"role": message.role, "content": message.content}
+    if message.role == "tool":
         made |= {"tool_call_id": message.tool_call_id, "name": message.function}
         if message.error is not None and not is_error_result(text_of(message.content)):
             failed = {"error": message.error.get("message") or "error", **message.error}
@@ -119,27 +140,49 @@ def _message(message: _Message) -> Object:
                 {name: failed[name] for name in ("error", "type") if name in failed},
                 ensure_ascii=False,
             )
-    return made
+    return [made]
 
 
-def _speak(message: _Message) -> Object:
-    made: Object = {}
-    if isinstance(message.content, list):
-        thoughts = [
-            str(part.get(_THOUGHT) or "")
-            for part in message.content
-            if isinstance(part, dict) and part.get("type") == _THOUGHT
-        ]
-        if any(thoughts):
-            made["reasoning_content"] = "\n".join(filter(None, thoughts))
-            made["content"] = [
-                part
-                for part in message.content
-                if not (isinstance(part, dict) and part.get("type") == _THOUGHT)
-            ]
+def _speak(message: _Message, line: int, desk: Desk) -> list[Object]:
+    """A turn; several, where the provider ran a tool in the middle of it."""
+    made: list[Object] = []
+    thoughts: list[str] = []
+    parts: list[Json] = []
+    for part in message.content if isinstance(message.content, list) else ():
+        if not isinstance(part, dict) or part.get("type") not in (_THOUGHT, _SERVED):
+            parts.append(part)
+        elif part["type"] == _THOUGHT:
+            thoughts.append(_thought(part, line, desk))
+        else:
+            made += _served(part, parts, thoughts)
+            parts, thoughts = [], []
+    is_text = isinstance(message.content, str)
+    last: Object = {"role": "assistant", "content": message.content if is_text else parts}
+    if any(thoughts):
+        last["reasoning_content"] = "\n".join(filter(None, thoughts))
     if message.tool_calls:
-        made["tool_calls"] = [_call(one) for one in message.tool_calls]
-    return made
+        last["tool_calls"] = [_call(one) for one in message.tool_calls]
+    return [*made, last]
+
+
+def _thought(part: Object, line: int, desk: Desk) -> str:
+    """What is redacted is no text, but what the provider gives in its place."""
+    told = part.get("summary") if part.get("redacted") is True else part.get(_THOUGHT)
+    if not told:
+        desk.notes.add("hidden_reasoning", line)
+    return str(told or "")
+
+
+def _served(part: Object, parts: list[Json], thoughts: list[str]) -> list[Object]:
+    """A call that ran at the provider, with what was said before it, and its result."""
+    call = function_call(part.get("name"), part.get("arguments"), part.get("id"))
+    turn: Object = {"role": "assistant", "content": parts, "tool_calls": [call]}
+    if any(thoughts):
+        turn["reasoning_content"] = "\n".join(filter(None, thoughts))
+    error = part.get("error")
+    came = {"error": error} if error else part.get("result")
+    text = came if isinstance(came, str) else json.dumps(came, ensure_ascii=False)
+    return [turn, {"role": "tool", "tool_call_id": part.get("id"), "content": text}]
 
 
 def _call(call: Object) -> Object:
@@ -162,8 +205,8 @@ def _tools(events: list[Json]) -> list[Json] | None:
 
 
 def _attach(value: Json, attachments: Object) -> Json:
-    if isinstance(value, str) and value.startswith(_ATTACHMENT):
-        found = attachments.get(value.removeprefix(_ATTACHMENT))
+    if isinstance(value, str) and value.startswith(_ATTACHMENTS):
+        found = attachments.get(value.partition("://")[2])
         return found if isinstance(found, str) else value
     if isinstance(value, list):
         return [_attach(entry, attachments) for entry in value]

@@ -237,6 +237,14 @@ Container = Literal["lines", "document", "archive", "table", "folder"]
 # Of a document that is an object, these lists are its entries.
 ENTRIES = ("samples", "simulations")
 
+# What a message has not: an entry that says its type and holds one of these is a whole of its own.
+_ENTRY_KEYS = frozenset(
+    {
+        *("messages", "interactions", "request", "steps", "payload", "sessionId", "session_id"),
+        *("uuid", "run_type", "trace_id", "span_id"),
+    }
+)
+
 _MAGIC: dict[bytes, Container] = {b"PK\x03\x04": "archive", b"PAR1": "table"}
 _BOM = b"\xef\xbb\xbf"
 _BLANK = " \t\r\n"
@@ -299,7 +307,16 @@ def _is_document(value: Json) -> bool:
         return any(isinstance(value.get(name), list) for name in (*ENTRIES, INDEX))
     if not isinstance(value, list) or not value or not isinstance(value[0], dict | list):
         return False
-    return not (isinstance(value[0], dict) and "role" in value[0])
+    return not _is_conversation(value)
+
+
+def _is_conversation(entries: list[Json]) -> bool:
+    """Whether a list is one conversation, message by message, and not a list of conversations."""
+    first = entries[0] if entries else None
+    if not isinstance(first, dict):
+        return False
+    is_typed = isinstance(first.get("type"), str) and not _ENTRY_KEYS & first.keys()
+    return "role" in first or "lc" in first or is_typed or {"from", "value"} <= first.keys()
 
 
 def _of_lines(path: Path) -> Iterator[Record]:
@@ -323,6 +340,9 @@ def _of_document(path: Path) -> Iterator[Record]:
     except NotJson as error:
         raise BadInput(f"{path}:{error.line}: {error}") from None
     text = data.decode()
+    if isinstance(value, list) and _is_conversation(value):
+        yield Record(1, value)
+        return
     if isinstance(value, list):
         yield from map(Record, lines_of_entries(text), value)
         return

@@ -278,7 +278,7 @@ class TraceThreads:
     def _note_instructions(self, before: list[Object], thread: _Growing, step: SpanStep) -> None:
         told = [one.get("content") for one in before if one["role"] == "system"]
         if told and told != thread.told:
-            self._notes.add("instructions_changed", step.span.line, step.span.name)
+            self._notes.add("other_instructions", step.span.line, step.span.name)
 
     def _account(self, step: SpanStep, thread: _Growing) -> None:
         for tool in step.tools or self._named_tools(step):
