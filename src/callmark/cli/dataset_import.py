@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
     from callmark.datasets.importing import ImportPaths, ImportReport
+    from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
 
 FORMATS = ("auto", "openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl", "parquet")
 SHOWN_PLACES = 3
@@ -27,16 +29,23 @@ def build_parser() -> CommandParser:
         or tau2, BFCL questions with their accepted answers, Inspect logs, or our own items as JSONL
         or Parquet. The tools become a registry, the tool results become fixtures, and the model's
         answers become a file that `callmark run --runner replay` and `callmark score` read.
-        Whatever could not be mapped is counted and listed by kind.
+        Each file is recognised by what is in it. Whatever could not be mapped is counted and
+        listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl
         callmark dataset import logs/run.eval --out run.jsonl --report unmapped.json
+        callmark dataset import logs/ 'more/**/*.jsonl.gz' --out all.jsonl --report unmapped.json
         callmark dataset import BFCL_v4_simple_python.json --out bfcl.jsonl
         """,
     )
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the file to read; for tau2 also a folder")
+    add(
+        "source",
+        nargs="+",
+        metavar="SOURCE",
+        help="files, folders or patterns to read, packed with gzip or not; - for standard input",
+    )
     add(
         "--out",
         type=Path,
@@ -114,10 +123,7 @@ def main(arguments: list[str]) -> int:
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     counts = report.counts
-    yield line(
-        f"{places.dataset}: {counts.samples} samples from {report.source} ({report.format})",
-        "strong",
-    )
+    yield line(f"{places.dataset}: {counts.samples} samples from {_sources(report)}", "strong")
     made = (
         (counts.tools, "tools", places.registry, "--registry"),
         (counts.fixtures, "fixtures", places.fixtures, "--fixtures"),
@@ -125,25 +131,56 @@ def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     )
     for count, what, path, _ in made:
         left = f" ({path} is from before)" if not count and path.exists() else ""
-        yield line(f"{path}: {count} {what}" if count else f"no {what} in the source{left}")
-    if report.unmapped:
-        yield line()
-        yield line("not mapped as it is:", "warn")
-        yield Table(
-            ("kind", "count", "first on line", "meaning"),
-            tuple(
-                (
-                    Cell(kind.kind),
-                    Cell(str(kind.count)),
-                    Cell(", ".join(str(place.line) for place in kind.places[:SHOWN_PLACES])),
-                    Cell(kind.meaning),
-                )
-                for kind in report.unmapped
-            ),
-            frozenset({1}),
-        )
+        held = f", {counts.calls} calls, {counts.results} results" if what == "answers" else ""
+        yield line(f"{path}: {count} {what}{held}" if count else f"no {what} in the source{left}")
+    yield from unmapped_blocks(report)
     yield line()
     flags = "".join(f" {flag} {path}" for count, _, path, flag in made if count)
     if counts.turns > DEFAULT_MAX_TURNS:
         flags += f" --max-turns {counts.turns}"
     yield line(f"next: callmark run --in {places.dataset}{flags}", "quiet")
+
+
+def _sources(report: ImportReport) -> str:
+    """`talks.jsonl (openai)`; of several files how many there are of each format."""
+    files = Counter(one.format for one in report.sources)
+    if files.total() == 1:
+        return f"{report.sources[0].source} ({report.format})"
+    shares = ", ".join(f"{count} {name}" for name, count in files.items())
+    return f"{files.total()} files ({shares})"
+
+
+def unmapped_blocks(report: ImportReport) -> Iterator[Block]:
+    """What the source holds and the dataset does not, or not as it is."""
+    if not report.unmapped:
+        return
+    yield line()
+    yield line("not mapped as it is:", "warn")
+    several = any(place.source for kind in report.unmapped for place in kind.places)
+    yield Table(
+        ("kind", "count", "first in" if several else "first on line", "meaning"),
+        tuple(
+            (
+                Cell(kind.kind),
+                Cell(str(kind.count)),
+                Cell(", ".join(_place(place) for place in _first_places(kind))),
+                Cell(kind.meaning),
+            )
+            for kind in report.unmapped
+        ),
+        frozenset({1}),
+    )
+    for kind in report.unmapped:
+        if kind.kind == "not_a_log":
+            for place in kind.places[:SHOWN_PLACES]:
+                yield line(f"{place.source}: {place.detail}", "quiet")
+
+
+def _first_places(kind: Unmapped) -> tuple[SourcePlace, ...]:
+    return kind.places[: 1 if kind.places[0].source else SHOWN_PLACES]
+
+
+def _place(place: SourcePlace) -> str:
+    if not place.source:
+        return str(place.line)
+    return f"{place.source}:{place.line}" if place.line else place.source

@@ -19,12 +19,15 @@ Kind = Literal[
     "call_without_result",
     "duplicate",
     "failed_trial",
+    "header_left_out",
+    "id_taken",
     "left_out",
     "malformed_call",
     "metadata_kept_apart",
     "multi_turn_question",
     "no_accepted_answer",
     "no_prompt",
+    "not_a_log",
     "not_text",
     "other_prompt_in_trial",
     "other_result_in_trial",
@@ -46,12 +49,15 @@ MEANING: dict[Kind, str] = {
     "call_without_result": "nothing answered the call: no fixture",
     "duplicate": "the same conversation again: left out",
     "failed_trial": "the trial failed there: an answer with status error",
+    "header_left_out": "a further dataset has a header of its own: the first one stays",
+    "id_taken": "another file has this id for something else: the file's name stands before it",
     "left_out": "the importer of a plug-in made nothing of it",
     "malformed_call": "the call cannot be read: it stays in the answers, no fixture",
     "metadata_kept_apart": "the metadata do not fit ours: kept below imported_from",
     "multi_turn_question": "several turns with calls as program text: left out",
     "no_accepted_answer": "no accepted answer is given: a sample that expects nothing",
     "no_prompt": "nothing is asked: left out",
+    "not_a_log": "a file of no known kind: left out",
     "not_text": "content that is not text: kept in the answers, not in the script",
     "other_prompt_in_trial": "a further trial was asked something else: the first prompt stays",
     "other_result_in_trial": "a further trial got another result for a call: the first one stays",
@@ -70,10 +76,12 @@ _SHOWN = 200
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
-    """`line` of the source; of an archive or a table the number of the sample."""
+    """`line` of the source; of an archive or a table the number of the sample; 0: all of it.
+    `source` is there if several files were read."""
 
     line: int
     detail: str
+    source: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Unmapped(msgspec.Struct, frozen=True):
@@ -86,9 +94,10 @@ class Unmapped(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """Collects while the source is read."""
+    """Collects while the source is read. `source`: the file that is read now, if there are more."""
 
     def __init__(self) -> None:
+        self.source: str | msgspec.UnsetType = msgspec.UNSET
         self._counts: dict[Kind, int] = {}
         self._places: dict[Kind, list[SourcePlace]] = {}
 
@@ -97,9 +106,8 @@ class Notes:
         places = self._places.setdefault(kind, [])
         if len(places) < MAX_LISTED:
             text = " ".join(detail.split())
-            places.append(
-                SourcePlace(line, text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
-            )
+            shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+            places.append(SourcePlace(line, shown, self.source))
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         return tuple(

@@ -35,7 +35,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Desk:
-    """One import while it goes on. `header`: fields that the source gives its own dataset."""
+    """One import while it goes on. `source`: the file that is read now; `header`: fields that it
+    gives its own dataset."""
 
     def __init__(
         self, source: Path, tools: ToolCatalogue, notes: Notes, accepted: Path | None = None
@@ -45,6 +46,15 @@ class Desk:
         self.notes = notes
         self.accepted = accepted
         self.header: Object = {}
+        self.is_header_written = False
+        self.file = 0  # its number; two files may hold one id
+
+    def turn_to(self, source: Path, name: str | None) -> None:
+        """The next file. `name`: how notes call it; None: it is the only one."""
+        self.source = source
+        self.file += 1
+        if name is not None:
+            self.notes.source = name
 
     def place(self, line: int) -> str:
         return f"{self.source}:{line}"

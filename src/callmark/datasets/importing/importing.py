@@ -17,6 +17,7 @@ from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.records import Container, container_of, records_of
+from callmark.datasets.importing.sources import LogFile, list_files
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
@@ -112,7 +113,10 @@ def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:
             raise BadHeader(slips[0])
     except BadHeader as error:
         raise BadInput(f"{desk.place(line)}: {error}") from None
-    desk.header = header_fields(item)
+    if desk.is_header_written:
+        desk.notes.add("header_left_out", line)
+    else:
+        desk.header = header_fields(item)
     return True
 
 
@@ -163,8 +167,18 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
 CHOICES = ("auto", *READERS, "parquet")
+MOST_KEYS = 12  # of an entry that nobody knows
 # Formats whose source is one document (or archive): the first record is its frame.
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
+
+
+class SourceCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One file: what it was taken for, how many entries it has, and what became of them."""
+
+    source: str
+    format: str
+    entries: int
+    trials: int
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,12 +188,13 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     format: str
     counts: ImportCounts
+    sources: tuple[SourceCount, ...]
     unmapped: tuple[Unmapped, ...]
     provenance: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
 def import_dataset(
-    source: Path,
+    source: Path | Sequence[str | Path],
     places: ImportPaths,
     *,
     format: str = "auto",  # noqa: A002 - the option's own name
@@ -187,40 +202,116 @@ def import_dataset(
     accepted: Path | None = None,
     added: Sequence[PluginRow] = (),
 ) -> ImportReport:
-    """`format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
+    """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
+    `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
     not beside the questions."""
-    check_places(places, source)
-    notes = Notes()
-    catalogue = ToolCatalogue(notes, _specs(tools))
-    desk = Desk(source, catalogue, notes, accepted)
-    container = container_of(source)
-    if format == "parquet" and container != "table":
-        raise BadInput(f"{source}: is not a Parquet file; try --format auto")
-    records = records_of(source, container)
-    first = next(records, None)
-    if first is None:
-        raise BadInput(f"{source}: is empty")
-    plugin = _plugin(format, first, added)
-    chosen: str = plugin.name if plugin else _format(format, first, source, added)
-    _check_container(chosen, container, source)
-    reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
+    named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
-        writer = Writer(stack, places, desk)
-        for entry in reader(chain((first,), records), desk):
-            writer.add(entry)
-        counts = writer.finish(catalogue)
+        files = list_files(named, stack)
+        check_places(places, [file.path for file in files])
+        notes = Notes()
+        catalogue = ToolCatalogue(notes, _specs(tools))
+        desk = Desk(Path(named[0]), catalogue, notes, accepted)
+        importing = _Importing(desk, Writer(stack, places, desk), format, added)
+        for file in files:
+            importing.read(file, is_only=len(files) == 1)
         report = ImportReport(
-            source=str(source),
-            format=chosen,
-            counts=counts,
+            source=", ".join(map(str, named)),
+            format=", ".join(importing.formats()) or format,
+            counts=importing.finish(catalogue),
+            sources=tuple(importing.sources),
             unmapped=notes.unmapped(),
-            provenance={"plugins": [plugin.mark()]} if plugin else msgspec.UNSET,
+            provenance=importing.provenance(),
         )
         if places.report is not None:
             text = msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
             stack.enter_context(atomic_writer(places.report)).write(text)
     return report
+
+
+class _Importing:
+    """The files of one import, one after the other."""
+
+    def __init__(self, desk: Desk, writer: Writer, asked: str, added: Sequence[PluginRow]) -> None:
+        self._desk = desk
+        self._writer = writer
+        self._asked = asked
+        self._added = added
+        self._plugins: dict[str, PluginRow] = {}
+        self._strangers: list[str] = []
+        self.sources: list[SourceCount] = []
+
+    def formats(self) -> list[str]:
+        """Each once, in the order in which they came."""
+        return list(dict.fromkeys(one.format for one in self.sources))
+
+    def provenance(self) -> dict[str, Json] | msgspec.UnsetType:
+        marks: list[Json] = [row.mark() for row in self._plugins.values()]
+        return {"plugins": marks} if marks else msgspec.UNSET
+
+    def finish(self, catalogue: ToolCatalogue) -> ImportCounts:
+        if self._strangers and not self.sources:
+            raise BadInput(self._strangers[:20])
+        return self._writer.finish(catalogue)
+
+    def read(self, file: LogFile, *, is_only: bool) -> None:
+        self._desk.turn_to(file.path, None if is_only else file.name)
+        try:
+            self._read(file)
+        except (BadInput, UsageError) as error:
+            if file.name == str(file.path):
+                raise
+            shown = str(error).replace(str(file.path), file.name)
+            raise BadInput(shown.splitlines()) from None
+
+    def _read(self, file: LogFile) -> None:
+        try:
+            container, first, records = _open(file.path, self._asked)
+            plugin = _plugin(self._asked, first, self._added)
+            chosen: str = (
+                plugin.name if plugin else _format(self._asked, first, file.path, self._added)
+            )
+        except (BadInput, UsageError) as error:
+            if not file.found:
+                raise
+            # A folder may hold anything; what is no log is counted, and said.
+            self._strangers.append(str(error))
+            self._desk.notes.add("not_a_log", 0, str(error).removeprefix(f"{file.path}: "))
+            return
+        _check_container(chosen, container, file.path)
+        reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
+        if plugin is not None:
+            self._plugins[plugin.name] = plugin
+        before, entries = self._writer.trials, 0
+
+        def counted() -> Iterator[Record]:
+            nonlocal entries
+            for record in chain((first,), records):
+                entries += 1
+                yield record
+
+        for entry in reader(counted(), self._desk):
+            self._writer.add(entry)
+        self.sources.append(
+            SourceCount(
+                source=file.name,
+                format=chosen,
+                entries=entries,
+                trials=self._writer.trials - before,
+            )
+        )
+
+
+def _open(path: Path, asked: str) -> tuple[Container, Record, Iterator[Record]]:
+    container = container_of(path)
+    if asked == "parquet" and container != "table":
+        raise BadInput(f"{path}: is not a Parquet file; try --format auto")
+    records = records_of(path, container)
+    first = next(records, None)
+    if first is None:
+        raise BadInput(f"{path}: is empty")
+    return container, first, records
 
 
 def _plugin(asked: str, first: Record, added: Sequence[PluginRow]) -> PluginRow | None:
@@ -248,8 +339,19 @@ def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow])
                 return name
     known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(
-        f"{source}: looks like none of {known}: if it is one of them, say so with --format"
+        f"{source}: looks like none of {known}: its first entry is {_describe(first.value)}. If it"
+        " is one of them, say so with --format; what else there is, a function of yours reads"
+        " (--plugin)"
     )
+
+
+def _describe(value: Json) -> str:
+    """What an entry of no known kind looks like."""
+    if not isinstance(value, dict):
+        return show_value(value)
+    keys = ", ".join(sorted(value)[:MOST_KEYS])
+    more = f" and {len(value) - MOST_KEYS} more" if len(value) > MOST_KEYS else ""
+    return f"an object with the keys {keys}{more}: {show_value(value)}"
 
 
 def _check_container(chosen: str, container: Container, source: Path) -> None:
