@@ -123,7 +123,9 @@ def main(arguments: list[str]) -> int:
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     counts = report.counts
-    yield line(f"{places.dataset}: {counts.samples} samples from {_sources(report)}", "strong")
+    yield line(
+        f"{places.dataset}: {counts.samples} samples from {describe_sources(report)}", "strong"
+    )
     made = (
         (counts.tools, "tools", places.registry, "--registry"),
         (counts.fixtures, "fixtures", places.fixtures, "--fixtures"),
@@ -141,7 +143,7 @@ def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     yield line(f"next: callmark run --in {places.dataset}{flags}", "quiet")
 
 
-def _sources(report: ImportReport) -> str:
+def describe_sources(report: ImportReport) -> str:
     """`talks.jsonl (openai)`; of several files how many there are of each format."""
     files = Counter(one.format for one in report.sources)
     if files.total() == 1:

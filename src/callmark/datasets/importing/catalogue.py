@@ -26,6 +26,7 @@ Kind = Literal[
     "metadata_kept_apart",
     "multi_turn_question",
     "no_accepted_answer",
+    "no_answer",
     "no_prompt",
     "not_a_log",
     "not_text",
@@ -56,6 +57,7 @@ MEANING: dict[Kind, str] = {
     "metadata_kept_apart": "the metadata do not fit ours: kept below imported_from",
     "multi_turn_question": "several turns with calls as program text: left out",
     "no_accepted_answer": "no accepted answer is given: a sample that expects nothing",
+    "no_answer": "the model said nothing in it: not scored",
     "no_prompt": "nothing is asked: left out",
     "not_a_log": "a file of no known kind: left out",
     "not_text": "content that is not text: kept in the answers, not in the script",
@@ -149,6 +151,9 @@ class ToolCatalogue:
     @property
     def specs(self) -> list[Spec]:
         return [self._specs[name] for name in sorted(self._specs)]
+
+    def specs_of(self, names: Iterable[str]) -> list[Spec]:
+        return [self._specs[name] for name in names if name in self._specs]
 
     def registry(self) -> Registry:
         return Registry.from_specs(self.specs, where="the tools of the source")

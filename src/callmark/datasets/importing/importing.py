@@ -201,11 +201,13 @@ def import_dataset(
     tools: Path | None = None,
     accepted: Path | None = None,
     added: Sequence[PluginRow] = (),
+    answered: bool = False,
 ) -> ImportReport:
     """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
     `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
-    not beside the questions."""
+    not beside the questions. `answered`: only what has an answer, and each of these tells all that
+    it is scored by."""
     named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
         files = list_files(named, stack)
@@ -213,7 +215,8 @@ def import_dataset(
         notes = Notes()
         catalogue = ToolCatalogue(notes, _specs(tools))
         desk = Desk(Path(named[0]), catalogue, notes, accepted)
-        importing = _Importing(desk, Writer(stack, places, desk), format, added)
+        writer = Writer(stack, places, desk, answered=answered)
+        importing = _Importing(desk, writer, format, added)
         for file in files:
             importing.read(file, is_only=len(files) == 1)
         report = ImportReport(
@@ -253,7 +256,7 @@ class _Importing:
     def finish(self, catalogue: ToolCatalogue) -> ImportCounts:
         if self._strangers and not self.sources:
             raise BadInput(self._strangers[:20])
-        return self._writer.finish(catalogue)
+        return self._writer.finish(catalogue, ", ".join(one.source for one in self.sources[:3]))
 
     def read(self, file: LogFile, *, is_only: bool) -> None:
         self._desk.turn_to(file.path, None if is_only else file.name)
@@ -301,6 +304,17 @@ class _Importing:
                 trials=self._writer.trials - before,
             )
         )
+
+
+def recognise(path: Path, added: Sequence[PluginRow] = ()) -> tuple[str, Container] | None:
+    """The format of a file by its first entry, and what holds the entries. None: no known one."""
+    container, first, _ = _open(path, "auto")
+    plugin = _plugin("auto", first, added)
+    try:
+        name = plugin.name if plugin else _format("auto", first, path, added)
+    except UsageError:
+        return None
+    return name, container
 
 
 def _open(path: Path, asked: str) -> tuple[Container, Record, Iterator[Record]]:

@@ -47,7 +47,7 @@ def _files_of(source: str, stack: ExitStack) -> Iterator[LogFile]:
         yield _spool(stack)
     elif path.is_dir() and not _is_one_log(path):
         yield from _walk(path)
-    elif not path.exists() and _GLOB_MARKS & set(source):
+    elif not path.exists() and is_pattern(source):
         # A pattern may begin anywhere, which `Path.glob` does not take.
         matches = sorted(glob.glob(source, recursive=True))  # noqa: PTH207
         if not matches:
@@ -60,6 +60,10 @@ def _files_of(source: str, stack: ExitStack) -> Iterator[LogFile]:
                 yield LogFile(match, str(match), found=True)
     else:
         yield LogFile(path, source)
+
+
+def is_pattern(source: str) -> bool:
+    return not _GLOB_MARKS.isdisjoint(source)
 
 
 def _walk(folder: Path) -> Iterator[LogFile]:

@@ -16,7 +16,14 @@ from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, canonical_json, digest, want_list, want_object
+from callmark.records.jsontext import (
+    Json,
+    canonical_json,
+    digest,
+    want_list,
+    want_object,
+    want_texts,
+)
 from callmark.records.problems import refuse_problems, show_value
 from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, check_writable
@@ -86,8 +93,13 @@ def check_places(places: ImportPaths, sources: Iterable[Path]) -> None:
 class Writer:
     """Takes one entry after the other. Files that get nothing are not made."""
 
-    def __init__(self, stack: ExitStack, places: ImportPaths, desk: Desk) -> None:
+    def __init__(
+        self, stack: ExitStack, places: ImportPaths, desk: Desk, *, answered: bool = False
+    ) -> None:
+        """`answered`: what nobody answered is left out, and each answer brings along what its
+        sample says, and the specs of its tools: it is scored without the dataset."""
         self._stack = stack
+        self._answered = answered
         self._places = places
         self._desk = desk
         self._open: dict[Path, BinaryIO] = {}
@@ -105,6 +117,9 @@ class Writer:
 
     def add(self, entry: Imported) -> None:
         self._check(entry)
+        if self._answered and entry.answer is None:
+            self._desk.notes.add("no_answer", entry.line, entry.sample_id)
+            return
         if not self._header_size:
             self._begin()
         entry = self._seen.name_apart(entry)
@@ -118,7 +133,8 @@ class Writer:
             self._file(self._places.dataset).write(line)
             self._samples += 1
         if entry.answer is not None:
-            self._file(self._places.answers).write(_line(entry.answer))
+            answer = self._whole(entry) if self._answered else entry.answer
+            self._file(self._places.answers).write(_line(answer))
             self._answers += 1
             self._count_messages(entry.answer)
         for fixture in self._seen.new_fixtures(entry):
@@ -126,6 +142,14 @@ class Writer:
             self._file(self._places.fixtures_file).write(text)
             self._fixture_hash.add(text)
             self._fixtures += 1
+
+    def _whole(self, entry: Imported) -> Object:
+        metadata = want_object(entry.item.get("metadata"))
+        answer = {**want_object(entry.answer), "metadata": metadata}
+        listed = metadata.get("tools")
+        if listed is None or "messages" not in answer:
+            return answer
+        return {**answer, "tools": self._desk.tools.specs_of(want_texts(listed))}
 
     def _count_messages(self, answer: Object) -> None:
         messages = [want_object(one) for one in want_list(answer.get("messages"))]
@@ -144,11 +168,11 @@ class Writer:
                 problems = list(error.problems)
         refuse_problems(self._desk.place(entry.line), problems)
 
-    def finish(self, tools: ToolCatalogue) -> ImportCounts:
+    def finish(self, tools: ToolCatalogue, where: str) -> ImportCounts:
         if not self._samples:
             why = ", ".join(f"{one.count} {one.kind}" for one in self._desk.notes.unmapped())
             what = f"holds nothing that could be imported{f' ({why})' if why else ''}"
-            raise BadInput(f"{self._desk.source}: {what}")
+            raise BadInput(f"{where}: {what}")
         pins: dict[str, str] = {"dataset_sha256": self._hasher.hexdigest()}
         specs = tools.specs
         if specs:
