@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import INPUTS, CommandParser, add_groups
+from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
     from callmark.datasets.importing import ImportPaths, ImportReport
     from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
+    from callmark.datasets.importing.desk import Desk, Imported
+    from callmark.datasets.importing.importing import Each
+    from callmark.live.cleaning import LogCleaner
 
 FORMATS = ("auto", "openai", "tau-bench", "tau2", "bfcl", "inspect", "jsonl", "parquet")
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
+
+
+EXPECTING: Group = {
+    "--expect": {
+        "choices": ("observed",),
+        "help": "what was done is expected: the calls in their order, the values of the answer. A"
+        " run that does otherwise has changed; it is wrong only once you accept what was observed",
+    },
+    "--per-step": {
+        **FLAG,
+        "help": "a sample for each turn of the model, with the conversation up to it as the prompt",
+    },
+    "--accept": {**FLAG, "help": "all of it is right: another call is a mistake"},
+    "--pii": {
+        "choices": ("surrogate", "keep"),
+        "help": "replace personal data with made-up data of the same shape, or keep it (default:"
+        " surrogate with --expect or --per-step, else keep); secrets are removed in both",
+    },
+}
+CHOOSING: Group = {
+    "--dedupe": {**FLAG, "help": "leave out what is nearly the same as an earlier conversation"},
+    "--sample": {
+        "type": int,
+        "metavar": "N",
+        "help": "at most N conversations, in turn from each set of tools that is called",
+    },
+    "--seed": {"type": int, "metavar": "N", "help": "which N (default: 0)"},
+}
 
 
 def build_parser() -> CommandParser:
@@ -85,6 +117,7 @@ def build_parser() -> CommandParser:
         help="BFCL's accepted answers (default: possible_answer/ beside the source)",
     )  # fmt: skip
     add("--report", type=Path, metavar="FILE", help="write what could not be mapped, as JSON")
+    add_groups(parser, {"a regression set of what was done": EXPECTING, "a choice": CHOOSING})
     return parser
 
 
@@ -92,6 +125,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.datasets.importing import ImportPaths, import_dataset
+    from callmark.datasets.importing.choosing import Choice
     from callmark.plugins import add_plugins, rows_of
     from callmark.records.problems import hint
 
@@ -109,6 +143,9 @@ def main(arguments: list[str]) -> int:
         answers=options.answers or out.with_name(f"{out.stem}.answers.jsonl"),
         report=options.report,
     )
+    if getattr(options, "sample", 1) < 1:
+        raise UsageError(f"--sample: must be a whole number from 1, not {options.sample}")
+    cleaner = _cleaner(options)
     report = import_dataset(
         options.source,
         places,
@@ -116,9 +153,64 @@ def main(arguments: list[str]) -> int:
         tools=options.tools,
         accepted=options.accepted,
         added=added,
+        choice=Choice(
+            dedupe=getattr(options, "dedupe", False),
+            sample=getattr(options, "sample", None),
+            seed=getattr(options, "seed", 0),
+        ),
+        each=_each(options, cleaner),
     )
-    write(_blocks(places, report), sys.stdout)
+    write((*_blocks(places, report), *_cleaned(cleaner)), sys.stdout)
     return 0
+
+
+def _cleaner(options: argparse.Namespace) -> LogCleaner | None:
+    from callmark.live.cleaning import LogCleaner
+
+    makes_set = hasattr(options, "expect") or hasattr(options, "per_step")
+    pii = getattr(options, "pii", "surrogate" if makes_set else None)
+    return None if pii is None else LogCleaner(pii=pii == "surrogate")
+
+
+def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | None:
+    """What is done to each conversation, if anything."""
+    import os
+
+    import msgspec
+
+    from callmark.config import load_config
+    from callmark.datasets.importing.observed import accept_item, expect_observed, split_steps
+    from callmark.run.observing import RecordingJudge
+
+    per_step = getattr(options, "per_step", False)
+    expects = per_step or hasattr(options, "expect")
+    accepts = getattr(options, "accept", False)
+    if accepts and not expects:
+        raise UsageError("--accept: needs --expect observed or --per-step, which observe something")
+    if not expects and cleaner is None:
+        return None
+    judge = RecordingJudge(load_config(Path(os.devnull), {}))
+
+    def each(entry: Imported, desk: Desk) -> Iterator[Imported]:
+        clean = entry if cleaner is None else cleaner.clean(entry)
+        made: Iterable[Imported] = (clean,)
+        if per_step:
+            made = split_steps(clean, desk, judge.find_facts)
+        elif expects:
+            made = (expect_observed(clean, desk, judge.find_facts),)
+        for one in made:
+            yield msgspec.structs.replace(one, item=accept_item(one.item)) if accepts else one
+
+    return each
+
+
+def _cleaned(cleaner: LogCleaner | None) -> Iterator[Block]:
+    if cleaner is not None and (cleaner.removed or cleaner.replaced):
+        yield line(
+            f"{cleaner.removed} secrets are removed, {cleaner.replaced} personal values are"
+            " replaced by made-up ones",
+            "quiet",
+        )
 
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:

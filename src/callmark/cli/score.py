@@ -176,6 +176,7 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
     import tempfile
 
     from callmark.datasets.importing import ImportPaths, import_dataset
+    from callmark.datasets.importing.choosing import Choice
     from callmark.plugins import rows_of
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -186,7 +187,9 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
         answers=folder / "answers.jsonl",
     )
     tools = None if config.registry is None else Path(config.registry)
-    report = import_dataset(files, places, tools=tools, added=rows_of("importer"), answered=True)
+    report = import_dataset(
+        files, places, tools=tools, added=rows_of("importer"), choice=Choice(answered=True)
+    )
     return places.answers, report
 
 

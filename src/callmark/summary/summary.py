@@ -180,6 +180,7 @@ _SUMMARY_METRICS = {
         "clarify_ok_rate",
         "locale_probe_ok_rate",
         "checks_ok_rate",
+        "unchanged_rate",
         "chance_f1",
         "grounding_lift",
     )

@@ -9,7 +9,15 @@ import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, canonical_json, digest, parse_json, want_text
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    digest,
+    parse_json,
+    want_text,
+    want_texts,
+)
 
 Kind = Literal[
     "accepted_answer_breaks_schema",
@@ -18,6 +26,7 @@ Kind = Literal[
     "call_of_unknown_tool",
     "call_without_result",
     "duplicate",
+    "empty_turn",
     "failed_trial",
     "header_left_out",
     "id_taken",
@@ -25,17 +34,22 @@ Kind = Literal[
     "malformed_call",
     "metadata_kept_apart",
     "multi_turn_question",
+    "near_duplicate",
     "no_accepted_answer",
     "no_answer",
     "no_prompt",
     "not_a_log",
+    "not_repeatable",
+    "not_sampled",
     "not_text",
+    "nothing_observed",
     "other_prompt_in_trial",
     "other_result_in_trial",
     "result_too_deep",
     "result_without_call",
     "said_at_the_end",
     "script_cut",
+    "step_left_out",
     "too_many_alternatives",
     "tool_renamed",
     "tool_without_schema",
@@ -49,6 +63,7 @@ MEANING: dict[Kind, str] = {
     "call_of_unknown_tool": "the call names a tool that was not offered: no fixture",
     "call_without_result": "nothing answered the call: no fixture",
     "duplicate": "the same conversation again: left out",
+    "empty_turn": "the model neither said nor called anything: no step",
     "failed_trial": "the trial failed there: an answer with status error",
     "header_left_out": "a further dataset has a header of its own: the first one stays",
     "id_taken": "another file has this id for something else: the file's name stands before it",
@@ -56,17 +71,22 @@ MEANING: dict[Kind, str] = {
     "malformed_call": "the call cannot be read: it stays in the answers, no fixture",
     "metadata_kept_apart": "the metadata do not fit ours: kept below imported_from",
     "multi_turn_question": "several turns with calls as program text: left out",
+    "near_duplicate": "nearly the same conversation as an earlier one: left out (--dedupe)",
     "no_accepted_answer": "no accepted answer is given: a sample that expects nothing",
     "no_answer": "the model said nothing in it: not scored",
     "no_prompt": "nothing is asked: left out",
     "not_a_log": "a file of no known kind: left out",
+    "not_repeatable": "its own recording does not keep what was observed: nothing is expected",
+    "not_sampled": "not among those that were drawn (--sample)",
     "not_text": "content that is not text: kept in the answers, not in the script",
+    "nothing_observed": "no answer is recorded: nothing is expected, no step",
     "other_prompt_in_trial": "a further trial was asked something else: the first prompt stays",
     "other_result_in_trial": "a further trial got another result for a call: the first one stays",
     "result_too_deep": "the result is nested deeper than a fixture may be: no fixture",
     "result_without_call": "a tool message that answers no structured call: no fixture",
     "said_at_the_end": "said after the model's last turn: kept in the answers only",
     "script_cut": "the user spoke out of turn: user_turns ends before that",
+    "step_left_out": "the steps of one conversation would take more than 64 MB: left out",
     "too_many_alternatives": "more combinations of accepted values than are kept",
     "tool_renamed": "another tool of this name was there already: it got a name of its own",
     "tool_without_schema": "the source has no spec of this tool: any arguments pass",
@@ -144,6 +164,7 @@ class ToolCatalogue:
         self._specs: dict[str, Spec] = {}
         self._known: dict[tuple[str, str], str] = {}
         self._offers: dict[str, SourceOffer] = {}
+        self._registries: dict[tuple[str, ...], Registry] = {}
         for spec in given:
             self._named(spec, line=0)
         self._given = bool(self._specs)
@@ -154,6 +175,16 @@ class ToolCatalogue:
 
     def specs_of(self, names: Iterable[str]) -> list[Spec]:
         return [self._specs[name] for name in names if name in self._specs]
+
+    def registry_of(self, listed: Json) -> Registry:
+        """The tools of these names; None: all that there are so far."""
+        names = tuple(sorted(self._specs)) if listed is None else want_texts(listed)
+        if names not in self._registries:
+            if len(self._registries) == REMEMBERED:
+                self._registries.clear()
+            specs = self.specs_of(names)
+            self._registries[names] = Registry.from_specs(specs, where="the tools of the source")
+        return self._registries[names]
 
     def registry(self) -> Registry:
         return Registry.from_specs(self.specs, where="the tools of the source")

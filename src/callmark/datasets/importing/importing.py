@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ import msgspec
 from callmark.calls.registry import Registry
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
+from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, StrataSample
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
 from callmark.datasets.importing.inspect_log import read_inspect
@@ -172,6 +173,10 @@ MOST_KEYS = 12  # of an entry that nobody knows
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
 
 
+# What becomes of a conversation: itself, with what is expected of it, or a sample for each step.
+Each = Callable[[Imported, Desk], Iterable[Imported]]
+
+
 class SourceCount(msgspec.Struct, frozen=True, kw_only=True):
     """One file: what it was taken for, how many entries it has, and what became of them."""
 
@@ -201,28 +206,40 @@ def import_dataset(
     tools: Path | None = None,
     accepted: Path | None = None,
     added: Sequence[PluginRow] = (),
-    answered: bool = False,
+    choice: Choice = ALL,
+    each: Each | None = None,
 ) -> ImportReport:
     """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
     `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
-    not beside the questions. `answered`: only what has an answer, and each of these tells all that
-    it is scored by."""
+    not beside the questions. `choice`: which conversations are taken; `each`: what becomes of
+    them."""
     named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
         files = list_files(named, stack)
         check_places(places, [file.path for file in files])
-        notes = Notes()
-        catalogue = ToolCatalogue(notes, _specs(tools))
-        desk = Desk(Path(named[0]), catalogue, notes, accepted)
-        writer = Writer(stack, places, desk, answered=answered)
-        importing = _Importing(desk, writer, format, added)
+        chosen = None
+        if choice.sample is not None:
+            drawn = StrataSample(choice.sample, choice.seed)
+            seen = _Importing(_desk(named[0], tools, accepted), format, added, choice)
+            for file in files:
+                seen.read(file, lambda entry: drawn.see(seen.number, entry), len(files) == 1)
+            chosen = drawn.chosen()
+        desk = _desk(named[0], tools, accepted)
+        notes, catalogue = desk.notes, desk.tools
+        writer = Writer(stack, places, desk, answered=choice.answered)
+        importing = _Importing(desk, format, added, choice, chosen)
+
+        def take(entry: Imported) -> None:
+            for made in (entry,) if each is None else each(entry, desk):
+                writer.add(made)
+
         for file in files:
-            importing.read(file, is_only=len(files) == 1)
+            importing.read(file, take, len(files) == 1, writer)
         report = ImportReport(
             source=", ".join(map(str, named)),
             format=", ".join(importing.formats()) or format,
-            counts=importing.finish(catalogue),
+            counts=importing.finish(writer, catalogue),
             sources=tuple(importing.sources),
             unmapped=notes.unmapped(),
             provenance=importing.provenance(),
@@ -236,11 +253,21 @@ def import_dataset(
 class _Importing:
     """The files of one import, one after the other."""
 
-    def __init__(self, desk: Desk, writer: Writer, asked: str, added: Sequence[PluginRow]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        asked: str,
+        added: Sequence[PluginRow],
+        choice: Choice,
+        chosen: frozenset[int] | None = None,
+    ) -> None:
+        """`chosen`: the numbers of the conversations that are taken; None: all."""
         self._desk = desk
-        self._writer = writer
         self._asked = asked
         self._added = added
+        self._known = NearDuplicates(desk.notes) if choice.dedupe else None
+        self._chosen = chosen
+        self.number = 0  # of the conversation that is read now
         self._plugins: dict[str, PluginRow] = {}
         self._strangers: list[str] = []
         self.sources: list[SourceCount] = []
@@ -253,22 +280,32 @@ class _Importing:
         marks: list[Json] = [row.mark() for row in self._plugins.values()]
         return {"plugins": marks} if marks else msgspec.UNSET
 
-    def finish(self, catalogue: ToolCatalogue) -> ImportCounts:
+    def finish(self, writer: Writer, catalogue: ToolCatalogue) -> ImportCounts:
         if self._strangers and not self.sources:
             raise BadInput(self._strangers[:20])
-        return self._writer.finish(catalogue, ", ".join(one.source for one in self.sources[:3]))
+        return writer.finish(catalogue, ", ".join(one.source for one in self.sources[:3]))
 
-    def read(self, file: LogFile, *, is_only: bool) -> None:
+    def read(
+        self,
+        file: LogFile,
+        take: Callable[[Imported], None],
+        is_only: bool,
+        writer: Writer | None = None,
+    ) -> None:
         self._desk.turn_to(file.path, None if is_only else file.name)
+        before = 0 if writer is None else writer.trials
         try:
-            self._read(file)
+            found = self._read(file, take)
+            if found is not None and writer is not None:
+                count = msgspec.structs.replace(found, trials=writer.trials - before)
+                self.sources.append(count)
         except (BadInput, UsageError) as error:
             if file.name == str(file.path):
                 raise
             shown = str(error).replace(str(file.path), file.name)
             raise BadInput(shown.splitlines()) from None
 
-    def _read(self, file: LogFile) -> None:
+    def _read(self, file: LogFile, take: Callable[[Imported], None]) -> SourceCount | None:
         try:
             container, first, records = _open(file.path, self._asked)
             plugin = _plugin(self._asked, first, self._added)
@@ -281,12 +318,12 @@ class _Importing:
             # A folder may hold anything; what is no log is counted, and said.
             self._strangers.append(str(error))
             self._desk.notes.add("not_a_log", 0, str(error).removeprefix(f"{file.path}: "))
-            return
+            return None
         _check_container(chosen, container, file.path)
         reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
         if plugin is not None:
             self._plugins[plugin.name] = plugin
-        before, entries = self._writer.trials, 0
+        entries = 0
 
         def counted() -> Iterator[Record]:
             nonlocal entries
@@ -295,15 +332,23 @@ class _Importing:
                 yield record
 
         for entry in reader(counted(), self._desk):
-            self._writer.add(entry)
-        self.sources.append(
-            SourceCount(
-                source=file.name,
-                format=chosen,
-                entries=entries,
-                trials=self._writer.trials - before,
-            )
-        )
+            if self._is_taken(entry):
+                take(entry)
+        return SourceCount(source=file.name, format=chosen, entries=entries, trials=0)
+
+    def _is_taken(self, entry: Imported) -> bool:
+        if self._known is not None and not self._known.is_new(entry):
+            return False
+        self.number += 1
+        if self._chosen is None or self.number in self._chosen:
+            return True
+        self._desk.notes.add("not_sampled", entry.line, entry.sample_id)
+        return False
+
+
+def _desk(source: str | Path, tools: Path | None, accepted: Path | None) -> Desk:
+    notes = Notes()
+    return Desk(Path(source), ToolCatalogue(notes, _specs(tools)), notes, accepted)
 
 
 def recognise(path: Path, added: Sequence[PluginRow] = ()) -> tuple[str, Container] | None:
