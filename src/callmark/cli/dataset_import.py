@@ -179,7 +179,8 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | Non
     import msgspec
 
     from callmark.config import load_config
-    from callmark.datasets.importing.observed import accept_item, expect_observed, split_steps
+    from callmark.datasets.accept import accept_item
+    from callmark.datasets.importing.observed import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
     per_step = getattr(options, "per_step", False)

@@ -193,6 +193,27 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
     return places.answers, report
 
 
+@contextmanager
+def results_of_log(path: Path) -> Iterator[Path | None]:
+    """A log, scored into a file that goes when it was read; None: it is none."""
+    import os
+    import tempfile
+
+    from callmark.config import load_config
+    from callmark.plugins import rows_of
+    from callmark.run.rescore import score_file
+
+    if not path.is_file() or not _holds_log(path, rows_of("importer")):
+        yield None
+        return
+    with ExitStack() as stack:
+        out = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "results.jsonl"
+        config = load_config(Path(os.devnull), {"out": str(out)})
+        file = path if _is_read_as_it_is([str(path)]) else _import([str(path)], config, stack)[0]
+        score_file(file, config)
+        yield out
+
+
 def _file_of(named: Path) -> Path:
     """A folder stands for the results in it."""
     from callmark.store.runs import results_of

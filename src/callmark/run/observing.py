@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from callmark.config import RunConfig
 from callmark.datasets.importing.desk import Desk, Imported
-from callmark.records.jsontext import Json, want_object
+from callmark.records.jsontext import Json, canonical_json, want_object
 from callmark.records.results import Decoding, Fingerprints, Result
 from callmark.records.samples import sample_of
 from callmark.run.loop import drive_at_once
@@ -20,7 +22,9 @@ from callmark.run.play import (
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.store.recorded import messages_of
 
-MOST_FACTS = 10
+MOST_FACTS = 40
+# Rules that find a value of a result in the answer; others find names, deeds, yes and no.
+_OF_VALUES = frozenset(("match", "bound", "unbound", "joined"))
 _NOT_KNOWN = Decoding(
     temperature=None, top_p=None, max_tokens=None, seed=None, max_turns=None, tool_choice=None
 )
@@ -34,24 +38,19 @@ class RecordingJudge:
         self._evaluator = Evaluator(config)
 
     def find_facts(self, entry: Imported, desk: Desk) -> list[Json] | None:
-        """The values of the last turn that states any, as it writes them. None: the recording
-        does otherwise than its own sample says it did."""
+        """The values of the last turn that states any, as far as a scorer finds them again. None:
+        the recording does otherwise than its own sample says it did."""
         result = self._score(entry, desk)
         if result.scores is None or result.scores.changes:
             return None
-        answer = result.model_output.encode("utf-8", "surrogatepass")
-        stated = [
-            (one.start, answer[one.start : one.end].decode("utf-8", "replace"))
-            for one in result.scores.statements
-            if one.label == "supported" and one.rule == "match" and one.path is not None
-        ]
-        ranges = [(turn.start, turn.end) for turn in result.turns or ()]
-        for start, end in reversed(ranges):
-            texts = [text for at, text in stated if start <= at < end]
-            if texts:
-                facts: list[Json] = list(dict.fromkeys(texts))
-                return facts[:MOST_FACTS]
-        return []
+        facts = _stated(result)
+        if not facts:
+            return []
+        metadata = {**want_object(entry.item["metadata"]), "required_facts": facts}
+        stating = msgspec.structs.replace(entry, item={**entry.item, "metadata": metadata})
+        again = self._score(stating, desk).scores
+        changes = () if again is None or again.changes is msgspec.UNSET else again.changes
+        return [fact for fact in facts if f"does not state {canonical_json(fact)}" not in changes]
 
     def _score(self, entry: Imported, desk: Desk) -> Result:
         metadata = want_object(entry.item["metadata"])
@@ -70,3 +69,20 @@ class RecordingJudge:
         trial = TrialInput(sample, 0, offer.names, offer.tools)
         [played] = drive_at_once(play([trial], OneRecording(replies), None, settings))
         return self._evaluator.result(played, offer, Origin(Fingerprints(), _NOT_KNOWN))
+
+
+def _stated(result: Result) -> list[Json]:
+    """As the answer words them."""
+    statements = () if result.scores is None else result.scores.statements
+    answer = result.model_output.encode("utf-8", "surrogatepass")
+    for turn in reversed(result.turns or ()):
+        facts: dict[Json, None] = dict.fromkeys(
+            answer[one.start : one.end].decode("utf-8", "replace")
+            for one in statements
+            if turn.start <= one.start < turn.end
+            and one.label == "supported"
+            and one.rule in _OF_VALUES
+        )
+        if facts:
+            return [*facts][:MOST_FACTS]
+    return []

@@ -260,8 +260,10 @@ _POPULATIONS: dict[str, Belongs] = {
     UNCHECKED: lambda kind, place: kind == "eligible",
     "copy_ratio_ok_rate": lambda kind, place: place.facts and not place.observed,
     "copy_ratio": lambda kind, place: kind == "eligible",
-    "grounding_lift": lambda kind, place: kind == "eligible",
-    "chance_f1": lambda kind, place: kind == "eligible",
+    **dict.fromkeys(
+        ("grounding_lift", "chance_f1", "answered_rate"),
+        lambda kind, place: kind == "eligible" and not place.step,
+    ),
 }
 _KINDS_OVER: dict[Over, tuple[Kind, ...]] = {
     "eligible": ("eligible",),

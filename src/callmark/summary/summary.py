@@ -239,7 +239,8 @@ class Summariser:
             self._answer = result.model_output
         elif not self._answers_differ:
             self._answers_differ = result.model_output != self._answer
-        if scores.kind == "eligible" and self._cross_score is not None:
+        is_step = result.metadata.get("max_turns") == 1  # a call alone states nothing
+        if scores.kind == "eligible" and not is_step and self._cross_score is not None:
             self._chance.add(result)
 
     def state(self) -> SummaryState | None:

@@ -147,6 +147,8 @@ def is_no_copy(scores: Scores) -> bool | None:
     copying = scores.copying
     if copying is None or copying.ratio is None or scores.recall_kind != "facts":
         return None
+    if scores.changes is not UNSET:
+        return None  # the facts are those that somebody stated, needed or not
     if copying.leaves < FEWEST_LEAVES:
         return None
     return copying.ratio <= MOST_COPIED and copying.verbatim < MOST_VERBATIM

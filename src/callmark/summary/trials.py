@@ -245,7 +245,7 @@ _AVERAGED_TYPES = {
 class TrialPlace(msgspec.Struct, frozen=True):
     """What the dataset says about a sample as far as blocks and populations need it. `marker`: so
     are its answers read; `facts`: some are required; `observed`: nobody has accepted what is
-    expected, so that it counts for no other metric."""
+    expected, so that it counts for no other metric; `step`: it is over after a call."""
 
     locale: str | None
     probe: bool
@@ -257,6 +257,7 @@ class TrialPlace(msgspec.Struct, frozen=True):
     marker: bool = False
     facts: bool = False
     observed: bool = False
+    step: bool = False
 
     @property
     def integrates(self) -> bool:
@@ -535,6 +536,7 @@ class Trials:
             demand_of(expectation.checks),
             *_reading_of(result, expectation),
             expectation.observed,
+            expectation.is_step and bool(expectation.calls),
         )
         return self._places.setdefault(place, len(self._places))
 

@@ -71,19 +71,6 @@ def split_steps(entry: Imported, desk: Desk, find_facts: FindFacts) -> Iterator[
             yield _expecting(made, list(replies[0].calls or ()), desk, find_facts)
 
 
-def accept_item(item: Object) -> Object:
-    """The item with what was observed as what is right. Where no call was made, none is right."""
-    metadata = dict(want_object(item.get("metadata")))
-    if not metadata.pop("observed", None):
-        return item
-    if not metadata.get("call_sequence"):
-        metadata.pop("call_sequence", None)
-        given = metadata.get("checks") or []
-        checks = given if isinstance(given, list) else [given]
-        metadata["checks"] = [*checks, {"calls_at_most": 0}]
-    return {**item, "metadata": metadata}
-
-
 def _messages_of(entry: Imported) -> list[Object] | None:
     """Of a trial that did not fail."""
     found = want_object(entry.answer).get("messages") if entry.answer is not None else None
@@ -107,10 +94,8 @@ def _expecting(
         facts = find_facts(made, desk)
         if facts is None:
             continue
-        if not facts:
-            return made
-        stating = _with_metadata(made, {**kept, **expected, **more, "required_facts": facts})
-        return made if find_facts(stating, desk) is None else stating
+        stated: Object = {"required_facts": facts} if facts else {}
+        return _with_metadata(made, {**kept, **expected, **more, **stated})
     desk.notes.add("not_repeatable", entry.line, entry.sample_id)
     return _with_metadata(entry, kept)
 

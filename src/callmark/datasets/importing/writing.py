@@ -136,7 +136,7 @@ class Writer:
             answer = self._whole(entry) if self._answered else entry.answer
             self._file(self._places.answers).write(_line(answer))
             self._answers += 1
-            self._count_messages(entry.answer, entry.item.get("prompt"))
+            self._count_messages(entry.answer, entry.item)
         for fixture in self._seen.new_fixtures(entry):
             text = canonical_json(fixture).encode() + b"\n"
             self._file(self._places.fixtures_file).write(text)
@@ -151,9 +151,10 @@ class Writer:
             return answer
         return {**answer, "tools": self._desk.tools.specs_of(want_texts(listed))}
 
-    def _count_messages(self, answer: Object, prompt: Json) -> None:
-        """Of those that the model wrote or caused, not of those that it was given."""
-        given = len(prompt) if isinstance(prompt, list) else 1
+    def _count_messages(self, answer: Object, item: Object) -> None:
+        """Of a step only what the model wrote or caused, not what it was given."""
+        is_step = want_object(item.get("metadata")).get("max_turns") == 1
+        given = len(want_list(item["prompt"])) if is_step else 0
         messages = [want_object(one) for one in want_list(answer.get("messages"))[given:]]
         spoken = [one for one in messages if one["role"] == "assistant"]
         self._turns = max(self._turns, len(spoken))
