@@ -91,7 +91,7 @@ def in_order(shown: list[str], printed: str) -> str | None:
 )
 def test_the_commands_of_a_document_do_what_it_says(document, tmp_path, child_environment):
     """A `make` target would install again; that two of them exist is another test."""
-    for name in ("eval", "data", "scripts", "src"):
+    for name in ("eval", "data", "examples", "scripts", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
     commands = tmp_path / "bin"
     commands.mkdir()

@@ -39,6 +39,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "dataset stats": ("callmark.cli.dataset_stats", "what it holds, which gates it decides"),
         "dataset diff": ("callmark.cli.dataset_diff", "samples that are new, gone or changed"),
         "dataset add": ("callmark.cli.dataset_add", "a trial of a run becomes a sample"),
+        "dataset accept": ("callmark.cli.dataset_accept", "what was observed is right"),
         "dataset seal": ("callmark.cli.dataset_seal", "pin items, tools and fixtures by hash"),
     },
     "fixtures": {

@@ -35,7 +35,7 @@ def build_parser() -> CommandParser:
         nargs=2,
         required=True,
         metavar=("RUN", "ID"),
-        help="results file (or a folder with results.jsonl), and the sample's id in it",
+        help="results file, folder with results.jsonl, or a log; and the sample's id in it",
     )
     parser.add_argument(
         "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
@@ -55,23 +55,25 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
+    from callmark.cli.score import results_of_log
     from callmark.datasets.add import add_from_trace
     from callmark.run.offers import ToolsOfResults
     from callmark.store.files import find_result
     from callmark.store.runs import results_of
 
     run, sample_id = Path(options.from_trace[0]), options.from_trace[1]
-    results = results_of(run)
-    number, result = find_result(results, sample_id, options.trial)
-    tools = ToolsOfResults(results, options.registry, instead=options.registry is not None)
-    added = add_from_trace(
-        options.dataset,
-        result,
-        fixtures=options.fixtures,
-        new_id=options.id,
-        registry=tools.of(result.fingerprints.tool_registry_sha256).registry,
-        where=f"{results}:{number}: {sample_id}",
-    )
+    with results_of_log(run) as scored:
+        results = scored or results_of(run)
+        number, result = find_result(results, sample_id, options.trial)
+        tools = ToolsOfResults(results, options.registry, instead=options.registry is not None)
+        added = add_from_trace(
+            options.dataset,
+            result,
+            fixtures=options.fixtures,
+            new_id=options.id,
+            registry=tools.of(result.fingerprints.tool_registry_sha256).registry,
+            where=f"{run if scored else f'{results}:{number}'}: {sample_id}",
+        )
     write(_blocks(added, options.fixtures), sys.stdout)
     return 0
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import INPUTS, CommandParser, add_groups
+from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
     from callmark.datasets.importing import ImportPaths, ImportReport
+    from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
+    from callmark.datasets.importing.desk import Desk, Imported
+    from callmark.datasets.importing.importing import Each
+    from callmark.live.cleaning import LogCleaner
 
 FORMATS = (
     "auto",
@@ -41,6 +47,34 @@ SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
 
+EXPECTING: Group = {
+    "--expect": {
+        "choices": ("observed",),
+        "help": "what was done is expected: the calls in their order, the values of the answer. A"
+        " run that does otherwise has changed; it is wrong only once you accept what was observed",
+    },
+    "--per-step": {
+        **FLAG,
+        "help": "a sample for each turn of the model, with the conversation up to it as the prompt",
+    },
+    "--accept": {**FLAG, "help": "all of it is right: another call is a mistake"},
+    "--pii": {
+        "choices": ("surrogate", "keep"),
+        "help": "replace personal data with made-up data of the same shape, or keep it (default:"
+        " surrogate with --expect or --per-step, else keep); secrets are removed in both",
+    },
+}
+CHOOSING: Group = {
+    "--dedupe": {**FLAG, "help": "leave out what is nearly the same as an earlier conversation"},
+    "--sample": {
+        "type": int,
+        "metavar": "N",
+        "help": "at most N conversations, in turn from each set of tools that is called",
+    },
+    "--seed": {"type": int, "metavar": "N", "help": "which N (default: 0)"},
+}
+
+
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
@@ -49,17 +83,23 @@ def build_parser() -> CommandParser:
         coding agents, LangChain or ShareGPT conversations, results of tau-bench or tau2, BFCL
         questions with their accepted answers, Inspect logs, or our own items as JSONL or Parquet.
         The tools become a registry, the tool results become fixtures, and the model's answers
-        become a file that `callmark run --runner replay` and `callmark score` read. Whatever could
-        not be mapped is counted and listed by kind.
+        become a file that `callmark run --runner replay` and `callmark score` read. Each file is
+        recognised by what is in it. Whatever could not be mapped is counted and listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl
         callmark dataset import logs/run.eval --out run.jsonl --report unmapped.json
+        callmark dataset import logs/ 'more/**/*.jsonl.gz' --out all.jsonl --report unmapped.json
         callmark dataset import BFCL_v4_simple_python.json --out bfcl.jsonl
         """,
     )
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the file to read; for tau2 also a folder")
+    add(
+        "source",
+        nargs="+",
+        metavar="SOURCE",
+        help="files, folders or patterns to read, packed with gzip or not; - for standard input",
+    )
     add(
         "--out",
         type=Path,
@@ -99,6 +139,7 @@ def build_parser() -> CommandParser:
         help="BFCL's accepted answers (default: possible_answer/ beside the source)",
     )  # fmt: skip
     add("--report", type=Path, metavar="FILE", help="write what could not be mapped, as JSON")
+    add_groups(parser, {"a regression set of what was done": EXPECTING, "a choice": CHOOSING})
     return parser
 
 
@@ -106,6 +147,7 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.datasets.importing import ImportPaths, import_dataset
+    from callmark.datasets.importing.choosing import Choice
     from callmark.plugins import add_plugins, rows_of
     from callmark.records.problems import hint
 
@@ -123,6 +165,9 @@ def main(arguments: list[str]) -> int:
         answers=options.answers or out.with_name(f"{out.stem}.answers.jsonl"),
         report=options.report,
     )
+    if getattr(options, "sample", 1) < 1:
+        raise UsageError(f"--sample: must be a whole number from 1, not {options.sample}")
+    cleaner = _cleaner(options)
     report = import_dataset(
         options.source,
         places,
@@ -130,16 +175,71 @@ def main(arguments: list[str]) -> int:
         tools=options.tools,
         accepted=options.accepted,
         added=added,
+        choice=Choice(
+            dedupe=getattr(options, "dedupe", False),
+            sample=getattr(options, "sample", None),
+            seed=getattr(options, "seed", 0),
+        ),
+        each=_each(options, cleaner),
     )
-    write(_blocks(places, report), sys.stdout)
+    write((*_blocks(places, report), *_cleaned(cleaner)), sys.stdout)
     return 0
+
+
+def _cleaner(options: argparse.Namespace) -> LogCleaner | None:
+    from callmark.live.cleaning import LogCleaner
+
+    makes_set = hasattr(options, "expect") or hasattr(options, "per_step")
+    pii = getattr(options, "pii", "surrogate" if makes_set else None)
+    return None if pii is None else LogCleaner(pii=pii == "surrogate")
+
+
+def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | None:
+    """What is done to each conversation, if anything."""
+    import os
+
+    import msgspec
+
+    from callmark.config import load_config
+    from callmark.datasets.accept import accept_item
+    from callmark.datasets.importing.observed import expect_observed, split_steps
+    from callmark.run.observing import RecordingJudge
+
+    per_step = getattr(options, "per_step", False)
+    expects = per_step or hasattr(options, "expect")
+    accepts = getattr(options, "accept", False)
+    if accepts and not expects:
+        raise UsageError("--accept: needs --expect observed or --per-step, which observe something")
+    if not expects and cleaner is None:
+        return None
+    judge = RecordingJudge(load_config(Path(os.devnull), {}))
+
+    def each(entry: Imported, desk: Desk) -> Iterator[Imported]:
+        clean = entry if cleaner is None else cleaner.clean(entry)
+        made: Iterable[Imported] = (clean,)
+        if per_step:
+            made = split_steps(clean, desk, judge.find_facts)
+        elif expects:
+            made = (expect_observed(clean, desk, judge.find_facts),)
+        for one in made:
+            yield msgspec.structs.replace(one, item=accept_item(one.item)) if accepts else one
+
+    return each
+
+
+def _cleaned(cleaner: LogCleaner | None) -> Iterator[Block]:
+    if cleaner is not None and (cleaner.removed or cleaner.replaced):
+        yield line(
+            f"{cleaner.removed} secrets are removed, {cleaner.replaced} personal values are"
+            " replaced by made-up ones",
+            "quiet",
+        )
 
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     counts = report.counts
     yield line(
-        f"{places.dataset}: {counts.samples} samples from {report.source} ({report.format})",
-        "strong",
+        f"{places.dataset}: {counts.samples} samples from {describe_sources(report)}", "strong"
     )
     made = (
         (counts.tools, "tools", places.registry, "--registry"),
@@ -148,25 +248,56 @@ def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     )
     for count, what, path, _ in made:
         left = f" ({path} is from before)" if not count and path.exists() else ""
-        yield line(f"{path}: {count} {what}" if count else f"no {what} in the source{left}")
-    if report.unmapped:
-        yield line()
-        yield line("not mapped as it is:", "warn")
-        yield Table(
-            ("kind", "count", "first on line", "meaning"),
-            tuple(
-                (
-                    Cell(kind.kind),
-                    Cell(str(kind.count)),
-                    Cell(", ".join(str(place.line) for place in kind.places[:SHOWN_PLACES])),
-                    Cell(kind.meaning),
-                )
-                for kind in report.unmapped
-            ),
-            frozenset({1}),
-        )
+        held = f", {counts.calls} calls, {counts.results} results" if what == "answers" else ""
+        yield line(f"{path}: {count} {what}{held}" if count else f"no {what} in the source{left}")
+    yield from unmapped_blocks(report)
     yield line()
     flags = "".join(f" {flag} {path}" for count, _, path, flag in made if count)
     if counts.turns > DEFAULT_MAX_TURNS:
         flags += f" --max-turns {counts.turns}"
     yield line(f"next: callmark run --in {places.dataset}{flags}", "quiet")
+
+
+def describe_sources(report: ImportReport) -> str:
+    """`talks.jsonl (openai)`; of several files how many there are of each format."""
+    files = Counter(one.format for one in report.sources)
+    if files.total() == 1:
+        return f"{report.sources[0].source} ({report.format})"
+    shares = ", ".join(f"{count} {name}" for name, count in files.items())
+    return f"{files.total()} files ({shares})"
+
+
+def unmapped_blocks(report: ImportReport) -> Iterator[Block]:
+    """What the source holds and the dataset does not, or not as it is."""
+    if not report.unmapped:
+        return
+    yield line()
+    yield line("not mapped as it is:", "warn")
+    several = any(place.source for kind in report.unmapped for place in kind.places)
+    yield Table(
+        ("kind", "count", "first in" if several else "first on line", "meaning"),
+        tuple(
+            (
+                Cell(kind.kind),
+                Cell(str(kind.count)),
+                Cell(", ".join(_place(place) for place in _first_places(kind))),
+                Cell(kind.meaning),
+            )
+            for kind in report.unmapped
+        ),
+        frozenset({1}),
+    )
+    for kind in report.unmapped:
+        if kind.kind == "not_a_log":
+            for place in kind.places[:SHOWN_PLACES]:
+                yield line(f"{place.source}: {place.detail}", "quiet")
+
+
+def _first_places(kind: Unmapped) -> tuple[SourcePlace, ...]:
+    return kind.places[: 1 if kind.places[0].source else SHOWN_PLACES]
+
+
+def _place(place: SourcePlace) -> str:
+    if not place.source:
+        return str(place.line)
+    return f"{place.source}:{place.line}" if place.line else place.source

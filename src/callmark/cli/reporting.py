@@ -44,6 +44,7 @@ def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str
         report,
         misses=explained_misses(report, places),
         statements=first_statements(report, places),
+        changes=first_changes(report, places),
         next_steps=[*_next_steps(report, places), *more],
     )
     write(blocks, sys.stdout)
@@ -63,6 +64,22 @@ def first_statements(report: Report, places: RunPaths) -> StatementList | None:
     if places.results is None or not report.complete or not Path(places.results).is_file():
         return None
     return list_statements(islice(read_results(Path(places.results)), READ_TRIALS))
+
+
+def first_changes(report: Report, places: RunPaths) -> list[str]:
+    """What the first samples do otherwise than it was observed: `id: calls a instead of b`."""
+    from callmark.reports.terminal import SHOWN_CHANGES
+    from callmark.store.files import read_results
+    from callmark.summary.metrics import UNCHANGED
+
+    if places.results is None or UNCHANGED not in report.failing or not report.complete:
+        return []
+    changed = (
+        f"{result.sample_id}: {'; '.join(result.scores.changes)}"
+        for result in read_results(Path(places.results))
+        if result.scores is not None and result.scores.changes
+    )
+    return list(islice(changed, SHOWN_CHANGES))
 
 
 def explained_misses(report: Report, places: RunPaths) -> list[str]:
@@ -201,7 +218,7 @@ def _other_run(results: Path, report: Path, why: str) -> BadInput:
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 OWN_FORMS = (".json", ".md", ".html")
-# The endings that `reports.formats` knows, for the help text: they load all writers.
+# The endings that `reports.finished_run` knows, for the help text: they load all writers.
 REPORT_FORMS = (".html", ".xml", ".md", ".csv", ".parquet", ".json")
 
 

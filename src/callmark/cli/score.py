@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,18 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
+from callmark.cli.run import PAGE_COSTS, PAGE_TRIALS
+from callmark.errors import BadInput, UsageError
+from callmark.reports.layout import Block, line, write
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
+    from callmark.datasets.importing import ImportReport
+    from callmark.records.seams import PluginRow
 
+# What a folder holds that is a run, finished or not.
+FILES_OF_RUN = ("results.jsonl", "report.json", "results.jsonl.journal")
+ITEMS = frozenset({"jsonl", "bfcl"})  # formats of questions; nobody has answered them
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--fixtures"}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
@@ -36,20 +44,27 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "score",
         """
-        Score answers that already exist, without a model or fixtures: a results file of `callmark
-        run` (shards may be concatenated), results of another program (`sample_id`, `model_output`,
-        `tool_trace` with results), or OpenAI-style conversations (`messages`, one per line). With
-        --in, prompts and expectations come from that dataset, matched by id. Conversations without
-        a dataset have no expectations: grounding, arguments and privacy are reported, and gates on
-        eligible samples do not apply.
+        Score what already happened, without a model or fixtures. Logs of any format that `callmark
+        dataset import` reads: which statements the tools do not back, which deeds were not done,
+        which arguments came from nowhere, which calls break their schema. Or answers: a results
+        file of `callmark run` (shards may be concatenated), results of another program
+        (`sample_id`, `model_output`, `tool_trace` with results). With --in, prompts and
+        expectations come from that dataset, matched by id. Logs without a dataset have no
+        expectations: statements, arguments and privacy are reported, and gates on eligible samples
+        do not apply. What is scored of a log goes to runs/NAME-N, with a page, unless --out says
+        where.
         """,
         """
+        callmark score logs/
         callmark score runs/latest --gate integration_f1_macro_lax=0.95
         callmark score conversations.jsonl --out scored.jsonl --report report.json
         """,
     )
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="results or conversations, JSONL; or a run's folder"
+        "file",
+        nargs="+",
+        metavar="FILE",
+        help="logs: files, folders, patterns, - for standard input; or results, or a run's folder",
     )
     parser.add_argument(
         "--answers",
@@ -65,18 +80,34 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    config = _config_of(options)
+    is_log = _is_log(options, config)
+    if config.out is None and is_log:
+        from callmark.store.runs import new_run_folder
 
-    from callmark.reports.finished_run import FinishedRun, write_forms
+        with new_run_folder(_name_of(options.file[0])) as folder:
+            return _score(options, _placed(config, folder), is_log=is_log)
+    return _score(options, config, is_log=is_log)
+
+
+def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> int:
+    from callmark.reports.finished_run import FinishedRun, wanted_form, write_forms
     from callmark.reports.layout import RunProgress
     from callmark.run.play import cross_scorer
     from callmark.run.rescore import score_file
 
-    config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
+    page = None if not is_log or config.report is None else Path(config.report).with_suffix(".html")
     with (
         RunProgress(sys.stderr, silent=options.quiet) as progress,
-        _with_answers(_file_of(options.file), options.answers) as file,
+        ExitStack() as stack,
     ):
+        imported = None
+        if is_log and not _is_read_as_it_is(options.file):
+            file, imported = _import(options.file, config, stack)
+        else:
+            given = _with_answers(_file_of(Path(options.file[0])), options.answers)
+            file = stack.enter_context(given)
         outcome = score_file(file, config, progress=progress)
     finished = FinishedRun(
         report=outcome.report,
@@ -84,9 +115,102 @@ def main(arguments: list[str]) -> int:
         cross_score=cross_scorer(),
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
-    write_forms(finished, forms)
-    present(outcome.report, RunPaths(results=config.out, report=config.report), quiet=options.quiet)
+    more: tuple[str, ...] = ()
+    if page is not None and outcome.report.counts.trials > PAGE_TRIALS:
+        more = (f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}",)
+        page = None
+    write_forms(finished, forms if page is None else (*forms, wanted_form(page, ".html")))
+    if is_log and not options.quiet:
+        write(_log_blocks(options.file, imported, config), sys.stdout)
+    shown = None if page is None else str(page)
+    places = RunPaths(results=config.out, report=config.report, page=shown)
+    present(outcome.report, places, quiet=options.quiet, more=more)
     return outcome.exit_code
+
+
+def _is_log(options: argparse.Namespace, config: RunConfig) -> bool:
+    """Answers are results, or belong to a dataset or to a trace; everything else is a log."""
+    from callmark.datasets.importing.sources import is_pattern
+    from callmark.plugins import rows_of
+
+    if config.dataset is not None or options.answers is not None:
+        if len(options.file) > 1:
+            raise UsageError("with --in or --answers one file is scored at a time")
+        return False
+    if len(options.file) > 1 or options.file[0] == "-":
+        return True
+    path = Path(options.file[0])
+    if path.is_dir():
+        return not any((path / name).exists() for name in FILES_OF_RUN)
+    if not path.exists():
+        return is_pattern(options.file[0])
+    return _holds_log(path, rows_of("importer"))
+
+
+def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
+    """Results lines have a prompt too, or nothing that an importer knows."""
+    from callmark.datasets.importing import recognise
+
+    try:
+        found = recognise(path, added)
+    except BadInput:
+        return False  # what is wrong with it is said where it is read
+    return found is not None and found[0] not in ITEMS
+
+
+def _is_read_as_it_is(files: Sequence[str]) -> bool:
+    """Conversations in lines are what recorded answers may be anyway."""
+    from callmark.datasets.importing import recognise
+    from callmark.datasets.importing.records import is_packed
+    from callmark.plugins import rows_of
+
+    path = Path(files[0])
+    if len(files) > 1 or not path.is_file():
+        return False
+    return recognise(path, rows_of("importer")) == ("openai", "lines") and not is_packed(path)
+
+
+def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[Path, ImportReport]:
+    """The answers in the logs, each with its tools and with what the log says of it."""
+    import tempfile
+
+    from callmark.datasets.importing import ImportPaths, import_dataset
+    from callmark.datasets.importing.choosing import Choice
+    from callmark.plugins import rows_of
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    places = ImportPaths(
+        dataset=folder / "log.jsonl",
+        registry=folder / "tools.json",
+        fixtures=folder / "fixtures",
+        answers=folder / "answers.jsonl",
+    )
+    tools = None if config.registry is None else Path(config.registry)
+    report = import_dataset(
+        files, places, tools=tools, added=rows_of("importer"), choice=Choice(answered=True)
+    )
+    return places.answers, report
+
+
+@contextmanager
+def results_of_log(path: Path) -> Iterator[Path | None]:
+    """A log, scored into a file that goes when it was read; None: it is none."""
+    import os
+    import tempfile
+
+    from callmark.config import load_config
+    from callmark.plugins import rows_of
+    from callmark.run.rescore import score_file
+
+    if not path.is_file() or not _holds_log(path, rows_of("importer")):
+        yield None
+        return
+    with ExitStack() as stack:
+        out = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "results.jsonl"
+        config = load_config(Path(os.devnull), {"out": str(out)})
+        file = path if _is_read_as_it_is([str(path)]) else _import([str(path)], config, stack)[0]
+        score_file(file, config)
+        yield out
 
 
 def _file_of(named: Path) -> Path:
@@ -125,3 +249,40 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
     return msgspec.structs.replace(
         config, dataset=flags.get("in"), out=flags.get("out"), report=flags.get("report")
     )
+
+
+def _placed(config: RunConfig, folder: Path) -> RunConfig:
+    import msgspec
+
+    from callmark.store.runs import REPORT, RESULTS
+
+    report = config.report or str(folder / REPORT)
+    return msgspec.structs.replace(config, out=str(folder / RESULTS), report=report)
+
+
+def _name_of(source: str) -> str:
+    """Of a log's run: what it is called without its endings."""
+    return "log" if source == "-" else Path(source).name.split(".")[0] or "log"
+
+
+def _log_blocks(
+    files: Sequence[str], imported: ImportReport | None, config: RunConfig
+) -> Iterator[Block]:
+    """What a log shows, by kind: how often, and the first places."""
+    from callmark.cli.dataset_import import describe_sources, unmapped_blocks
+    from callmark.reports.log_findings import find_in_log
+    from callmark.store.files import read_results
+
+    read = f"{files[0]} (openai)" if imported is None else describe_sources(imported)
+    found = find_in_log(read_results(Path(str(config.out)))) if config.out is not None else None
+    if found is None:
+        yield line(read, "strong")
+    else:
+        yield line(f"{read}: {found.conversations} conversations, {found.calls} calls", "strong")
+        for kind in found.kinds:
+            yield line(f"{kind.count:>5}  {kind.what}", "warn" if kind.count else "plain")
+            for place in kind.first:
+                yield line(place, indent=9)
+    if imported is not None:
+        yield from unmapped_blocks(imported)
+    yield line()

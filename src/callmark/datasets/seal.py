@@ -101,7 +101,7 @@ def write_seal(seal: Seal, out: Path | None = None) -> bool:
             line, item = header
             with open_input(dataset) as stream:
                 sealed.write(stream.read(line.offset))
-            sealed.write(_sealed_line(line, item, seal.changes))
+            sealed.write(sealed_line(line, item, seal.changes))
         if _copy(dataset, start, sealed) != expected:
             raise BadInput(f"{dataset}: the file changed while it was sealed: seal it again")
     return True
@@ -133,7 +133,8 @@ def _copy(dataset: Path, start: int, target: BinaryIO | None) -> str:
     return hasher.hexdigest()
 
 
-def _sealed_line(line: Line, header: Item, changes: Mapping[str, str]) -> bytes:
+def sealed_line(line: Line, header: Item, changes: Mapping[str, str]) -> bytes:
+    """The line of a header with other hashes."""
     if not changes:
         return line.data
     mark = header[HEADER_KEY]

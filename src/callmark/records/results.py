@@ -152,6 +152,8 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[ArgumentOrigin, ...] | None = None
     # There is text after the last result, or anywhere if nothing was served; None: not eligible.
     answered: bool | None = None
+    # What is otherwise than it was observed; absent where the expectation is more than that.
+    changes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     more: Measures | msgspec.UnsetType = msgspec.UNSET
 
     @property

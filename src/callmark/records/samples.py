@@ -261,7 +261,8 @@ class ExpectedCall(msgspec.Struct, frozen=True):
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """The scored part of an item's metadata, parsed once."""
+    """The scored part of an item's metadata, parsed once. `observed`: it says what some model did,
+    and nobody has said yet that this is right: other calls are a change, not a mistake."""
 
     kind: Kind
     calls: tuple[ExpectedCall, ...] = ()
@@ -278,6 +279,14 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     normalise_text: bool = False
     checks: tuple[SampleCheck, ...] = ()
+    observed: bool = False
+    max_turns: int | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """One decision of a longer conversation, which the prompt holds: what comes after the
+        model's turn is not asked."""
+        return self.max_turns == 1
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -356,6 +365,8 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
         normalise_text=str(get("text_norm") or "").upper() == "NFC"
         or str(get("line_endings") or "").upper() == "LF",
         checks=checks_of(get("checks")),
+        observed=bool(get("observed")),
+        max_turns=_turns_of(get("max_turns")),
     )
 
 
@@ -385,6 +396,10 @@ def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:
     )
 
 
+def _turns_of(given: Json) -> int | None:
+    return None if given is None else int(want_number(given))
+
+
 def _call_match_of(given: Json) -> CallMatch:
     match given:
         case "unordered" | "superset":
@@ -397,6 +412,8 @@ def _facts_of(given: Json) -> tuple[str | int | float, ...]:
 
 
 def _kind_of(metadata: Mapping[str, Json], behaviour: Json, *, expects_calls: bool) -> Kind:
+    if metadata.get("observed"):
+        return "unclassified"
     # The dataset decides, never what the model did: a silent model must not leave the denominator.
     if behaviour in ("no_tool", "decline"):
         return "control"

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore
@@ -397,6 +398,10 @@ def _scores(scores: Scores) -> Iterator[Block]:
         style: Style = "good" if check.ok else "bad"
         said = Cell("ok" if check.ok else str(check.reason), style)
         yield TextLine((Cell(f"{describe_check(check)}: "), said), indent=2)
+    if scores.changes is not UNSET:
+        became = "changed" if scores.changes else "unchanged"
+        yield line(f"{became}, beside what was observed", "warn" if scores.changes else "plain")
+        yield from (line(change, "warn", indent=2) for change in scores.changes)
     if scores.call_f1 is not None:
         yield line(f"call F1: {round_text(scores.call_f1)}")
     for name, value in scores.added.items():

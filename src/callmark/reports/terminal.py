@@ -21,6 +21,7 @@ from callmark.records.report import (
 from callmark.records.report import MetricBlock as MetricBlock
 from callmark.reports.finished_run import StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.summary.metrics import UNCHANGED
 
 VERDICT_STYLE: dict[Verdict, Style] = {
     "pass": "good",
@@ -40,6 +41,7 @@ SHOWN_IDS = 6
 SHOWN_MISSES = 3
 SHOWN_ERRORS = 5
 SHOWN_STATEMENTS = 5
+SHOWN_CHANGES = 20
 LONGEST_FLAG = 300
 _BLOCK_COLUMNS = (
     "integration_f1_macro_lax",
@@ -54,10 +56,11 @@ def report_blocks(
     *,
     misses: Sequence[str] = (),
     statements: StatementList | None = None,
+    changes: Sequence[str] = (),
     next_steps: Sequence[str] = (),
 ) -> Iterator[Block]:
     """`misses` explains calls without a fixture, `statements` are those of the first trials,
-    `next_steps` says what one can do now."""
+    `changes` says what is otherwise than it was observed, `next_steps` what one can do now."""
     yield from _verdict(report)
     yield from _gates(report)
     if statements is not None:
@@ -67,6 +70,7 @@ def report_blocks(
     yield from _groups("locale", report.locales)
     yield from _groups("slice", report.slices)
     yield from _failing(report)
+    yield from _changed(report, changes)
     yield from _misses(report, misses)
     yield from _errors(report)
     yield from _notes(report, next_steps)
@@ -332,6 +336,18 @@ def _list(title: str, found: dict[str, Failing]) -> Iterator[Block]:
         ids = [one_line(sample_id, 60) for sample_id in samples.sample_ids[:SHOWN_IDS]]
         more = f" and {samples.count - len(ids)} more" if samples.count > len(ids) else ""
         yield line(f"{name} ({samples.count}): {', '.join(ids)}{more}", indent=2)
+
+
+def _changed(report: Report, texts: Sequence[str]) -> Iterator[Block]:
+    changed = report.failing.get(UNCHANGED)
+    if changed is None or not texts:
+        return
+    yield line()
+    yield line(f"changed beside what was observed ({changed.count}), not wrong yet", "strong")
+    for text in texts[:SHOWN_CHANGES]:
+        yield line(one_line(text, LONGEST_FLAG), indent=2)
+    if changed.count > SHOWN_CHANGES:
+        yield line("more of them: callmark show RESULTS ID, or the page", "quiet", indent=2)
 
 
 def _misses(report: Report, texts: Sequence[str]) -> Iterator[Block]:

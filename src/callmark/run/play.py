@@ -369,9 +369,12 @@ class _Play:
                 what = "invalid arguments: " + "; ".join(entry.schema_errors)
                 return _refuse(entry, "invalid_arguments", what)
             case Miss() as miss:
+                is_wrong = self._is_wrong(entry)
+                if self.input.sample.expectation.is_step and not is_wrong:
+                    return entry  # nothing was recorded, and nothing follows that would need it
                 return msgspec.structs.replace(
                     entry,
-                    status="wrong_call" if self._is_wrong(entry) else "miss",
+                    status="wrong_call" if is_wrong else "miss",
                     result=_miss_record(miss),
                     key_normalized=miss.key_normalized,
                 )
@@ -383,25 +386,28 @@ class _Play:
         every call that is expected, and this is none of those."""
         session, expectation = self.session, self.input.sample.expectation
         calls = () if expectation.kind in CALL_FREE else expectation.calls
-        if not calls or session is None:
+        is_whole = expectation.observed or expectation.is_step
+        if session is None or not (calls or is_whole):
             return False
         registry, offered = self._registry, self.input.offered
         wanted = [expected_call(call, registry) for call in calls]
         known = frozenset(call.name for call in wanted) | (offered or frozenset())
         seen = observed_call(entry, registry, known)
-        return not any(is_same_call(want, seen) for want in wanted) and all(
-            session.has_answer(call.name, call.arguments) for call in calls
-        )
+        if any(is_same_call(want, seen) for want in wanted):
+            return False
+        # Of what was observed all calls are known: another one is another way, not a gap.
+        return is_whole or all(session.has_answer(call.name, call.arguments) for call in calls)
 
     def _stop_after(self, reply: Reply, turn: int, *, called: bool) -> Stop | None:
         if reply.finish in STOP_OF:
             return STOP_OF[reply.finish]
-        if self.settings.max_turns == 1 or not reply.ordered:
+        expectation = self.input.sample.expectation
+        if self.settings.max_turns == 1 or expectation.is_step or not reply.ordered:
             return "answer"
         goes_on = called or reply.then_said is not None or bool(self.scripted)
         if reply.ends:
             return "max_turns" if called else "answer"
-        if turn == self.settings.max_turns:
+        if turn in (self.settings.max_turns, expectation.max_turns):
             return "max_turns" if goes_on else "answer"
         return None if goes_on else "answer"
 

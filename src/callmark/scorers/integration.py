@@ -259,6 +259,7 @@ class IntegrationVerdict(NamedTuple):
     strict: Grounding
     values: dict[StatementLabel, int]
     scored: tuple[Span, ...]  # in characters, for the scorers that look further
+    missing_facts: tuple[int, ...]  # numbers of required facts that no scored span holds
 
 
 class _Judged(NamedTuple):
@@ -302,8 +303,9 @@ def score_integration(
     lax = sum(one.good_lax for one in counted)
     strict = sum(one.good_strict for one in counted)
     found_lax, found_strict = min(lax, 1), min(strict, 1)
+    missing: tuple[int, ...] = ()
     if facts:
-        found_lax, found_strict = _count_facts(reading, scored, facts)
+        found_lax, found_strict, missing = _count_facts(reading, scored, facts)
     return IntegrationVerdict(
         spans=tuple(_span_score(reading, one) for one in judged),
         total=len(judged),
@@ -315,6 +317,7 @@ def score_integration(
         strict=_grounding(strict, len(counted), found_strict, len(facts) or 1),
         values=values,
         scored=tuple(one.span for one in scored),
+        missing_facts=missing,
     )
 
 
@@ -393,17 +396,21 @@ def _ground_claimed(
 
 def _count_facts(
     reading: TrialReading, scored: list[_Judged], facts: list[Fact]
-) -> tuple[int, int]:
-    """How many facts a scored span holds and evidence, or keyed evidence, supports."""
+) -> tuple[int, int, tuple[int, ...]]:
+    """How many facts a scored span holds and evidence, or keyed evidence, supports; and the numbers
+    of those that are not found."""
     lax = strict = 0
-    for fact in facts:
+    missing: list[int] = []
+    for number, fact in enumerate(facts):
         turns = [
             one.turn for one in scored if not one.denied and fact.is_in(reading.grounder, one.span)
         ]
         leaves = [leaf for turn in turns for leaf in fact.support(reading.evidence, turn)]
         lax += bool(leaves)
         strict += any(leaf.strict for leaf in leaves)
-    return lax, strict
+        if not leaves:
+            missing.append(number)
+    return lax, strict, tuple(missing)
 
 
 def _grounding(grounded: int, counted: int, found: int, required: int) -> Grounding:

@@ -10,9 +10,9 @@ import msgspec
 from callmark.calls.registry import Registry
 from callmark.errors import PluginError, place_in
 from callmark.grounding.words import admits_failure
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, canonical_json
 from callmark.records.problems import hint
-from callmark.records.results import Measures, Result, ScorerMark, Scores
+from callmark.records.results import CallScore, Measures, Result, ScorerMark, Scores
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
 from callmark.records.seams import AddedScorer, Judged
 from callmark.records.statements import Tier
@@ -92,8 +92,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         strict=integration.strict,
         values=integration.values,
         calls=calls.calls,
-        call_f1=calls.call_f1,
-        multi_call_parity_ok=calls.multi_call_parity_ok,
+        call_f1=None if expectation.observed else calls.call_f1,
+        multi_call_parity_ok=None if expectation.observed else calls.multi_call_parity_ok,
         json_args_valid=calls.json_args_valid,
         recovered=calls.recovered,
         gave_up_honestly=calls.gave_up_honestly,
@@ -112,9 +112,33 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         statements=statements.marks,
         copying=measure_copying(reading),
         arguments=trace_arguments(reading, settings.registry),
-        answered=is_answered(reading) if kind == "eligible" else None,
+        answered=None
+        if kind != "eligible" or (expectation.is_step and expectation.calls)
+        else is_answered(reading),
+        changes=tuple(_find_changes(reading, calls.calls, integration.missing_facts))
+        if expectation.observed
+        else msgspec.UNSET,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
+
+
+def _find_changes(
+    reading: TrialReading, calls: CallScore, missing_facts: tuple[int, ...]
+) -> Iterator[str]:
+    """What is otherwise than it was observed: calls, their order, what the answer states."""
+    expectation, differences = reading.sample.expectation, calls.differences
+    yield from (f"calls {what}" for what in differences.differing)
+    yield from (f"does not call {what}" for what in differences.missing)
+    if expectation.call_match != "superset":
+        yield from (f"also calls {what}" for what in differences.extra)
+    if differences.reordered:
+        yield "calls in another order"
+    if expectation.calls and expectation.is_step:
+        return  # what is said beside a call was no decision
+    for number in missing_facts:
+        yield f"does not state {canonical_json(expectation.required_facts[number])}"
+    if not reading.text.strip():
+        yield "says nothing"
 
 
 def measure_more(sample: Sample, trace: Trace, scorers: Iterable[AddedScorer]) -> Measures:

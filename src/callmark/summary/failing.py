@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Generic, NamedTuple, TypeVar
 
+from msgspec import UNSET
+
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
@@ -37,6 +39,7 @@ from callmark.summary.metrics import (
     GATED_LANGUAGES,
     INVENTED,
     TEACHER_HEAVY,
+    UNCHANGED,
     Over,
     Subset,
     cluster_labels,
@@ -462,6 +465,8 @@ def _verdicts(scores: Scores, *, echo_denied: bool) -> Iterator[_Verdict]:
         ("copy_ratio_ok_rate", is_no_copy(scores), "the results are repeated", _copied(scores)),
     ):
         yield _Verdict(*verdict)
+    if scores.changes is not UNSET:
+        yield _Verdict(UNCHANGED, not scores.changes, "changed", scores.changes)
     for check in scores.checks:
         yield _Verdict(CHECKS, check.ok, f"check {explain_check(check)}")
 

@@ -24,7 +24,7 @@ from callmark.records.report import (
 )
 from callmark.records.results import Better
 from callmark.stats.estimates import bounds_one_sided, deciding_n
-from callmark.summary.metrics import CHECKS, FLAGGED, INVENTED, UNCHECKED, Measure
+from callmark.summary.metrics import CHECKS, FLAGGED, INVENTED, UNCHANGED, UNCHECKED, Measure
 
 PERF_BUDGET = "perf_budget_sec_per_100"
 FIXTURES = "fixture_hit_rate"
@@ -71,6 +71,7 @@ GATES: dict[str, GateKind] = {
     "copy_ratio_ok_rate": GateKind("higher", _PER_SAMPLE),
     INVENTED: GateKind("lower", _POOLED, on_request=True),
     CHECKS: GateKind("higher", _PER_SAMPLE, proof=True),
+    UNCHANGED: GateKind("higher", _PER_SAMPLE),
     "grounding_lift": GateKind("higher", _POINT, compared="ci_95_low"),
     "multi_call_parity_rate": GateKind("higher", _PER_SAMPLE, proof=True),
     "call_f1_macro": GateKind("higher", _PER_SAMPLE, proof=True),

@@ -35,6 +35,7 @@ Made = Statistic | Literal["count", "difference"]
 GATED_LANGUAGES = ("es", "de", "fr")
 TEACHER_HEAVY = "teacher_heavy"
 CHECKS = "checks_ok_rate"
+UNCHANGED = "unchanged_rate"
 FLAGGED = "flagged_sample_rate"
 UNCHECKED = "unchecked_share"
 INVENTED = "invented_argument_rate"
@@ -201,6 +202,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         "locale_probe_ok_rate", "all", "rate", ("locale_ok",), "no locale probe has a score"
     ),
     Definition(CHECKS, "all", "rate", ("checks_ok",), "no sample with checks has a score"),
+    Definition(
+        UNCHANGED,
+        "all",
+        "rate",
+        ("unchanged",),
+        "no sample whose expectation was merely observed has a score",
+    ),
 )
 _BY_NAME = {definition.name: definition for definition in DEFINITIONS}
 
@@ -242,6 +250,7 @@ _POPULATIONS: dict[str, Belongs] = {
     "error_recovery_rate": lambda kind, place: place.retry,
     "locale_probe_ok_rate": lambda kind, place: place.probe,
     CHECKS: lambda kind, place: place.checks != "nothing",
+    UNCHANGED: lambda kind, place: place.observed,
     "teacher_heavy_spans_over_cap": lambda kind, place: TEACHER_HEAVY in place.slices,
     "teacher_heavy_f1_lax": lambda kind, place: (
         _is_integrated(kind, place) and TEACHER_HEAVY in place.slices
@@ -249,10 +258,12 @@ _POPULATIONS: dict[str, Belongs] = {
     # Who else is served by a tool, only the trials tell.
     FLAGGED: lambda kind, place: kind == "eligible",
     UNCHECKED: lambda kind, place: kind == "eligible",
-    "copy_ratio_ok_rate": lambda kind, place: place.facts,
+    "copy_ratio_ok_rate": lambda kind, place: place.facts and not place.observed,
     "copy_ratio": lambda kind, place: kind == "eligible",
-    "grounding_lift": lambda kind, place: kind == "eligible",
-    "chance_f1": lambda kind, place: kind == "eligible",
+    **dict.fromkeys(
+        ("grounding_lift", "chance_f1", "answered_rate"),
+        lambda kind, place: kind == "eligible" and not place.step,
+    ),
 }
 _KINDS_OVER: dict[Over, tuple[Kind, ...]] = {
     "eligible": ("eligible",),

@@ -239,6 +239,7 @@ _SUMMARY_METRICS = {
         "clarify_ok_rate",
         "locale_probe_ok_rate",
         "checks_ok_rate",
+        "unchanged_rate",
         "chance_f1",
         "grounding_lift",
     )
@@ -297,7 +298,8 @@ class Summariser:
             self._answer = result.model_output
         elif not self._answers_differ:
             self._answers_differ = result.model_output != self._answer
-        if scores.kind == "eligible" and self._cross_score is not None:
+        is_step = result.metadata.get("max_turns") == 1  # a call alone states nothing
+        if scores.kind == "eligible" and not is_step and self._cross_score is not None:
             self._chance.add(result)
 
     def state(self) -> SummaryState | None:

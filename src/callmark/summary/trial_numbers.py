@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from msgspec import UNSET
+
 from callmark.records.results import Result, Scores
 from callmark.records.statements import GOOD, NEUTRAL, Statement
 
@@ -58,6 +60,7 @@ COLUMNS: dict[str, tuple[str, Reduce]] = {
     "keyed": ("b", "any"),
     "presence": ("b", "first"),
     "marker": ("b", "first"),
+    "unchanged": ("b", "mean"),
     "kind": ("b", "first"),
     "place": ("I", "first"),
 }
@@ -113,6 +116,7 @@ def numbers_of(scores: Scores, *, served: bool) -> tuple[int | float, ...]:
         scores.strict_keys,
         scores.recall_kind == "presence",
         scores.span_extractor == "marker",
+        NOT_APPLICABLE if scores.changes is UNSET else not scores.changes,
     )
 
 
@@ -143,6 +147,8 @@ def is_no_copy(scores: Scores) -> bool | None:
     copying = scores.copying
     if copying is None or copying.ratio is None or scores.recall_kind != "facts":
         return None
+    if scores.changes is not UNSET:
+        return None  # the facts are those that somebody stated, needed or not
     if copying.leaves < FEWEST_LEAVES:
         return None
     return copying.ratio <= MOST_COPIED and copying.verbatim < MOST_VERBATIM

@@ -244,7 +244,8 @@ _AVERAGED_TYPES = {
 
 class TrialPlace(msgspec.Struct, frozen=True):
     """What the dataset says about a sample as far as blocks and populations need it. `marker`: so
-    are its answers read; `facts`: some are required."""
+    are its answers read; `facts`: some are required; `observed`: nobody has accepted what is
+    expected, so that it counts for no other metric; `step`: it is over after a call."""
 
     locale: str | None
     probe: bool
@@ -255,6 +256,8 @@ class TrialPlace(msgspec.Struct, frozen=True):
     checks: Demand = "nothing"
     marker: bool = False
     facts: bool = False
+    observed: bool = False
+    step: bool = False
 
     @property
     def integrates(self) -> bool:
@@ -528,10 +531,12 @@ class Trials:
             expectation.locale_probe,
             expectation.slices,
             tools,
-            len(expectation.calls),
+            0 if expectation.observed else len(expectation.calls),
             expectation.retry,
             demand_of(expectation.checks),
             *_reading_of(result, expectation),
+            expectation.observed,
+            expectation.is_step and bool(expectation.calls),
         )
         return self._places.setdefault(place, len(self._places))
 

@@ -203,6 +203,7 @@ def test_every_gate_can_name_its_samples():
         make_result(2, "control", controls_with_integration=1),
         make_result(3, "negative_control", negative_control_ok=False),
         make_result(4, "clarify", clarify_ok=False),
+        make_result(5, "unclassified", metadata={"observed": True}, changes=("says nothing",)),
     ]
     report = report_of([bad, empty, *others])
     failing = report.failing

@@ -78,6 +78,7 @@ function scoresView(scores) {
     "control stayed clean": scores.controls_with_integration === null ? null : scores.controls_with_integration === 0,
     "asked back": scores.clarify_ok, locale: scores.locale_probe_ok, privacy: scores.privacy_ok,
     checks: scores.checks_ok ?? null,
+    "as it was observed": scores.changes ? !scores.changes.length : null,
   };
   const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ...(scores.strict_keys ? [["strict", scores.strict]] : [])].map(([name, part]) =>
     make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
@@ -90,7 +91,8 @@ function scoresView(scores) {
   // Where the dataset expects nothing of the calls, none of them is one too many.
   const listed = scores.kind === "unclassified" ? [] : [["missing", differences.missing], ["extra", differences.extra], ["differs", differences.differing]]
     .flatMap(([word, calls]) => calls.map((call) => make("li", {}, make("b", {}, `${word}: `), make("code", {}, clipped(call, 400)))));
-  if (differences.reordered) listed.push(make("li", {}, "the calls came in another order"));
+  if (differences.reordered && scores.kind !== "unclassified") listed.push(make("li", {}, "the calls came in another order"));
+  for (const change of scores.changes ?? []) listed.push(make("li", {}, make("b", {}, "changed: "), make("code", {}, clipped(change, 400))));
   return [
     make("dl", { class: "scores" }, numbers),
     make("ul", { class: "chips", "aria-label": "Checks" }, Object.entries(verdicts)

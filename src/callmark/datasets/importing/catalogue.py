@@ -9,7 +9,15 @@ import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, canonical_json, digest, parse_json, want_text
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    canonical_json,
+    digest,
+    parse_json,
+    want_text,
+    want_texts,
+)
 
 Kind = Literal[
     "accepted_answer_breaks_schema",
@@ -22,18 +30,27 @@ Kind = Literal[
     "compacted",
     "context_step",
     "duplicate",
+    "empty_turn",
     "failed_exchange",
     "failed_trial",
+    "header_left_out",
     "hidden_reasoning",
     "history_missing",
+    "id_taken",
     "left_out",
     "line_left_out",
     "malformed_call",
     "metadata_kept_apart",
     "multi_turn_question",
+    "near_duplicate",
     "no_accepted_answer",
+    "no_answer",
     "no_prompt",
+    "not_a_log",
+    "not_repeatable",
+    "not_sampled",
     "not_text",
+    "nothing_observed",
     "other_branch",
     "other_choice",
     "other_instructions",
@@ -54,6 +71,7 @@ Kind = Literal[
     "span_merged",
     "span_without_content",
     "span_without_id",
+    "step_left_out",
     "structure_span",
     "sub_agent",
     "text_not_recorded",
@@ -75,18 +93,27 @@ MEANING: dict[Kind, str] = {
     "compacted": "the history was summarised there: the conversation goes on with the summary",
     "context_step": "repeated from an earlier conversation: kept in the prompt only",
     "duplicate": "the same conversation again: left out",
+    "empty_turn": "the model neither said nor called anything: no step",
     "failed_exchange": "the model gave no answer there, but an error",
     "failed_trial": "the trial failed there: an answer with status error",
+    "header_left_out": "a further dataset has a header of its own: the first one stays",
     "hidden_reasoning": "reasoning that is encrypted or redacted: left out",
     "history_missing": "goes on from an answer that is not in the source: begins there",
+    "id_taken": "another file has this id for something else: the file's name stands before it",
     "left_out": "the importer of a plug-in made nothing of it",
     "line_left_out": "no part of the conversation, such as a setting or a counter: left out",
     "malformed_call": "the call cannot be read: it stays in the answers, no fixture",
     "metadata_kept_apart": "the metadata do not fit ours: kept below imported_from",
     "multi_turn_question": "several turns with calls as program text: left out",
+    "near_duplicate": "nearly the same conversation as an earlier one: left out (--dedupe)",
     "no_accepted_answer": "no accepted answer is given: a sample that expects nothing",
+    "no_answer": "the model said nothing in it: not scored",
     "no_prompt": "nothing is asked: left out",
+    "not_a_log": "a file of no known kind: left out",
+    "not_repeatable": "its own recording does not keep what was observed: nothing is expected",
+    "not_sampled": "not among those that were drawn (--sample)",
     "not_text": "content that is not text: kept in the answers, not in the script",
+    "nothing_observed": "no answer is recorded: nothing is expected, no step",
     "other_branch": "goes on from an earlier place of a conversation: a sample of its own",
     "other_choice": "further answers to the same question: the first one stays",
     "other_instructions": "the system message changed on the way: the first one stays",
@@ -107,6 +134,7 @@ MEANING: dict[Kind, str] = {
     "span_merged": "a second span of a call that another one tells: it is one call",
     "span_without_content": "a model's call that says neither its prompt nor its answer: left out",
     "span_without_id": "a span without an id or a trace: it got a name by its line",
+    "step_left_out": "the steps of one conversation would take more than 64 MB: left out",
     "structure_span": "a span of an agent or a chain: it says what belongs together, no more",
     "sub_agent": "the conversation of a sub-agent: a sample of its own, which names its parent",
     "text_not_recorded": "calls are there, the model's text is not: its turns are empty",
@@ -122,10 +150,12 @@ _SHOWN = 200
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
-    """`line` of the source; of an archive or a table the number of the sample."""
+    """`line` of the source; of an archive or a table the number of the sample; 0: all of it.
+    `source` is there if several files were read."""
 
     line: int
     detail: str
+    source: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Unmapped(msgspec.Struct, frozen=True):
@@ -138,9 +168,10 @@ class Unmapped(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """Collects while the source is read."""
+    """Collects while the source is read. `source`: the file that is read now, if there are more."""
 
     def __init__(self) -> None:
+        self.source: str | msgspec.UnsetType = msgspec.UNSET
         self._counts: dict[Kind, int] = {}
         self._places: dict[Kind, list[SourcePlace]] = {}
 
@@ -149,9 +180,8 @@ class Notes:
         places = self._places.setdefault(kind, [])
         if len(places) < MAX_LISTED:
             text = " ".join(detail.split())
-            places.append(
-                SourcePlace(line, text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
-            )
+            shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+            places.append(SourcePlace(line, shown, self.source))
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         return tuple(
@@ -185,6 +215,7 @@ class ToolCatalogue:
         self._specs: dict[str, Spec] = {}
         self._digests: dict[str, str] = {}
         self._offers: dict[str, SourceOffer] = {}
+        self._registries: dict[tuple[str, ...], Registry] = {}
         for spec in given:
             self._listed(spec, line=0)
         self._given = bool(self._specs)
@@ -192,6 +223,19 @@ class ToolCatalogue:
     @property
     def specs(self) -> list[Spec]:
         return [self._specs[name] for name in sorted(self._specs)]
+
+    def specs_of(self, names: Iterable[str]) -> list[Spec]:
+        return [self._specs[name] for name in names if name in self._specs]
+
+    def registry_of(self, listed: Json) -> Registry:
+        """The tools of these names; None: all that there are so far."""
+        names = tuple(sorted(self._specs)) if listed is None else want_texts(listed)
+        if names not in self._registries:
+            if len(self._registries) == REMEMBERED:
+                self._registries.clear()
+            specs = self.specs_of(names)
+            self._registries[names] = Registry.from_specs(specs, where="the tools of the source")
+        return self._registries[names]
 
     def registry(self) -> Registry:
         return Registry.from_specs(self.specs, where="the tools of the source")

@@ -36,7 +36,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Desk:
-    """One import while it goes on. `header`: fields that the source gives its own dataset."""
+    """One import while it goes on. `source`: the file that is read now; `header`: fields that it
+    gives its own dataset."""
 
     def __init__(
         self, source: Path, tools: ToolCatalogue, notes: Notes, accepted: Path | None = None
@@ -49,6 +50,8 @@ class Desk:
         self._sessions = KeyIndex(numbers_only=True)
         self._names = KeyIndex(numbers_only=True)
         self._again: dict[str, int] = {}  # names that several sessions have, and how many of them
+        self.is_header_written = False
+        self.file = 0  # its number; two files may hold one id
 
     def name_session(self, wanted: str, content: str) -> str | None:
         """A name that no other session has; None: one with this name and content was there.
@@ -60,6 +63,13 @@ class Desk:
             self._again[wanted] = self._again.get(wanted, 1) + 1
             name = f"{wanted}-{self._again[wanted]}"
         return name
+
+    def turn_to(self, source: Path, name: str | None) -> None:
+        """The next file. `name`: how notes call it; None: it is the only one."""
+        self.source = source
+        self.file += 1
+        if name is not None:
+            self.notes.source = name
 
     def place(self, line: int) -> str:
         return f"{self.source}:{line}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from callmark.datasets.importing.anthropic import (
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
+from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, StrataSample
 from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
 from callmark.datasets.importing.codex import is_codex, read_codex
 from callmark.datasets.importing.conversation import Talk, imported_talk
@@ -38,6 +39,7 @@ from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_m
 from callmark.datasets.importing.records import Container, container_of, records_of
 from callmark.datasets.importing.responses import is_responses, read_responses
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
+from callmark.datasets.importing.sources import LogFile, list_files
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
@@ -177,7 +179,10 @@ def _takes_header(item: dict[str, object], line: int, desk: Desk) -> bool:
             raise BadHeader(slips[0])
     except BadHeader as error:
         raise BadInput(f"{desk.place(line)}: {error}") from None
-    desk.header = header_fields(item)
+    if desk.is_header_written:
+        desk.notes.add("header_left_out", line)
+    else:
+        desk.header = header_fields(item)
     return True
 
 
@@ -274,8 +279,22 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
 CHOICES = ("auto", *READERS, "parquet")
+MOST_KEYS = 12  # of an entry that nobody knows
 # Formats whose source is one document (or archive): the first record is its frame.
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
+
+
+# What becomes of a conversation: itself, with what is expected of it, or a sample for each step.
+Each = Callable[[Imported, Desk], Iterable[Imported]]
+
+
+class SourceCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One file: what it was taken for, how many entries it has, and what became of them."""
+
+    source: str
+    format: str
+    entries: int
+    trials: int
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,53 +304,184 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     format: str
     counts: ImportCounts
+    sources: tuple[SourceCount, ...]
     unmapped: tuple[Unmapped, ...]
     provenance: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
 def import_dataset(
-    source: Path,
+    source: Path | Sequence[str | Path],
     places: ImportPaths,
     *,
     format: str = "auto",  # noqa: A002 - the option's own name
     tools: Path | None = None,
     accepted: Path | None = None,
     added: Sequence[PluginRow] = (),
+    choice: Choice = ALL,
+    each: Each | None = None,
 ) -> ImportReport:
-    """`format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
+    """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
+    `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
-    not beside the questions."""
-    check_places(places, source)
-    notes = Notes()
-    catalogue = ToolCatalogue(notes, _specs(tools))
-    desk = Desk(source, catalogue, notes, accepted)
-    container = container_of(source)
-    if format == "parquet" and container != "table":
-        raise BadInput(f"{source}: is not a Parquet file; try --format auto")
-    records = records_of(source, container)
-    first = next(records, None)
-    if first is None:
-        raise BadInput(f"{source}: is empty")
-    plugin = _plugin(format, first, added)
-    chosen: str = plugin.name if plugin else _format(format, first, source, added)
-    _check_container(chosen, container, source)
-    reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
+    not beside the questions. `choice`: which conversations are taken; `each`: what becomes of
+    them."""
+    named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
-        writer = Writer(stack, places, desk)
-        for entry in reader(chain((first,), records), desk):
-            writer.add(entry)
-        counts = writer.finish(catalogue)
+        files = list_files(named, stack)
+        check_places(places, [file.path for file in files])
+        chosen = None
+        if choice.sample is not None:
+            drawn = StrataSample(choice.sample, choice.seed)
+            seen = _Importing(_desk(named[0], tools, accepted), format, added, choice)
+            for file in files:
+                seen.read(file, lambda entry: drawn.see(seen.number, entry), len(files) == 1)
+            chosen = drawn.chosen()
+        desk = _desk(named[0], tools, accepted)
+        notes, catalogue = desk.notes, desk.tools
+        writer = Writer(stack, places, desk, answered=choice.answered)
+        importing = _Importing(desk, format, added, choice, chosen)
+
+        def take(entry: Imported) -> None:
+            for made in (entry,) if each is None else each(entry, desk):
+                writer.add(made)
+
+        for file in files:
+            importing.read(file, take, len(files) == 1, writer)
         report = ImportReport(
-            source=str(source),
-            format=chosen,
-            counts=counts,
+            source=", ".join(map(str, named)),
+            format=", ".join(importing.formats()) or format,
+            counts=importing.finish(writer, catalogue),
+            sources=tuple(importing.sources),
             unmapped=notes.unmapped(),
-            provenance={"plugins": [plugin.mark()]} if plugin else msgspec.UNSET,
+            provenance=importing.provenance(),
         )
         if places.report is not None:
             text = msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
             stack.enter_context(atomic_writer(places.report)).write(text)
     return report
+
+
+class _Importing:
+    """The files of one import, one after the other."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        asked: str,
+        added: Sequence[PluginRow],
+        choice: Choice,
+        chosen: frozenset[int] | None = None,
+    ) -> None:
+        """`chosen`: the numbers of the conversations that are taken; None: all."""
+        self._desk = desk
+        self._asked = asked
+        self._added = added
+        self._known = NearDuplicates(desk.notes) if choice.dedupe else None
+        self._chosen = chosen
+        self.number = 0  # of the conversation that is read now
+        self._plugins: dict[str, PluginRow] = {}
+        self._strangers: list[str] = []
+        self.sources: list[SourceCount] = []
+
+    def formats(self) -> list[str]:
+        """Each once, in the order in which they came."""
+        return list(dict.fromkeys(one.format for one in self.sources))
+
+    def provenance(self) -> dict[str, Json] | msgspec.UnsetType:
+        marks: list[Json] = [row.mark() for row in self._plugins.values()]
+        return {"plugins": marks} if marks else msgspec.UNSET
+
+    def finish(self, writer: Writer, catalogue: ToolCatalogue) -> ImportCounts:
+        if self._strangers and not self.sources:
+            raise BadInput(self._strangers[:20])
+        return writer.finish(catalogue, ", ".join(one.source for one in self.sources[:3]))
+
+    def read(
+        self,
+        file: LogFile,
+        take: Callable[[Imported], None],
+        is_only: bool,
+        writer: Writer | None = None,
+    ) -> None:
+        self._desk.turn_to(file.path, None if is_only else file.name)
+        before = 0 if writer is None else writer.trials
+        try:
+            found = self._read(file, take)
+            if found is not None and writer is not None:
+                count = msgspec.structs.replace(found, trials=writer.trials - before)
+                self.sources.append(count)
+        except (BadInput, UsageError) as error:
+            if file.name == str(file.path):
+                raise
+            shown = str(error).replace(str(file.path), file.name)
+            raise BadInput(shown.splitlines()) from None
+
+    def _read(self, file: LogFile, take: Callable[[Imported], None]) -> SourceCount | None:
+        try:
+            container, first, records = _open(file.path, self._asked)
+            plugin = _plugin(self._asked, first, self._added)
+            chosen: str = (
+                plugin.name if plugin else _format(self._asked, first, file.path, self._added)
+            )
+        except (BadInput, UsageError) as error:
+            if not file.found:
+                raise
+            # A folder may hold anything; what is no log is counted, and said.
+            self._strangers.append(str(error))
+            self._desk.notes.add("not_a_log", 0, str(error).removeprefix(f"{file.path}: "))
+            return None
+        _check_container(chosen, container, file.path)
+        reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
+        if plugin is not None:
+            self._plugins[plugin.name] = plugin
+        entries = 0
+
+        def counted() -> Iterator[Record]:
+            nonlocal entries
+            for record in chain((first,), records):
+                entries += 1
+                yield record
+
+        for entry in reader(counted(), self._desk):
+            if self._is_taken(entry):
+                take(entry)
+        return SourceCount(source=file.name, format=chosen, entries=entries, trials=0)
+
+    def _is_taken(self, entry: Imported) -> bool:
+        if self._known is not None and not self._known.is_new(entry):
+            return False
+        self.number += 1
+        if self._chosen is None or self.number in self._chosen:
+            return True
+        self._desk.notes.add("not_sampled", entry.line, entry.sample_id)
+        return False
+
+
+def _desk(source: str | Path, tools: Path | None, accepted: Path | None) -> Desk:
+    notes = Notes()
+    return Desk(Path(source), ToolCatalogue(notes, _specs(tools)), notes, accepted)
+
+
+def recognise(path: Path, added: Sequence[PluginRow] = ()) -> tuple[str, Container] | None:
+    """The format of a file by its first entry, and what holds the entries. None: no known one."""
+    container, first, _ = _open(path, "auto")
+    plugin = _plugin("auto", first, added)
+    try:
+        name = plugin.name if plugin else _format("auto", first, path, added)
+    except UsageError:
+        return None
+    return name, container
+
+
+def _open(path: Path, asked: str) -> tuple[Container, Record, Iterator[Record]]:
+    container = container_of(path)
+    if asked == "parquet" and container != "table":
+        raise BadInput(f"{path}: is not a Parquet file; try --format auto")
+    records = records_of(path, container)
+    first = next(records, None)
+    if first is None:
+        raise BadInput(f"{path}: is empty")
+    return container, first, records
 
 
 def _plugin(asked: str, first: Record, added: Sequence[PluginRow]) -> PluginRow | None:
@@ -359,8 +509,19 @@ def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow])
                 return name
     known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(
-        f"{source}: looks like none of {known}: if it is one of them, say so with --format"
+        f"{source}: looks like none of {known}: its first entry is {_describe(first.value)}. If it"
+        " is one of them, say so with --format; what else there is, a function of yours reads"
+        " (--plugin)"
     )
+
+
+def _describe(value: Json) -> str:
+    """What an entry of no known kind looks like."""
+    if not isinstance(value, dict):
+        return show_value(value)
+    keys = ", ".join(sorted(value)[:MOST_KEYS])
+    more = f" and {len(value) - MOST_KEYS} more" if len(value) > MOST_KEYS else ""
+    return f"an object with the keys {keys}{more}: {show_value(value)}"
 
 
 def _check_container(chosen: str, container: Container, source: Path) -> None:

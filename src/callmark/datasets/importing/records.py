@@ -3,6 +3,8 @@ folder."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import re
 import struct
@@ -10,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, BinaryIO, Literal, cast
 
 from callmark.datasets.importing.desk import Record
 from callmark.errors import BadInput, MissingExtra
@@ -35,8 +37,59 @@ def parse_log(data: bytes) -> Json:
         return parse_json(data, max_depth=MAX_DEPTH)  # says what is wrong and where
 
 
+_GZIP = b"\x1f\x8b"
+
+
+def is_packed(path: Path) -> bool:
+    """With gzip, whatever its name."""
+    with open_input(path) as stream:
+        return stream.read(2) == _GZIP
+
+
+def open_log(path: Path) -> BinaryIO:
+    """A file to read, unpacked on the way if it is packed."""
+    if not is_packed(path):
+        return open_input(path)
+    return cast("BinaryIO", io.BufferedReader(_Gunzip(open_input(path), path)))
+
+
+class _Gunzip(io.RawIOBase):
+    """A damaged archive is bad input, wherever in it the damage is met."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._packed = stream
+        self._path = path
+        self._stream = gzip.GzipFile(fileobj=stream, mode="rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        try:
+            data = self._stream.read1(len(buffer))
+        except (EOFError, OSError, zlib.error) as error:
+            raise BadInput(f"{self._path}: is damaged: {error}") from None
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def close(self) -> None:
+        self._stream.close()
+        self._packed.close()
+        super().close()
+
+
 MAX_MEMBER = 1 << 28
 MAX_TOTAL = 1 << 33
+MAX_DOCUMENT = 1 << 31  # it is read whole; a packed one may unpack to anything
 HEADERS = ("header.json", "_journal/start.json")
 SAMPLE = re.compile(r"samples/.+\.json")
 
@@ -49,7 +102,7 @@ _ENCRYPTED = 1
 def records_of_archive(path: Path) -> Iterator[Record]:
     """The header, then every sample; their numbers count from 1."""
     try:
-        with open_input(path) as stream, zipfile.ZipFile(stream) as archive:
+        with open_log(path) as stream, zipfile.ZipFile(stream) as archive:
             members = _latest(archive.infolist())
             header = next((members[name] for name in HEADERS if name in members), None)
             if header is None:
@@ -184,7 +237,7 @@ def records_of_table(path: Path) -> Iterator[Record]:
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
     try:
-        with open_input(path) as stream, parquet.ParquetFile(stream) as table:
+        with open_log(path) as stream, parquet.ParquetFile(stream) as table:
             kept = table.schema_arrow.metadata or {}
             ours = OURS in kept
             if ours:
@@ -254,7 +307,7 @@ def container_of(path: Path) -> Container:
     """By the file's first bytes, never by its name."""
     if path.is_dir():
         return "folder"
-    with open_input(path) as stream:
+    with open_log(path) as stream:
         magic = stream.read(4)
         if magic in _MAGIC:
             return _MAGIC[magic]
@@ -320,7 +373,7 @@ def _is_conversation(entries: list[Json]) -> bool:
 
 
 def _of_lines(path: Path) -> Iterator[Record]:
-    with open_input(path) as stream:
+    with open_log(path) as stream:
         for line in lines_of(stream, str(path)):
             if is_blank(line.json):
                 continue
@@ -333,8 +386,10 @@ def _of_lines(path: Path) -> Iterator[Record]:
 def _of_document(path: Path) -> Iterator[Record]:
     """A list by its entries; an object whose entries are a list first without them, then each of
     them; any other object as it is."""
-    with open_input(path) as stream:
-        data = stream.read().removeprefix(_BOM)
+    with open_log(path) as stream:
+        data = stream.read(MAX_DOCUMENT + 1).removeprefix(_BOM)
+    if len(data) > MAX_DOCUMENT:
+        raise BadInput(f"{path}: is one JSON document of more than {MAX_DOCUMENT} bytes")
     try:
         value = parse_log(data)
     except NotJson as error:

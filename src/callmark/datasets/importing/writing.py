@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -15,7 +16,14 @@ from callmark.datasets.importing.catalogue import ToolCatalogue
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, canonical_json, want_list, want_object
+from callmark.records.jsontext import (
+    Json,
+    canonical_json,
+    digest,
+    want_list,
+    want_object,
+    want_texts,
+)
 from callmark.records.problems import refuse_problems, show_value
 from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import atomic_writer, check_writable
@@ -46,19 +54,24 @@ class ImportPaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out. `calls` and `results`: in the answers."""
+
     samples: int
     trials: int
     answers: int
     fixtures: int
     tools: int
     turns: int  # of the longest answer
+    calls: int
+    results: int
 
 
-def check_places(places: ImportPaths, source: Path) -> None:
+def check_places(places: ImportPaths, sources: Iterable[Path]) -> None:
     """Before anything is read: all of them different, writable, and nothing but our own file in
     the folder of the fixtures, where everything is read as a fixture."""
     resolved = [path.resolve() for path in places.files]
-    if len(set(resolved)) < len(resolved) or source.resolve() in resolved:
+    is_read = {source.resolve() for source in sources}
+    if len(set(resolved)) < len(resolved) or not is_read.isdisjoint(resolved):
         raise UsageError("the source, --out, --registry, --answers and --report must differ")
     folder = places.fixtures.resolve()
     for path in (places.dataset, places.registry, places.answers, places.report):
@@ -80,8 +93,13 @@ def check_places(places: ImportPaths, source: Path) -> None:
 class Writer:
     """Takes one entry after the other. Files that get nothing are not made."""
 
-    def __init__(self, stack: ExitStack, places: ImportPaths, desk: Desk) -> None:
+    def __init__(
+        self, stack: ExitStack, places: ImportPaths, desk: Desk, *, answered: bool = False
+    ) -> None:
+        """`answered`: what nobody answered is left out, and each answer brings along what its
+        sample says, and the specs of its tools: it is scored without the dataset."""
         self._stack = stack
+        self._answered = answered
         self._places = places
         self._desk = desk
         self._open: dict[Path, BinaryIO] = {}
@@ -90,11 +108,21 @@ class Writer:
         self._seen = _Seen(desk)
         self._header_size = 0
         self._samples = self._trials = self._answers = self._fixtures = self._turns = 0
+        self._calls = self._results = 0
+
+    @property
+    def trials(self) -> int:
+        """So far."""
+        return self._trials
 
     def add(self, entry: Imported) -> None:
         self._check(entry)
+        if self._answered and entry.answer is None:
+            self._desk.notes.add("no_answer", entry.line, entry.sample_id)
+            return
         if not self._header_size:
             self._begin()
+        entry = self._seen.name_apart(entry)
         is_new_trial, is_new_sample = self._seen.take(entry)
         if not is_new_trial:
             return
@@ -105,14 +133,33 @@ class Writer:
             self._file(self._places.dataset).write(line)
             self._samples += 1
         if entry.answer is not None:
-            self._file(self._places.answers).write(_line(entry.answer))
+            answer = self._whole(entry) if self._answered else entry.answer
+            self._file(self._places.answers).write(_line(answer))
             self._answers += 1
-            self._turns = max(self._turns, _turns(entry.answer))
+            self._count_messages(entry.answer, entry.item)
         for fixture in self._seen.new_fixtures(entry):
             text = canonical_json(fixture).encode() + b"\n"
             self._file(self._places.fixtures_file).write(text)
             self._fixture_hash.add(text)
             self._fixtures += 1
+
+    def _whole(self, entry: Imported) -> Object:
+        metadata = want_object(entry.item.get("metadata"))
+        answer = {**want_object(entry.answer), "metadata": metadata}
+        listed = metadata.get("tools")
+        if listed is None or "messages" not in answer:
+            return answer
+        return {**answer, "tools": self._desk.tools.specs_of(want_texts(listed))}
+
+    def _count_messages(self, answer: Object, item: Object) -> None:
+        """Of a step only what the model wrote or caused, not what it was given."""
+        is_step = want_object(item.get("metadata")).get("max_turns") == 1
+        given = len(want_list(item["prompt"])) if is_step else 0
+        messages = [want_object(one) for one in want_list(answer.get("messages"))[given:]]
+        spoken = [one for one in messages if one["role"] == "assistant"]
+        self._turns = max(self._turns, len(spoken))
+        self._calls += sum(len(want_list(one.get("tool_calls"))) for one in spoken)
+        self._results += sum(one["role"] == "tool" for one in messages)
 
     def _check(self, entry: Imported) -> None:
         """What is written can be read again, whatever the source held."""
@@ -124,11 +171,11 @@ class Writer:
                 problems = list(error.problems)
         refuse_problems(self._desk.place(entry.line), problems)
 
-    def finish(self, tools: ToolCatalogue) -> ImportCounts:
+    def finish(self, tools: ToolCatalogue, where: str) -> ImportCounts:
         if not self._samples:
             why = ", ".join(f"{one.count} {one.kind}" for one in self._desk.notes.unmapped())
             what = f"holds nothing that could be imported{f' ({why})' if why else ''}"
-            raise BadInput(f"{self._desk.source}: {what}")
+            raise BadInput(f"{where}: {what}")
         pins: dict[str, str] = {"dataset_sha256": self._hasher.hexdigest()}
         specs = tools.specs
         if specs:
@@ -147,12 +194,15 @@ class Writer:
             fixtures=self._fixtures,
             tools=len(specs),
             turns=self._turns,
+            calls=self._calls,
+            results=self._results,
         )
 
     def _begin(self) -> None:
         """The hashes are known last and stand first: their place is kept free."""
         longest = _header(self._desk.header, dict.fromkeys(_HASHES, _NO_HASH))
         self._header_size = len(longest)
+        self._desk.is_header_written = True
         self._file(self._places.dataset).write(longest + b"\n")
 
     def _file(self, path: Path) -> BinaryIO:
@@ -167,14 +217,37 @@ class _Seen:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._first = KeyIndex()  # sample → line, what it asks
-        self._trials = KeyIndex()  # sample and trial → line
+        self._trials = KeyIndex()  # sample and trial → line, file
+        self._whole = KeyIndex(numbers_only=True)  # hash of what there was
         self._results = KeyIndex()  # sample and call → its results
+
+    def name_apart(self, entry: Imported) -> Imported:
+        """An id that another file gave away is no mistake: each of them counts for itself. The same
+        conversation under the same id is one."""
+        if self._desk.notes.source is msgspec.UNSET:
+            return entry  # there is only one file
+        known = self._trials.find(trial_key(entry.sample_id, entry.trial))
+        mark = digest([entry.sample_id, entry.trial, entry.item, entry.answer])
+        seen = len(self._whole)
+        self._whole.setdefault(mark, 0)
+        if known is None or known.value == self._desk.file or not entry.named:
+            return entry
+        if len(self._whole) == seen:
+            return msgspec.structs.replace(entry, named=False)
+        name = self._desk.source.name
+        for suffix in ("", *(f"-{number}" for number in range(2, self._desk.file + 2))):
+            own = f"{name}{suffix}/{entry.sample_id}"
+            taken = self._trials.find(trial_key(own, entry.trial))
+            if taken is None or taken.value == self._desk.file:
+                break
+        self._desk.notes.add("id_taken", entry.line, f"{entry.sample_id} is {own}")
+        return rename_sample(entry, own)
 
     def take(self, entry: Imported) -> tuple[bool, bool]:
         """Whether this trial is new, and whether its sample is."""
         notes, known_trials = self._desk.notes, len(self._trials)
         earlier = self._trials.setdefault(
-            trial_key(entry.sample_id, entry.trial), 0, entry.line
+            trial_key(entry.sample_id, entry.trial), self._desk.file, entry.line
         ).line
         if len(self._trials) == known_trials:
             if not entry.named:
@@ -215,9 +288,18 @@ def _mark(*parts: Json) -> int:
     return int.from_bytes(hashlib.sha256(canonical_json(parts).encode()).digest()[:6], "big")
 
 
-def _turns(answer: Object) -> int:
-    messages = map(want_object, want_list(answer.get("messages")))
-    return sum(message["role"] == "assistant" for message in messages)
+def rename_sample(entry: Imported, sample_id: str) -> Imported:
+    """The same under another id, wherever that stands."""
+    metadata = {**want_object(entry.item.get("metadata")), "sample_id": sample_id}
+    item = {name: value for name, value in entry.item.items() if name != "sample_id"}
+    answer = None if entry.answer is None else {**entry.answer, "sample_id": sample_id}
+    return msgspec.structs.replace(
+        entry,
+        sample_id=sample_id,
+        item={**item, "metadata": metadata},
+        answer=answer,
+        fixtures=tuple((call, {**one, "sample_id": sample_id}) for call, one in entry.fixtures),
+    )
 
 
 def _header(own: Object, pins: dict[str, str]) -> bytes:

@@ -1,6 +1,7 @@
 """Results of tau-bench and tau2, in the shapes that these programs write."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -195,6 +196,8 @@ def test_a_folder_that_lacks_a_simulation_is_refused(make, tmp_path):
         make(folder)
 
 
-def test_another_folder_is_no_source(make, tmp_path):
-    with pytest.raises(BadInput, match=r"is a folder without results\.json and"):
-        make(tmp_path)
+def test_a_folder_that_lacks_its_simulations_is_no_run_of_tau2(make, tmp_path):
+    folder = tau2_folder(tmp_path, "a", indexed=("a",))
+    shutil.rmtree(folder / "simulations")
+    with pytest.raises(BadInput, match=r"is a folder without results\.json and simulations/"):
+        make(folder / "results.json")

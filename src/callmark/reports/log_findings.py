@@ -1,0 +1,115 @@
+"""What a scored log shows: statements, deeds, arguments and calls that nothing stands behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from callmark.records.jsontext import canonical_json
+from callmark.records.results import Result
+from callmark.records.statements import Statement
+from callmark.records.trace import TraceEntry
+
+SHOWN = 3  # places of each kind
+LONGEST = 160
+_NO_CALL = {
+    "malformed": "cannot be read",
+    "tool_not_offered": "is no tool that was offered",
+    "tool_not_allowed": "is no tool that is allowed",
+}
+
+
+class FindingKind(msgspec.Struct, frozen=True):
+    """One kind of finding: how many there are, and the first of them as sentences."""
+
+    what: str
+    count: int
+    first: tuple[str, ...]
+
+
+class LogFindings(msgspec.Struct, frozen=True):
+    conversations: int
+    calls: int
+    kinds: tuple[FindingKind, ...]
+
+
+def find_in_log(results: Iterable[Result]) -> LogFindings:
+    """One pass over the trials; of each kind only the first sentences are kept."""
+    counts = dict.fromkeys(KINDS, 0)
+    first: dict[str, list[str]] = {what: [] for what in KINDS}
+    conversations = calls = 0
+    for result in results:
+        conversations += 1
+        calls += len(result.tool_trace)
+        for what, find in KINDS.items():
+            for sentence in find(result):
+                counts[what] += 1
+                text = " ".join(f"{result.sample_id}: {sentence}".split())
+                text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+                if len(first[what]) < SHOWN and text not in first[what]:
+                    first[what].append(text)
+    kinds = tuple(FindingKind(what, counts[what], tuple(first[what])) for what in KINDS)
+    return LogFindings(conversations, calls, kinds)
+
+
+def _flags(result: Result, *, deeds: bool) -> Iterator[Statement]:
+    for one in () if result.scores is None else result.scores.statements:
+        if one.is_flag and (one.rule == "deed") == deeds:
+            yield one
+
+
+def _statements(result: Result) -> Iterator[str]:
+    for one in _flags(result, deeds=False):
+        if one.is_firm:
+            yield f"{one.label}: {one.because}"
+
+
+def _doubtful(result: Result) -> Iterator[str]:
+    for one in _flags(result, deeds=False):
+        if not one.is_firm:
+            yield f"{one.label}: {one.because}"
+
+
+def _deeds(result: Result) -> Iterator[str]:
+    for one in _flags(result, deeds=True):
+        yield one.because
+
+
+def _arguments(result: Result) -> Iterator[str]:
+    found = None if result.scores is None else result.scores.arguments
+    for one in found or ():
+        if one.origin == "invented":
+            entry = result.tool_trace[one.call]
+            where = f"{one.path} of call {one.call}, {_call(entry)}"
+            yield f"nobody gave {one.source}, {where}" if one.source else f"nobody gave {where}"
+
+
+def _calls(result: Result) -> Iterator[str]:
+    for at, entry in enumerate(result.tool_trace):
+        if entry.status in _NO_CALL:
+            why = f": {entry.reason}" if entry.reason else ""
+            yield f"call {at}, {entry.name or entry.raw or ''}: {_NO_CALL[entry.status]}{why}"
+        for error in entry.schema_errors or ():
+            yield f"call {at}, {_call(entry)}: {error}"
+
+
+def _privacy(result: Result) -> Iterator[str]:
+    """Without what was found: personal data do not belong on one more screen."""
+    if result.scores is not None and not result.scores.privacy_ok:
+        yield f"callmark show RUN {result.sample_id}"
+
+
+def _call(entry: TraceEntry) -> str:
+    return f"{entry.name} {canonical_json(entry.arguments)}"
+
+
+# In the order in which they are told.
+KINDS: dict[str, Callable[[Result], Iterator[str]]] = {
+    "statements that the tools do not back": _statements,
+    "deeds that were told and not done": _deeds,
+    "arguments that came from nowhere": _arguments,
+    "calls that break their schema": _calls,
+    "answers with personal data or addresses that nobody gave": _privacy,
+    "statements worth a look (advisory rules)": _doubtful,
+}

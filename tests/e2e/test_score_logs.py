@@ -1,0 +1,84 @@
+"""`callmark score LOGS`: a log of anybody's, without a dataset, a model or fixtures."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "support-log.jsonl"
+KINDS = (
+    "1  statements that the tools do not back",
+    "1  deeds that were told and not done",
+    "1  arguments that came from nowhere",
+    "1  calls that break their schema",
+)
+
+
+def measured(path: Path) -> list[dict]:
+    """What the lines say, without where it was read from."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [{name: line[name] for name in ("sample_id", "scores", "tool_trace")} for line in lines]
+
+
+def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
+    finished = callmark("score", EXAMPLE)
+    assert finished.returncode == 1, finished.stderr
+    for kind in KINDS:
+        assert kind in finished.stdout
+    assert "says “94.50”; no result has it; nearest: 84.5" in finished.stdout
+    assert "/email of call 0" in finished.stdout
+    folder = tmp_path / "runs" / "latest"
+    assert {"results.jsonl", "report.json", "report.html"} <= {one.name for one in folder.iterdir()}
+    assert "cancel-it" in (folder / "report.html").read_text("utf-8")
+    shown = callmark("show", "runs/latest", "cancel-it")
+    assert "94.50" in shown.stdout
+
+
+def test_a_folder_a_pattern_and_standard_input_give_the_same_numbers(callmark, tmp_path):
+    (tmp_path / "logs").mkdir()
+    packed = tmp_path / "logs" / "support.jsonl.gz"
+    packed.write_bytes(gzip.compress(EXAMPLE.read_bytes()))
+    callmark("score", EXAMPLE, "--out", "plain.jsonl")
+    for number, named in enumerate(("logs", "logs/*.gz", packed)):
+        finished = callmark("score", named, "--out", f"{number}.jsonl")
+        assert finished.returncode == 1, finished.stderr
+        assert all(kind in finished.stdout for kind in KINDS)
+        assert measured(tmp_path / f"{number}.jsonl") == measured(tmp_path / "plain.jsonl")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_two_scorings_of_one_log_are_equal(callmark, tmp_path):
+    for name in ("one", "two"):
+        callmark("score", EXAMPLE, EXAMPLE.parent, "--out", f"{name}.jsonl", "--report", "r.json")
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["warnings"] == []
+
+
+def test_what_is_left_out_of_a_log_is_said(callmark, tmp_path):
+    asked = {"id": "asked", "messages": [{"role": "user", "content": "Hello?"}]}
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.jsonl").write_text(EXAMPLE.read_text("utf-8") + json.dumps(asked))
+    (tmp_path / "logs" / "notes.txt").write_text("nothing\n")
+    finished = callmark("score", "logs")
+    assert "logs/a.jsonl (openai): 3 conversations" in finished.stdout
+    assert "no_answer" in finished.stdout
+    assert "not_a_log" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (["nowhere/*.json"], "nowhere/*.json: matches no file"),
+        (["a.jsonl", "b.jsonl", "--in", "d.jsonl"], "one file is scored at a time"),
+        (["empty"], "no file in it"),
+        (["odd.json", "odd.json"], "an object with the keys rows"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(callmark, tmp_path, files, said):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd.json").write_text('{"rows": []}')
+    finished = callmark("score", *files)
+    assert finished.returncode == 2
+    assert said in finished.stderr
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,256 @@
+"""What was done becomes what is expected, of whole conversations and of each step."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from callmark.cli.dataset_import import main as import_main
+from callmark.config import load_config
+from callmark.datasets.accept import accept_item, accept_observed
+from callmark.datasets.reader import open_dataset
+from callmark.errors import UsageError
+from callmark.run.conclude import run
+from callmark.store.files import read_results
+
+TOOLS = [
+    {"name": name, "description": about, "parameters": {
+        "type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}}
+    for name, about in (("get_order", "Look up an order."), ("cancel_order", "Cancel an order."))
+]  # fmt: skip
+
+
+def call(name, order, number):
+    function = {"name": name, "arguments": json.dumps({"order_id": order})}
+    return {"id": f"c{number}", "type": "function", "function": function}
+
+
+def talk(name="one", order="A-1071", total=84.5, mail="ann.lee@mail.example"):
+    return {
+        "id": name,
+        "tools": TOOLS,
+        "messages": [
+            {"role": "user", "content": f"I am {mail}. How much was {order}?"},
+            {"role": "assistant", "content": None, "tool_calls": [call("get_order", order, 1)]},
+            {"role": "tool", "tool_call_id": "c1",
+             "content": json.dumps({"order_id": order, "total": total, "mail": mail})},
+            {"role": "assistant", "content": f"The total was ${total:.2f}. Shall I cancel it?"},
+            {"role": "user", "content": "Yes, cancel it."},
+            {"role": "assistant", "content": None, "tool_calls": [call("cancel_order", order, 2)]},
+            {"role": "tool", "tool_call_id": "c2", "content": json.dumps({"status": "cancelled"})},
+            {"role": "assistant", "content": f"I have cancelled order {order}."},
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def make(*options, talks=None):
+        lines = talks or [talk(), talk("two", "B-2", 12.25, "bo@mail.example")]
+        Path("log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        import_main(["log.jsonl", "--out", "set.jsonl", "--report", "report.json", *options])
+        items = [json.loads(line) for line in Path("set.jsonl").read_text().splitlines()[1:]]
+        return {item["metadata"]["sample_id"]: item for item in items}
+
+    return make
+
+
+def answers():
+    return [json.loads(line) for line in Path("set.answers.jsonl").read_text().splitlines()]
+
+
+def play(lines=None):
+    """The recorded answers, or altered ones, as `callmark run` plays them."""
+    Path("alt.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines or answers()))
+    config = load_config(
+        Path(os.devnull),
+        {"in": "set.jsonl", "registry": "set.tools.json", "fixtures": "set.fixtures",
+         "model": "alt.jsonl", "out": "out.jsonl", "report": "out.json"},
+    )  # fmt: skip
+    outcome = run(config)
+    results = {one.sample_id: one for one in read_results(Path("out.jsonl"))}
+    return outcome.report, results
+
+
+def statuses(report):
+    return {gate.name: gate.status for gate in report.gates}
+
+
+def unmapped():
+    report = json.loads(Path("report.json").read_text())
+    return {kind["kind"]: kind["count"] for kind in report["unmapped"]}
+
+
+def test_f52_what_was_done_is_expected(made):
+    items = made("--expect", "observed")
+    metadata = items["one"]["metadata"]
+    assert metadata["observed"] is True
+    assert [one["name"] for one in metadata["call_sequence"]] == ["get_order", "cancel_order"]
+    assert metadata["call_sequence"][0]["arguments"] == {"order_id": "A-1071"}
+    assert items["one"]["user_turns"] == ["Yes, cancel it."]
+    report, results = play()
+    assert statuses(report)["unchanged_rate"] == "pass"
+    assert "fail" not in statuses(report).values()
+    assert results["one"].scores.changes == ()
+
+
+def test_a_step_asks_for_one_decision_on_the_recorded_path(made):
+    items = made("--per-step")
+    assert list(items) == [f"{name}#{step}" for name in ("one", "two") for step in (1, 2, 3, 4)]
+    second = items["one#2"]
+    assert [message["role"] for message in second["prompt"]] == ["user", "assistant", "tool"]
+    assert second["metadata"]["call_sequence"] == []
+    assert second["metadata"]["required_facts"] == ["84.50"]
+    assert second["metadata"]["cluster"] == "one"
+    assert items["one#3"]["metadata"]["call_sequence"][0]["name"] == "cancel_order"
+    report, results = play()
+    assert statuses(report)["unchanged_rate"] == "pass"
+    assert "fail" not in statuses(report).values()
+    assert not [one for one in results["one#4"].scores.statements if one.is_firm]
+
+
+def altered(sample, change):
+    lines = answers()
+    [line] = [line for line in lines if line["sample_id"] == sample]
+    at = max(at for at, one in enumerate(line["messages"]) if one["role"] == "assistant")
+    line["messages"] = line["messages"][: at + 1]
+    change(line["messages"][at])
+    return lines
+
+
+def other_argument(message):
+    message["tool_calls"][0]["function"]["arguments"] = '{"order_id": "A-9"}'
+
+
+def no_deed(message):
+    message.pop("tool_calls")
+    message["content"] = "I have cancelled it."
+
+
+def other_call(message):
+    message["tool_calls"] = [call("get_order", "A-1071", 1)]
+
+
+@pytest.mark.parametrize(
+    ("sample", "change", "said"),
+    [
+        ("one#1", other_argument,
+         'calls get_order {"order_id":"A-9"} instead of get_order {"order_id":"A-1071"}'),
+        ("one#2", lambda one: one.update(content="The total was $94.50. Shall I cancel it?"),
+         'does not state "84.50"'),
+        ("one#3", no_deed, 'does not call cancel_order {"order_id":"A-1071"}'),
+        ("one#2", other_call, 'also calls get_order {"order_id":"A-1071"}'),
+        ("one#4", lambda one: one.update(content=""), "says nothing"),
+    ],
+)  # fmt: skip
+def test_each_change_is_named_and_no_fixture_is_missed(made, sample, change, said):
+    made("--per-step", "--pii", "keep")
+    report, results = play(altered(sample, change))
+    assert said in results[sample].scores.changes
+    assert report.failing["unchanged_rate"].sample_ids == (sample,)
+    assert statuses(report)["unchanged_rate"] == "warn"
+    assert statuses(report)["call_f1_macro"] == "n/a"
+    assert report.misses.count == 0
+    assert not any(one.scores.changes for name, one in results.items() if name != sample)
+
+
+def test_what_is_accepted_is_right_and_another_call_wrong(made):
+    made("--per-step", "--pii", "keep")
+    done = accept_observed(Path("set.jsonl"), ["one#1", "one#2"])
+    assert (done.accepted, done.left) == (2, 6)
+    open_dataset(Path("set.jsonl")).close()
+    report, results = play(altered("one#1", other_argument))
+    assert results["one#1"].scores.call_f1 == 0
+    assert results["one#1"].scores.kind == "eligible"
+    assert report.metrics["answered_rate"].value is None
+    _, results = play(altered("one#2", other_call))
+    assert results["one#2"].scores.checks_ok is False
+    with pytest.raises(UsageError, match="'one#1' expects nothing that was merely observed"):
+        accept_observed(Path("set.jsonl"), ["one#1"])
+    accept_observed(Path("set.jsonl"))
+    report, _ = play()
+    assert "fail" not in statuses(report).values()
+
+
+def test_accepting_while_importing_is_the_same(made):
+    accepted = made("--per-step", "--accept")
+    observed = made("--per-step")
+    assert accepted == {name: accept_item(item) for name, item in observed.items()}
+
+
+def test_secrets_and_personal_data_are_gone_everywhere(made):
+    lines = [talk()]
+    lines[0]["messages"][0]["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz."
+    items = made("--per-step", talks=lines)
+    for name in ("set.jsonl", "set.answers.jsonl", "set.fixtures/imported.jsonl"):
+        text = Path(name).read_text()
+        assert "ann.lee@mail.example" not in text
+        assert "abcdefghijklmnop" not in text
+    first, last = items["one#1"]["prompt"][0]["content"], items["one#4"]["prompt"][0]["content"]
+    assert first == last
+    report, _ = play()
+    assert statuses(report)["unchanged_rate"] == "pass"
+    assert "ann.lee@mail.example" in str(made("--per-step", "--pii", "keep"))
+
+
+def test_a_call_that_could_not_be_read_leaves_the_others_expected(made):
+    lines = [talk()]
+    broken = {"id": "c9", "type": "function", "function": {"name": "get_order", "arguments": "{"}}
+    lines[0]["messages"][1]["tool_calls"].append(broken)
+    items = made("--expect", "observed", talks=lines)
+    assert items["one"]["metadata"]["call_match"] == "superset"
+    report, _ = play()
+    assert statuses(report)["unchanged_rate"] == "pass"
+
+
+def test_what_a_source_expects_itself_is_kept_beside_it(made):
+    lines = [
+        {**talk(), "metadata": {"call_sequence": ["get_order"], "expected_behaviour": "retry"}}
+    ]
+    metadata = made("--expect", "observed", talks=lines)["one"]["metadata"]
+    assert "expected_behaviour" not in metadata
+    assert metadata["imported_from"]["expected"] == {
+        "call_sequence": ["get_order"],
+        "expected_behaviour": "retry",
+    }
+
+
+def test_nothing_is_expected_where_nothing_was_observed(made):
+    asked = {"id": "asked", "messages": [{"role": "user", "content": "Hello?"}]}
+    items = made("--expect", "observed", talks=[talk(), asked])
+    assert "observed" not in items["asked"]["metadata"]
+    assert unmapped()["nothing_observed"] == 1
+
+
+def test_near_duplicates_are_folded_into_the_first(made):
+    long, other = (" ".join(f"{word}{at}" for at in range(200)) for word in ("word", "other"))
+    lines = []
+    for number, more in enumerate(("", " please", f" {other}")):
+        line = talk(f"talk-{number}")
+        line["messages"][0]["content"] = f"{long}{more} How much was A-1071?"
+        lines.append(line)
+    assert list(made("--dedupe", talks=lines)) == ["talk-0", "talk-2"]
+    assert unmapped()["near_duplicate"] == 1
+
+
+def test_a_sample_is_seeded_and_takes_from_every_set_of_tools(made):
+    common = [talk(f"talk-{number}", f"A-{number}") for number in range(30)]
+    rare = {"id": "rare", "tools": TOOLS, "messages": [
+        {"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]}  # fmt: skip
+    first = list(made("--sample", "5", talks=[*common, rare]))
+    assert len(first) == 5
+    assert "rare" in first
+    assert list(made("--sample", "5", talks=[*common, rare])) == first
+    assert list(made("--sample", "5", "--seed", "7", talks=[*common, rare])) != first
+    assert unmapped()["not_sampled"] == 26
+    assert len(made("--sample", "50", talks=[*common, rare])) == 31
+
+
+def test_options_that_would_do_nothing_are_refused(made):
+    with pytest.raises(UsageError, match="--accept: needs"):
+        made("--accept")
+    with pytest.raises(UsageError, match="--sample: must be"):
+        made("--sample", "0")
