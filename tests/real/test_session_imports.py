@@ -93,6 +93,8 @@ def anthropic(path: Path) -> Numbers:
         ended = [b for b in blocks if b["type"].endswith("tool_result")]
         results |= {(number, b["tool_use_id"]) for b in ended}
         errors |= {(number, b["tool_use_id"]) for b in ended if b.get("is_error")}
+        answered = {b["tool_use_id"] for b in ended if not b.get("is_error")}
+        tools |= {b["name"] for b in blocks if b.get("id") in answered}  # not all were listed
         last = row["interactions"][-1]
         said = [m["content"] for m in last["request"]["messages"] if m["role"] == "assistant"]
         answer = last["response"] if isinstance(last["response"], dict) else {"content": []}
@@ -232,7 +234,7 @@ COUNTED: dict[str, Callable[[Path], Numbers]] = {
 }
 # Of each folder: files, and the sum of everything counted in them.
 TOTALS: dict[str, tuple[int, Numbers]] = {
-    "anthropic_messages": (1, Numbers(17, 32, 31, 0, 43, 17)),
+    "anthropic_messages": (1, Numbers(17, 32, 31, 0, 43, 18)),
     "atif": (5, Numbers(5, 15, 15, 0, 17, 11)),
     "claude_code": (4, Numbers(4, 9, 9, 1, 18, 5)),
     "codex": (3, Numbers(3, 5, 5, 2, 7, 2)),

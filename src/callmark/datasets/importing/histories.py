@@ -24,7 +24,7 @@ from callmark.records.jsontext import (
     digest,
     parse_json,
 )
-from callmark.runners.messages import text_of
+from callmark.runners.messages import replies_of, text_of
 
 MAX_OPEN = 256  # conversations that may still go on; the one that rested longest is closed
 _BAD_STATUS = 400
@@ -81,10 +81,12 @@ class _Conversation:
             self.lists_tools = True
             self.tools |= {digest(tool): tool for tool in exchange.tools}
 
-    def talk(self) -> Talk:
+    def talk(self, desk: Desk) -> Talk:
         messages = [*self.system, *self.messages]
         has_calls = any(message.get("tool_calls") for message in messages)
         offered = list(self.tools.values())
+        if offered:
+            offered += self._served_otherwise(messages, desk)
         first = self.first
         linked: Object = {} if self.parent is None else {"parent": self.parent}
         spoke = any(one["role"] == "assistant" for one in self.messages[self.context :])
@@ -100,6 +102,17 @@ class _Conversation:
             scores=first.scores,
             error=None if spoke else self.error,
         )
+
+    def _served_otherwise(self, messages: Sequence[Object], desk: Desk) -> Iterator[Object]:
+        """A tool that no request lists and that answered was there all the same, by a search for
+        tools or from another model's part; one that the model made up gives an error."""
+        specs = [object_or_empty(spec) for spec in self.tools.values()]
+        listed = [(object_or_empty(spec.get("function")) or spec).get("name") for spec in specs]
+        calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
+        for name in dict.fromkeys(call.name for call in calls if call.status == "ok"):
+            if name is not None and name not in listed:
+                desk.notes.add("tool_without_schema", self.first.line, name)
+                yield {"name": name, "description": "", "parameters": {"type": "object"}}
 
 
 class Histories:
@@ -234,7 +247,7 @@ class Histories:
         for key in conversation.keys:
             if self._at.get(key, (0, 0))[0] == number:
                 del self._at[key]
-        imported = imported_session(conversation.talk(), self._desk)
+        imported = imported_session(conversation.talk(self._desk), self._desk)
         if imported is not None:
             yield imported
 

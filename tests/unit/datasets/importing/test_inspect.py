@@ -178,3 +178,42 @@ def test_a_sample_that_is_none_is_named_by_its_line(make):
     line = 1 + next(at for at, one in enumerate(text.splitlines()) if '"epoch": "two"' in one) - 2
     with pytest.raises(BadInput, match=rf"log.json:{line}: epoch: must be a whole number"):
         make(text.encode(), name="log.json")
+
+
+def one_sample(**sample) -> dict:
+    return {**log(), "samples": [{"id": "a", "epoch": 1, "input": "Ulm?", "target": "", **sample}]}
+
+
+def test_a_log_of_2024_has_events_and_texts_in_a_transcript(make):
+    tool = log()["samples"][0]["events"][0]["tools"][0]
+    transcript = {
+        "events": [{"event": "model", "tools": [tool]}],
+        "content": {"abc": "How warm is Ulm?"},
+    }
+    messages = [{"role": "user", "content": "tc://abc"}, {"role": "assistant", "content": "Warm."}]
+    made = make(one_sample(messages=messages, transcript=transcript))
+    assert made.items[0]["prompt"] == "How warm is Ulm?"
+    assert sorted(made.tools) == [tool["name"]]
+
+
+def test_a_tool_that_the_provider_ran_is_a_call_and_a_redacted_thought_is_none(make):
+    served = {"type": "tool_use", "id": "s1", "name": "web_search", "arguments": '{"query": "Ulm"}'}
+    content = [
+        {"type": "reasoning", "reasoning": "gAAAA", "redacted": True},
+        {**served, "result": "19 degrees"},
+        {"type": "text", "text": "It is 19 degrees."},
+    ]
+    messages = [{"role": "user", "content": "Ulm?"}, {"role": "assistant", "content": content}]
+    made = make(one_sample(messages=messages))
+    assert [one["role"] for one in made.answers[0]["messages"]] == [
+        *("user", "assistant", "tool", "assistant")
+    ]
+    assert "gAAAA" not in json.dumps(made.answers)
+    assert [line["result"] for line in made.fixtures] == ["19 degrees"]
+    assert made.kinds == {"hidden_reasoning": 1, "tool_without_schema": 1}
+
+
+def test_results_without_a_question_stand_after_the_input(make):
+    failed = {"role": "tool", "content": "", "error": {"type": "timeout", "message": "late"}}
+    made = make(one_sample(messages=[failed]))
+    assert [one["role"] for one in made.items[0]["prompt"]] == ["user", "tool"]

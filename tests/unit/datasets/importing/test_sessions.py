@@ -210,6 +210,19 @@ def test_an_answer_that_was_asked_for_again_is_a_sample_of_its_own(make):
     assert {line["sample_id"] for line in made.fixtures} == {made.answers[0]["sample_id"]}
 
 
+def test_a_tool_that_answered_was_offered_and_one_that_was_made_up_was_not(make):
+    exchanges = anthropic_exchanges()
+    for exchange in exchanges:
+        exchange["request"]["tools"] = [{**ANTHROPIC_TOOL, "name": "other"}]
+    made = make(exchanges)
+    assert sorted(made.tools) == ["other", "weather"]
+    assert made.kinds == {"tool_without_schema": 1}
+    failed = json.dumps(exchanges).replace("temp_c", "error")
+    made = make(json.loads(failed))
+    assert sorted(made.tools) == ["other"]
+    assert made.kinds == {"call_of_unknown_tool": 2}
+
+
 def test_an_exchange_that_stands_there_twice_is_taken_once(make):
     exchanges = anthropic_exchanges()
     made = make([*exchanges, exchanges[1], *reversed(exchanges)])
