@@ -20,7 +20,15 @@ from callmark.records.jsontext import digest
 from callmark.shards.engine import Plan
 
 # Settings that name a file or a folder which whoever plays a shard reads.
-INPUTS = ("fixtures", "registry", "allowlist", "prompt_wrapper", "model", "adapter")
+INPUTS = (
+    "fixtures",
+    "registry",
+    "allowlist",
+    "prompt_wrapper",
+    "response_template",
+    "model",
+    "adapter",
+)
 SERVED = frozenset({"openai_http"})  # here a model is a name, whatever lies in this folder
 PART_BYTES = 1 << 26
 
