@@ -59,6 +59,12 @@ MADE_UP = (
     "<|get_weather|>city=Paris<|/get_weather|>",
     "<<<get_weather|city=Paris>>>",
     "/get_weather city=Paris",
+    "#tool[get_weather](city=Paris)",
+    '→ get_weather(city → "Paris")',
+    "\\call{get_weather}{city=Paris}",
+    "<get_weather>\n<city>Paris</city>\n</get_weather>",
+    '<tool name="get_weather"><arg key="city" value="Paris"/></tool>',
+    "BEGIN_CALL\nname=get_weather\ncity=Paris\nEND_CALL",
     "<agent:act tool='get_weather' with='{\"city\": \"Paris\"}'>",
 )
 
@@ -89,6 +95,9 @@ _ABOUT = (
     "No function call was made. {name} stays unused.",
     "What does {name} do? It takes: {key}. It gives: an answer.",
     "<b>{name}</b> is offered, <i>{key}</i> is its argument.",
+    "{name}\n- {key}: the first argument\n- more: the others",
+    "{name} ({key} = Paris) said that all is well.",
+    'In JSON it would be `{{"name": "{name}", "arguments": {{"{key}": "…"}}}}`, I think.',
     "Use {name} when the {key} is known; otherwise ask.",
 )
 

@@ -217,6 +217,7 @@ class RunSettings(TypedDict, total=False):
     max_turns: int | None
     tool_choice: str | None
     prompt_wrapper: str | PathLike[str] | None
+    response_template: str | PathLike[str] | None
     system: str | None
     determinism_mode: bool
     base_url: str | None
@@ -287,6 +288,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: _Positive | None
     tool_choice: str | None
     prompt_wrapper: str | None
+    response_template: str | None = None
     system: str | None
     determinism_mode: bool
     base_url: str | None
@@ -394,8 +396,8 @@ _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
 _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
-_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper", "baseline",
-         "cache")  # fmt: skip
+_READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper",
+         "response_template", "baseline", "cache")  # fmt: skip
 _WRITTEN = ("out", "report")
 
 

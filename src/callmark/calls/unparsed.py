@@ -46,7 +46,7 @@ _TOKEN_BEFORE = re.compile(r"<[|｜][^<>\n]{1,60}[|｜]>\s?[\"']?\Z")
 _LIST_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+[*_\"']*\Z")
 # Between the name and its arguments: closing tags, signs, and the words that announce arguments.
 _GAP = re.compile(
-    r"(?i)</[^<>\n]{1,60}>|<[|｜][^<>\n]{1,60}[|｜]>|[^\w{}\n]|\n(?!\s*\n)|_"
+    r"(?i)</[^<>\n]{1,60}>|<[|｜][^<>\n]{1,60}[|｜]>|[^\w{\n]|\n(?!\s*\n)|_"
     rf"|(?<![^\W_])(?:{_CALL}|{_BEFORE_VALUES})(?![^\W_])"
 )
 _MOST_GAPS = 60
@@ -55,7 +55,7 @@ _HELD = re.compile(r"""(?i)["'](?:arg|param|input)\w*["']\s*:""")
 _OBJECT = re.compile(r"""\{{1,2}\s*["']?([^\W\d][\w.-]{0,63})["']?\s*[:=]""")
 _PAIR = re.compile(
     r"""([^\W\d][\w-]{0,63})["'`]?"""
-    r"""(?:[ \t]*(?:=>|->|:=|[:=~])|[^\w\s,.;!?)('-]{1,3}|[ \t](?=["'“«]))\s*"""
+    r"""(?:[ \t]*(?:=>|->|:=|[:=~→])|[^\w\s,.;!?)('-]{1,3}|[ \t](?=["'“«]))\s*"""
     rf"(?!\W{{0,3}}(?i:{_TYPES})\b)(?:\w|[\"'“«⟨\[{{(<$€+-])"
 )
 _SPEC = re.compile(r'"(?:parameters|inputSchema|input_schema|properties)"\s*:\s*\{')
@@ -74,7 +74,7 @@ _CONTENT = re.compile(
     r"""\s*+["'`]?([^\W\d][\w.:/-]{1,255}+)(?:["'`]?\s*+(?:[({]|[:=]\s*+[{("'])|(?=([<|])))"""
     r"""|\s*+[{\[]\s*+["']"""
 )
-_LINK = re.compile(r"[^\]\n]{0,200}\]\(")
+_LINK = re.compile(r"[^\]\n]{0,200}\]\((?:https?:|www\.|mailto:|[./#])")
 _FENCE = re.compile(r"```[ \t]*([\w+#.-]*)")
 # In a block of these somebody shows a program.
 _PROGRAMS = frozenset(
@@ -162,7 +162,8 @@ def _by_name(text: str, offers: Offers, schema_of: SchemaOf) -> Iterator[_Place]
         if _TOKEN_BEFORE.search(before):
             yield line, token.end(), name
         elif _ONLY_MARKS.match(before) and not _LIST_MARKER.match(before):
-            if _has_arguments(text, token.end(), keys):
+            is_bare = not before.strip()
+            if _has_arguments(text, token.end(), keys, is_bare=is_bare):
                 yield line, token.end(), name
         elif bracket:
             if _has_arguments(text, token.end(), keys):
@@ -190,19 +191,38 @@ def _fits(key: str, keys: frozenset[str] | None) -> bool:
     return not _ANNOUNCES.fullmatch(key) if keys is None else key.casefold() in keys
 
 
-def _has_arguments(text: str, position: int, keys: frozenset[str] | None) -> bool:
-    """Whether arguments follow the name, with nothing in between but what announces them."""
+def _has_arguments(
+    text: str, position: int, keys: frozenset[str] | None, *, is_bare: bool = False
+) -> bool:
+    """Whether arguments follow the name, with nothing in between but what announces them. A name
+    that begins its line without any mark (`is_bare`) may also head a list or begin a sentence."""
     place = position
     for _ in range(_MOST_GAPS):
         given = _OBJECT.match(text, place) or _PAIR.match(text, place)
         if given is not None and _fits(given[1], keys):
+            if is_bare and _SAID.match(text, given.end()):
+                return False
             around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
             return not _SPEC.search(text, *around) and not _REPORTS.search(text, *around)
-        gap = _GAP.match(text, place)
+        if keys and not is_bare and text[place - 1] in "\n>" and _fits_line(text, place, keys):
+            return True
+        gap = None if is_bare and _LISTED.match(text, place) else _GAP.match(text, place)
         if gap is None:
             return False
         place = gap.end()
     return False
+
+
+def _fits_line(text: str, place: int, keys: frozenset[str]) -> bool:
+    """A line of a parameter's name and its value."""
+    written = _KEY_LINE.match(text, place)
+    return written is not None and _fits(written[1], keys)
+
+
+_KEY_LINE = re.compile(r"([^\W\d][\w-]{0,63})[ \t]+\S")
+_LISTED = re.compile(r"\n\s*(?:[-*+•]|\d{1,3}[.)])\s")
+# Two words of a sentence on the same line, outside of any quotation or object.
+_SAID = re.compile(r"""[^\n"'{}]{0,200}?\b[a-z]{2,}[ \t]+[a-z]{2,}\b""")
 
 
 def _has_object_only(text: str, position: int, keys: frozenset[str] | None) -> bool:

@@ -104,6 +104,10 @@ RUNNER: Group = {
         "metavar": "FILE",
         "help": "a .j2 or .tmpl template to wrap every prompt in",
     },
+    "--response-template": {
+        "metavar": "FILE",
+        "help": "a transformers response_template (JSON) that reads calls and thinking in the text",
+    },
     "--system": {
         "metavar": "TEXT",
         "help": 'system message where the prompt has none; "" for none',

@@ -74,7 +74,7 @@ class ThoughtCall(msgspec.Struct, frozen=True):
 
     turn: int | None
     name: str | None
-    arguments: Json
+    arguments: dict[str, Json] | None
     raw: str
     format: str
 

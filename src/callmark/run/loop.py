@@ -324,6 +324,7 @@ class Here:
             max_turns=setup.decoding.max_turns,
             parse_text=setup.config.parse_text,
             formats=setup.formats,
+            template=setup.template,
             miss_reply=setup.config.miss_reply,
         )
         waiting = self._waiting(kept)

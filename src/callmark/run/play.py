@@ -49,6 +49,7 @@ from callmark.records.trace import (
     text_of,
 )
 from callmark.run.offers import REMEMBERED, Offer
+from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION, ScoreSettings, cross_score, score_trial
@@ -76,6 +77,7 @@ class PlaySettings(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int | None = 8
     parse_text: ParseText = "auto"
     formats: tuple[Format, ...] = FORMATS
+    template: ResponseTemplate | None = None  # reads what a server left in the text
     miss_reply: str = '{"ok": false, "error": "no result available"}'
 
 
@@ -261,6 +263,14 @@ class _Play:
 
     def _take(self, reply: Reply) -> None:
         turn = len(self.texts) + 1
+        template = self.settings.template
+        if template is not None and reply.text and not reply.calls:
+            made = template.read(reply.text, self.input.tools)
+            if made is not None:
+                thought = "\n".join(filter(None, (reply.reasoning, made.reasoning)))
+                reply = msgspec.structs.replace(
+                    reply, text=made.text, calls=made.calls, reasoning=thought
+                )
         text, reasoning, calls = self._read(reply, turn)
         self.texts.append(self._normal(text))
         self.reasoning += filter(None, (well_formed(reply.reasoning), reasoning))

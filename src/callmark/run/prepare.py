@@ -55,6 +55,7 @@ from callmark.runners.options import (
     RunnerOptions,
     ServedOptions,
 )
+from callmark.runners.response_template import ResponseTemplate, open_response_template
 from callmark.runners.wrappers import DEFAULT_SYSTEM, Messages, Wrapper, open_wrapper
 from callmark.store.files import check_writable, read_results
 from callmark.store.runs import RESULTS
@@ -416,6 +417,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     source: ToolSource
     runner: Runner
     formats: tuple[Format, ...]
+    template: ResponseTemplate | None = None
     decoding: Decoding
     fingerprints: Fingerprints
     pinned: dict[str, Check]
@@ -501,6 +503,7 @@ def _open(
     options = runner_options(config, offers, decoding, raw_prompt=prompts.raw, asked=asked)
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
+    template = _response_template(config)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,
@@ -515,6 +518,7 @@ def _open(
             system=prompts.system,
             formats=formats,
             plugins=[*_marks_of(config.runner), *format_marks()],
+            template=None if template is None else template.sha256,
         ),
         model_fingerprint=runner.model_fingerprint(),
     )
@@ -536,6 +540,7 @@ def _open(
         source=tools.source if tools else source,
         runner=runner,
         formats=formats,
+        template=template,
         decoding=decoding,
         fingerprints=msgspec.structs.replace(
             computed,
@@ -547,6 +552,21 @@ def _open(
         scorers=tuple(one.mark for one in added_scorers()),
         warnings=tuple(warnings),
     )
+
+
+def _response_template(config: RunConfig) -> ResponseTemplate | None:
+    if config.response_template is None:
+        return None
+    if config.runner == "hf_local":
+        raise UsageError(
+            "--response-template: hf_local reads answers by the response_template of the"
+            " tokenizer: put it into the tokenizer_config.json of the model"
+        )
+    if config.parse_text == "off":
+        raise UsageError(
+            "--response-template: reads calls in the text, which --parse-text off forbids"
+        )
+    return open_response_template(config.response_template)
 
 
 def _check_cache(config: RunConfig) -> None:

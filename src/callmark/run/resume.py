@@ -96,11 +96,13 @@ def runner_fingerprint(
     system: str | None,
     formats: Sequence[Format],
     plugins: Sequence[Json] = (),
+    template: str | None = None,
 ) -> str:
     """`plugins`: the marks of the runner and of the formats that do not ship with callmark."""
     return digest(
         {
             **({"plugins": [*plugins]} if plugins else {}),
+            **({"response_template": template} if template else {}),
             "runner": runner.name,
             "prompt_wrapper_sha256": wrapper_sha256,
             "system": system,

@@ -157,7 +157,11 @@ def redact_result(result: Result) -> Result:
     thought = result.thought_calls
     if thought is not msgspec.UNSET:
         thought = tuple(
-            replace(one, raw=cleaner.text(one.raw), arguments=cleaner.json(one.arguments))
+            replace(
+                one,
+                raw=cleaner.text(one.raw),
+                arguments=one.arguments and want_object(cleaner.json(one.arguments)),
+            )
             for one in thought
         )
     return replace(

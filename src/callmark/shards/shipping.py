@@ -21,7 +21,15 @@ from callmark.runners.options import SERVED
 from callmark.shards.engine import Plan
 
 # Settings that name a file or a folder which whoever plays a shard reads.
-INPUTS = ("fixtures", "registry", "allowlist", "prompt_wrapper", "model", "adapter")
+INPUTS = (
+    "fixtures",
+    "registry",
+    "allowlist",
+    "prompt_wrapper",
+    "response_template",
+    "model",
+    "adapter",
+)
 PART_BYTES = 1 << 26
 
 Put = Callable[[bytes], object]  # gives a part of a file away, and a handle on it

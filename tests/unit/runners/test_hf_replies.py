@@ -81,7 +81,7 @@ def test_what_was_cut_off_is_flagged_and_kept(replies):
     [
         BLOCK.format('{"name": "web.search", "arguments": {"q": "x"'),
         BLOCK.format("{'name': 'web.search'}"),
-        '<tool_call>\n{"name": "web.search", "arguments": {"q": "x"}}',
+        '<tool_call>\n{"name": "web.search", "arguments": {"q": "x"}',
         "<tool_call>",
         BLOCK.format("[1]"),
         BLOCK.format('{"arguments": {}}'),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "bare"
+_QUOTED = re.compile(r"[^\W\d][^\n`]*(?<!`)`\Z")
 
 
 def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
@@ -12,6 +15,10 @@ def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     if found is None:
         return None
     elements, end = found
+    if _QUOTED.search(reading.text, max(0, start - 200), start) and reading.text[end:].startswith(
+        "`"
+    ):
+        return TextBlock(end)  # shown in a sentence
     return TextBlock(end, reading.unmarked(elements, _NAME, start, end))
 
 

@@ -8,7 +8,9 @@ from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
 _NOTHING_FOLLOWS = re.compile(r"\s*+(?:<\|\w++\|>\s*+)*+\Z")
-_SENTENCE = re.compile(r"[ ,;.]++(?:[^\W\d_]++[ ,;]++){2}[^\W\d_]")
+_SENTENCE = re.compile(
+    r"[ ,;.]++(?:(?:[^\W\d_]++[ ,;]++){2}[^\W\d_]|(?:[^\W\d_]++ ?+){1,2}+[.!?](?:\s|\Z))"
+)
 _BETWEEN_VALUES = re.compile(r"\s*+[;,]?+\s*+")
 
 
