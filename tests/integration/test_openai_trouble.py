@@ -169,7 +169,7 @@ BAD = {
     "unknown model": (error(404, "The model `stub` does not exist", code="model_not_found"), "--model: .* has no 'stub'"),
     "no tools": (error(400, "stub does not support tools"), "does not do tools"),
     "a parameter": (error(400, "bad seed", param="seed"), "'seed'"),
-    "another path": (error(404, "Not Found"), "mostly ends in /v1"),
+    "another path": (error(404, "Not Found"), "looks like https://api.openai.com/v1"),
     "elsewhere": (Answer(307, headers={"Location": "https://user:pw@h/"}), "--base-url"),
 }  # fmt: skip
 

@@ -59,3 +59,38 @@ def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
         check=False,
     )
     assert finished.returncode == 1, finished.stdout + finished.stderr
+
+
+@pytest.mark.slow
+def test_somebody_elses_server_answers_alike_through_both_of_its_protocols(tmp_path, monkeypatch):
+    """`transformers serve` speaks chat completions and Responses; the shipped model says the same,
+    calls the same and takes as many tokens."""
+    from dev.prove.serving import served
+
+    monkeypatch.chdir(tmp_path)
+    shipped = shipped_model()
+    found, spent = {}, {}
+    with served(shipped.folder, tmp_path / "server") as url:
+        for runner in ("openai_http", "openai_responses"):
+            out = tmp_path / runner / "results.jsonl"
+            dispatch(
+                ["run", "--config", str(ROOT / ".ci" / "parity.yaml"), "--runner", runner,
+                 "--model", str(shipped.folder), "--base-url", url, "--in", str(shipped.dataset),
+                 "--fixtures", str(shipped.fixtures), "--out", str(out), "--limit", "6", "--quiet"]
+            )  # fmt: skip
+            lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+            assert {line["status"] for line in lines} == {"ok"}
+            found[runner] = [
+                (
+                    line["model_output"],
+                    [(one["name"], one["arguments"]) for one in line["tool_trace"]],
+                )
+                for line in lines
+            ]
+            timing = Path(f"{out}.timing.jsonl").read_text("utf-8").splitlines()
+            spent[runner] = sorted(
+                (one["sample_id"], one["prompt_tokens"], one["completion_tokens"])
+                for one in map(json.loads, timing)
+            )
+    assert found["openai_http"] == found["openai_responses"]
+    assert spent["openai_http"] == spent["openai_responses"]

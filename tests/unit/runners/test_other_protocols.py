@@ -53,7 +53,8 @@ def test_a_response_is_asked_for_without_a_state():
     body = sent(ResponsesApi, max_tokens=99)
     assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
     assert (body["max_output_tokens"], body["temperature"]) == (99, 0.0)
-    assert not {"seed", "max_tokens", "messages", "stream", "previous_response_id"} & set(body)
+    assert not {"seed", "max_tokens", "messages", "previous_response_id"} & set(body)
+    assert body["stream"] is False
     assert body["input"] == PROMPT
     first = body["tools"][0]
     assert (first["type"], first["strict"]) == ("function", False)

@@ -87,6 +87,8 @@ class ResponsesApi(WireProtocol):
             "top_p": decoding.top_p,
             "max_output_tokens": decoding.max_tokens,
             "store": False,
+            # Not said, some servers do.
+            "stream": False,
             # Without it a stateless conversation loses the model's reasoning at every turn.
             "include": ["reasoning.encrypted_content"],
         }
