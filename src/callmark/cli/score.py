@@ -103,7 +103,7 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
         ExitStack() as stack,
     ):
         imported = None
-        if is_log and not _is_read_as_it_is(options.file):
+        if is_log:
             file, imported = _import(options.file, config, stack)
         else:
             given = _with_answers(_file_of(Path(options.file[0])), options.answers)
@@ -120,8 +120,8 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
         more = (f"callmark report {config.out} --html {page}: the page, {PAGE_COSTS}",)
         page = None
     write_forms(finished, forms if page is None else (*forms, wanted_form(page, ".html")))
-    if is_log and not options.quiet:
-        write(_log_blocks(options.file, imported, config), sys.stdout)
+    if imported is not None and not options.quiet:
+        write(_log_blocks(imported, config), sys.stdout)
     shown = None if page is None else str(page)
     places = RunPaths(results=config.out, report=config.report, page=shown)
     present(outcome.report, places, quiet=options.quiet, more=more)
@@ -155,19 +155,7 @@ def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
         found = recognise(path, added)
     except BadInput:
         return False  # what is wrong with it is said where it is read
-    return found is not None and found[0] not in ITEMS
-
-
-def _is_read_as_it_is(files: Sequence[str]) -> bool:
-    """Conversations in lines are what recorded answers may be anyway."""
-    from callmark.datasets.importing import recognise
-    from callmark.datasets.importing.records import is_packed
-    from callmark.plugins import rows_of
-
-    path = Path(files[0])
-    if len(files) > 1 or not path.is_file():
-        return False
-    return recognise(path, rows_of("importer")) == ("openai", "lines") and not is_packed(path)
+    return found is not None and found not in ITEMS
 
 
 def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[Path, ImportReport]:
@@ -208,8 +196,7 @@ def results_of_log(path: Path) -> Iterator[Path | None]:
     with ExitStack() as stack:
         out = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "results.jsonl"
         config = load_config(Path(os.devnull), {"out": str(out)})
-        file = path if _is_read_as_it_is([str(path)]) else _import([str(path)], config, stack)[0]
-        score_file(file, config)
+        score_file(_import([str(path)], config, stack)[0], config)
         yield out
 
 
@@ -265,24 +252,21 @@ def _name_of(source: str) -> str:
     return "log" if source == "-" else Path(source).name.split(".")[0] or "log"
 
 
-def _log_blocks(
-    files: Sequence[str], imported: ImportReport | None, config: RunConfig
-) -> Iterator[Block]:
+def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
     """What a log shows, by kind: how often, and the first places."""
     from callmark.cli.dataset_import import describe_sources, unmapped_blocks
     from callmark.reports.log_findings import find_in_log
     from callmark.store.files import read_results
 
-    read = f"{files[0]} (openai)" if imported is None else describe_sources(imported)
-    found = find_in_log(read_results(Path(str(config.out)))) if config.out is not None else None
-    if found is None:
+    read = describe_sources(imported)
+    if config.out is None:
         yield line(read, "strong")
     else:
+        found = find_in_log(read_results(Path(config.out)))
         yield line(f"{read}: {found.conversations} conversations, {found.calls} calls", "strong")
         for kind in found.kinds:
             yield line(f"{kind.count:>5}  {kind.what}", "warn" if kind.count else "plain")
             for place in kind.first:
                 yield line(place, indent=9)
-    if imported is not None:
-        yield from unmapped_blocks(imported)
+    yield from unmapped_blocks(imported)
     yield line()

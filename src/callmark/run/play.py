@@ -380,8 +380,9 @@ class _Play:
                 return _refuse(entry, "invalid_arguments", what)
             case Miss() as miss:
                 is_wrong = self._is_wrong(entry)
-                if self.input.sample.expectation.is_step and not is_wrong:
-                    return entry  # nothing was recorded, and nothing follows that would need it
+                expectation = self.input.sample.expectation
+                if (expectation.is_step or expectation.observed) and not is_wrong:
+                    return entry  # it was made like this, and nothing was recorded that answered it
                 return msgspec.structs.replace(
                     entry,
                     status="wrong_call" if is_wrong else "miss",

@@ -42,6 +42,8 @@ class PlaceState(msgspec.Struct, frozen=True, array_like=True):
     checks: Demand = "nothing"
     marker: bool = False
     facts: bool = False
+    observed: bool = False
+    step: bool = False
 
 
 class TrialsState(msgspec.Struct, frozen=True, kw_only=True):

@@ -462,15 +462,14 @@ def _desk(source: str | Path, tools: Path | None, accepted: Path | None) -> Desk
     return Desk(Path(source), ToolCatalogue(notes, _specs(tools)), notes, accepted)
 
 
-def recognise(path: Path, added: Sequence[PluginRow] = ()) -> tuple[str, Container] | None:
-    """The format of a file by its first entry, and what holds the entries. None: no known one."""
-    container, first, _ = _open(path, "auto")
+def recognise(path: Path, added: Sequence[PluginRow] = ()) -> str | None:
+    """The format of a file by its first entry; None: no known one."""
+    _, first, _ = _open(path, "auto")
     plugin = _plugin("auto", first, added)
     try:
-        name = plugin.name if plugin else _format("auto", first, path, added)
+        return plugin.name if plugin else _format("auto", first, path, added)
     except UsageError:
         return None
-    return name, container
 
 
 def _open(path: Path, asked: str) -> tuple[Container, Record, Iterator[Record]]:

@@ -40,17 +40,12 @@ def parse_log(data: bytes) -> Json:
 _GZIP = b"\x1f\x8b"
 
 
-def is_packed(path: Path) -> bool:
-    """With gzip, whatever its name."""
-    with open_input(path) as stream:
-        return stream.read(2) == _GZIP
-
-
 def open_log(path: Path) -> BinaryIO:
-    """A file to read, unpacked on the way if it is packed."""
-    if not is_packed(path):
-        return open_input(path)
-    return cast("BinaryIO", io.BufferedReader(_Gunzip(open_input(path), path)))
+    """A file to read, unpacked on the way if it is packed with gzip, whatever its name."""
+    stream = open_input(path)
+    magic = stream.read(len(_GZIP))
+    stream.seek(0)
+    return cast("BinaryIO", io.BufferedReader(_Gunzip(stream, path))) if magic == _GZIP else stream
 
 
 class _Gunzip(io.RawIOBase):
