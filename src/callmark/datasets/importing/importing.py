@@ -508,7 +508,7 @@ def _format(asked: str, first: Record, source: Path, added: Sequence[PluginRow])
                 return name
     known = ", ".join((*READERS, *(row.name for row in added)))
     raise UsageError(
-        f"{source}: its first entry is {_describe(first.value)}. That looks like none of {known}. If"
+        f"{source}: its first entry is {_describe(first.value)}. It looks like none of {known}. If"
         " it is one of them, say so with --format; what else there is, a function of yours reads"
         " (--plugin)"
     )
