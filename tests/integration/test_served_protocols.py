@@ -11,6 +11,7 @@ from callmark.cli import main
 from callmark.config import load_config
 from callmark.errors import UsageError
 from callmark.run.doctor import examine_runner
+from callmark.view.catalogue import _Walk
 
 PROTOCOLS = ("openai_http", "openai_responses", "anthropic_messages")
 OTHERS = PROTOCOLS[1:]
@@ -593,3 +594,30 @@ def test_a_limit_on_what_nobody_counted_is_never_kept(project, capsys):
 def test_a_limit_is_said_as_name_and_number(project, capsys, given):
     assert main(["compare", "a", "b", "--max-ratio", given]) == 2
     assert "--max-ratio: must be tokens=R" in capsys.readouterr().err
+
+
+def test_merged_shards_took_what_all_of_them_took(tmp_path, monkeypatch):
+    """And a file of what trials took is never taken for results."""
+    monkeypatch.chdir(tmp_path)
+    project = Project(tmp_path, size=8)
+    for shard in range(2):
+        with Server(city_model) as server:
+            project.run(
+                **served_by("openai_http", server, num_shards=2, shard_index=shard)
+                | {
+                    "out": f"shards/results.shard_{shard}.jsonl",
+                    "report": f"shards/report.shard_{shard}.json",
+                }
+            )
+    for given in (["shards"], sorted(map(str, (tmp_path / "shards").glob("*.jsonl")))):
+        assert (
+            main(["merge", *given, "--out", "results.jsonl", "--report", "report.json", "--quiet"])
+            == 5
+        )
+        lines = spent(project)
+        assert [line["index"] for line in lines] == list(range(8))
+        more = json.loads((tmp_path / "report.json").read_text())["timing"]["more"]
+        assert more["prompt_tokens"] == sum(line["prompt_tokens"] for line in lines) == 20 * 15
+        assert more["latency_p95"] == max(line["latency_sec"] for line in lines)
+    listed = {path.name for path in _Walk(tmp_path / "shards").files()}
+    assert listed == {"results.shard_0.jsonl", "results.shard_1.jsonl"}

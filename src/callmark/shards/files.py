@@ -14,6 +14,7 @@ from callmark.records.jsontext import NotJson
 from callmark.records.report import Report, Shard
 from callmark.records.results import Result
 from callmark.store.files import decode_result, lines_of, open_input, read_report
+from callmark.store.spending import is_timing
 
 RESULTS, REPORT = "results", "report"
 _SHARD = ".shard_"
@@ -72,8 +73,9 @@ def open_shards(
 def _results_in(path: Path) -> list[Path]:
     """The shards of a folder; those too of which only the report is there, to be named."""
     if not path.is_dir():
-        return [path]
-    shards = {file.name for file in path.glob(f"{RESULTS}{_SHARD}*.jsonl")}
+        return [] if is_timing(path) else [path]  # *.jsonl names what stands beside them too
+    found = path.glob(f"{RESULTS}{_SHARD}*.jsonl")
+    shards = {file.name for file in found if not is_timing(file)}
     for file in path.glob(f"{REPORT}{_SHARD}*.json"):
         shards.add(f"{RESULTS}{file.name.removeprefix(REPORT)}l")
     whole = path / f"{RESULTS}.jsonl"

@@ -19,6 +19,7 @@ from callmark.store.files import has_place
 Measured = Literal["tokens", "latency", "cost"]
 Price = Literal["prompt", "completion", "cached"]
 MILLION = 1_000_000
+TIMING = ".timing.jsonl"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -42,7 +43,12 @@ _decode = msgspec.json.Decoder(TrialSpending).decode
 
 
 def timing_path(out: Path) -> Path:
-    return out.with_name(out.name + ".timing.jsonl")
+    return out.with_name(out.name + TIMING)
+
+
+def is_timing(path: Path) -> bool:
+    """By its name: such a file stands beside results and holds none."""
+    return path.name.endswith(TIMING)
 
 
 def spending_of(

@@ -18,6 +18,7 @@ from callmark.reports.layout import Style, one_line
 from callmark.reports.terminal import VERDICT_STYLE, verdict_line
 from callmark.store.files import decode_result
 from callmark.store.journal import MAGIC
+from callmark.store.spending import is_timing
 from callmark.summary.summary import differing_fingerprint
 
 RESULTS = "results.jsonl"
@@ -195,7 +196,8 @@ class _Walk:
                 else:
                     self.left_out = f"Folders more than {MAX_DEPTH} deep were not looked at."
             elif entry.name.endswith((".jsonl", JOURNAL)) and entry.is_file():
-                yield Path(entry.path)
+                path = Path(entry.path)
+                yield from () if is_timing(path) else (path,)
 
 
 SHORT = 10
