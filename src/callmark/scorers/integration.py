@@ -212,6 +212,18 @@ def message_text(message: dict[str, Json]) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
+def done_in_prompt(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
+    """The names of the calls inside a prompt that were answered, and not with an error."""
+    names: dict[str, str | None] = {}
+    for message in () if isinstance(prompt, str) else prompt:
+        for call, function in _calls_of(message):
+            names[str(call.get("id"))] = _text_or_none(function.get("name"))
+        if message.get("role") == "tool" and not is_error_result(message_text(message)):
+            name = names.get(str(message.get("tool_call_id")))
+            if name is not None:
+                yield name
+
+
 def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
     """What the prompt says, tool results left out."""
     if isinstance(prompt, str):

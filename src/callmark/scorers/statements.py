@@ -35,7 +35,7 @@ from callmark.records.statements import (
     Statement,
     quote_said,
 )
-from callmark.scorers.integration import TrialReading, prompt_texts
+from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
@@ -280,6 +280,9 @@ def _told_states(reading: TrialReading) -> Tells:
 
 
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
+    for name in done_in_prompt(reading.sample.prompt):
+        spec = registry.spec(name)
+        yield DoneCall(0, name, "" if spec is None else spec.description)
     for entry in reading.trace.tool_trace:
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)

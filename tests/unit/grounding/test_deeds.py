@@ -2,6 +2,7 @@
 
 import pytest
 
+import callmark
 from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.spans import Outline
 
@@ -101,3 +102,22 @@ def test_a_result_may_tell_what_nobody_says_that_he_did():
 )
 def test_what_is_no_deed(text):
     assert deeds(text) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "label"), [('{"done": true}', "supported"), ('{"error": "no"}', "unsupported")]
+)
+def test_calls_inside_the_prompt_count_as_done(content, label):
+    """A step of a recorded conversation: what came before stands in its prompt."""
+    function = {"name": "cancel_order", "arguments": '{"id": "W1"}'}
+    prompt = [
+        {"role": "user", "content": "Cancel W1."},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": content},
+    ]
+    item = {"prompt": prompt, "metadata": {"sample_id": "s"}}
+    scores = callmark.score_item(item, "I have cancelled your order.", [])
+    assert [(one["rule"], one["label"]) for one in scores["statements"]] == [("deed", label)]
