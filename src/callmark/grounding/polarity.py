@@ -89,6 +89,9 @@ _ANSWERS = {
     "yes": True, "true": True, "available": True, "included": True, "ja": True, "sí": True,
     "oui": True, "non": False,
 }  # fmt: skip
+_STATES = frozenset(
+    "available included offered provided allowed accepted permitted supported possible".split()
+)
 _AFTER_ANSWER = re.compile(r"\s?[,;.)\]\n\\—–-]")
 _SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
 _NOT_SAID = re.compile(
@@ -475,7 +478,10 @@ def _denied_after(
         if at == last + 1 and ":" in text[before.end : tokens[at].start]:
             return None if word not in _ANSWERS and is_negated else not _ANSWERS.get(word, True)
         if at == last + 1 and word in _ANSWERS and _ends_here(text, tokens, at):
-            return not _ANSWERS[word]
+            # `no WiFi available`: what went before decides.
+            return None if word in _STATES else not _ANSWERS[word]
+        if at == last + 1 and word == "not" and at + 1 < len(tokens):
+            return True if tokens[at + 1].word in _STATES else None
         if word == "unavailable":
             return True
         if word in ("but", "while"):
