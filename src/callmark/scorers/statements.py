@@ -188,7 +188,7 @@ def _check_polarity(
             yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
             continue
         rule = "unknown" if said.polar.state is None else "polarity"
-        verb = "asserts" if said.asserted else "denies"
+        verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
 
