@@ -279,6 +279,7 @@ class PolarFields:
         self._by_stem: dict[str, list[PolarKey]] = {}
         self._beginnings: set[str] = set()  # of keys that are written as two words as well
         self._flags: dict[int, bool] = {}
+        self._shape_by_record: dict[int, _PolarShape] = {}
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], _PolarShape] = {}
         for record in tree.records:
             self._add(record)
@@ -333,6 +334,9 @@ class PolarFields:
         key.add(row)
 
     def _shape_of(self, record: ResultRecord) -> _PolarShape:
+        known = self._shape_by_record.get(record.number)
+        if known is not None:
+            return known
         keys = tuple(field.key for field in record.fields)
         above = record.parent.fields[:NEAREST_KEYS] if record.parent is not None else ()
         around = (
@@ -342,6 +346,7 @@ class PolarFields:
         shape = self._shapes.get((keys, around))
         if shape is None:
             shape = self._shapes[keys, around] = _PolarShape(keys, around)
+        self._shape_by_record[record.number] = shape
         return shape
 
     def _is_of_flags(self, record: ResultRecord | None) -> bool:
