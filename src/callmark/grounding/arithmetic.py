@@ -29,6 +29,25 @@ _OPERATIONS = {
     "/": "/", "÷": "/", "=": "=",
 }  # fmt: skip
 
+_HEDGE = re.compile(
+    r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
+    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
+    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
+    r"|casi|environ|près de)\s|[~≈])"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_ABOVE = re.compile(
+    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
+    r"|moins de|près de)\s[$€£]?$",
+    re.IGNORECASE,
+)
+
 
 def _cue(words: str) -> re.Pattern[str]:
     """Any of these words, `_` for a blank; also after Markdown's underscores."""
@@ -150,6 +169,32 @@ def _evaluate(numbers: list[int], operations: list[str]) -> int | None:
 def half_unit(value: Value) -> int:
     """Half a unit of the last digit that is stated."""
     return SCALE * value.form.factor // (2 * int(10 ** decimals_of(value)))
+
+
+class Rounding(NamedTuple):
+    """What a stated number may have been before it was rounded; `half` a unit of what is kept."""
+
+    low: int
+    high: int
+    half: int
+    is_hedged: bool
+
+
+def rounding_of(value: Value, before: str) -> Rounding | None:
+    """`before`: the words before it. None: it has too few digits to be a rounded one."""
+    is_hedged = _HEDGE.search(before) is not None
+    digits = "".join(filter(str.isdecimal, value.text))
+    if len(digits.strip("0")) < 2 and not is_hedged:
+        return None
+    half = half_unit(value)
+    if is_hedged and not decimals_of(value):
+        half *= 10 ** (len(digits) - len(digits.rstrip("0")))
+    reading = value.readings[0]
+    # `more than 240` may be 248, `under 250` as well.
+    is_above, is_below = _ABOVE.search(before), _BELOW.search(before)
+    low = reading - half * (0 if is_above else 2 if is_below else 1)
+    high = reading + half * (2 if is_above else 0 if is_below else 1)
+    return Rounding(low, high, half, is_hedged)
 
 
 def follows(

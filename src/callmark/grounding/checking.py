@@ -15,6 +15,7 @@ from callmark.grounding.binding import (
     Binder,
     Measures,
     RecordSubject,
+    SaidUnits,
     find_joined,
     find_kin,
     is_like,
@@ -52,24 +53,6 @@ _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
-_HEDGE = re.compile(
-    r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
-    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
-    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
-    r"|casi|environ|près de)\s|[~≈])"
-    r"[$€£]?$",
-    re.IGNORECASE,
-)
-_ABOVE = re.compile(
-    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
-    r"[$€£]?$",
-    re.IGNORECASE,
-)
-_BELOW = re.compile(
-    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
-    r"|moins de|près de)\s[$€£]?$",
-    re.IGNORECASE,
-)
 _WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
@@ -139,6 +122,7 @@ class Checker:
         self.index = index
         self.measures = Measures(index)
         self.said = said
+        self._said_units = SaidUnits(said)
         self.failed = failed
         self.turn_at = turn_at
         self.stated: list[Value] = []
@@ -182,6 +166,7 @@ class Checker:
             return self._found(value, "supported", "name")
         return (
             self._converted(value, turn)
+            or self._in_another_unit(value, wrong, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
@@ -256,6 +241,7 @@ class Checker:
         near = near or self._linked(value, wrong, sentence)
         found = (
             self._converted(value, turn)
+            or self._in_another_unit(value, wrong, turn)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
             or self._mismatched(value, near)
@@ -353,6 +339,15 @@ class Checker:
                 return self._found(value, "converted", "unit", because=f"{one.text} {one.unit}")
         return None
 
+    def _in_another_unit(
+        self, value: Value, wrong: Sequence[Field], turn: int | None
+    ) -> StatementFinding | None:
+        """`15 mm`, where results and user say 15 inches."""
+        near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
+        if not near or self._said_units.holds(value, turn):
+            return None
+        return self._mismatched(value, near)
+
     def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
         """The right number in another unit, currency or scale."""
         if not wrong:
@@ -365,24 +360,17 @@ class Checker:
         if value.kind != "number" or not value.readings:
             return None
         before = self.text[max(0, value.start - 24) : value.start]
-        hedged = _HEDGE.search(before) is not None
-        decimals = decimals_of(value)
-        digits = "".join(filter(str.isdecimal, value.text))
-        if len(digits.strip("0")) < 2 and not hedged:
+        rounding = arithmetic.rounding_of(value, before)
+        if rounding is None:
             return None
-        half = arithmetic.half_unit(value)
-        if hedged and not decimals:
-            half *= 10 ** (len(digits) - len(digits.rstrip("0")))
-        reading = value.readings[0]
-        # `more than 240` may be 248, `under 250` as well.
-        low = reading - half * (0 if _ABOVE.search(before) else 2 if _BELOW.search(before) else 1)
-        high = reading + half * (2 if _ABOVE.search(before) else 0 if _BELOW.search(before) else 1)
+        low, high, half, is_hedged = rounding
         near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
-            linked = fields if hedged or decimals else self._linked(value, fields, sentence)
+            is_clear = is_hedged or decimals_of(value)
+            linked = fields if is_clear else self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
