@@ -40,6 +40,7 @@ from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MAX_TERMS = 12  # of a sum
+MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -50,7 +51,6 @@ _ALL_OF_THEM = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
-_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
 _WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
@@ -123,6 +123,7 @@ class Checker:
         self.measures = Measures(index)
         self.said = said
         self._said_units = SaidUnits(said)
+        self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed = failed
         self.turn_at = turn_at
         self.stated: list[Value] = []
@@ -222,7 +223,7 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> StatementFinding:
-        counted = self._counted(value)
+        counted = self._counted(value, sentence)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
                 # `for each of the three passengers` speaks of the user's plan as often as not.
@@ -242,6 +243,7 @@ class Checker:
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
+            or self._miscounted(value, sentence, fewer=False)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
             or self._mismatched(value, near)
@@ -273,26 +275,45 @@ class Checker:
             )
         ]
 
-    def _nouns(self, value: Value) -> list[str]:
-        counted = _COUNTED.match(self.text, value.end)
-        return [stem(word) for word in counted.groups() if word] if counted else []
-
-    def _counted(self, value: Value) -> StatementFinding | None:
-        """`4 passengers`, where some list of passengers has four."""
+    def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
+        """`4 passengers`, where some list of passengers has four, and more than the record has of
+        which it is said."""
         stated = value.readings[0] // SCALE
-        for series in self._series_of(self._nouns(value)):
+        nouns = self._things.nouns_after(value)
+        own = self._own_series(value, sentence, nouns)
+        if (
+            own
+            and stated > sum(len(series.items) for series in own)
+            and not self.outline.is_proposed(sentence)
+        ):
+            because = f"{own[0].path} has {len(own[0].items)}"
+            return self._found(value, "miscounted", "count", because=because)
+        for series in self._things.lists_of(nouns):
             if len(series.items) == stated:
                 because = f"the length of {series.path}"
                 return self._found(value, "derived", "count", because=because)
         return None
 
-    def _miscounted(self, value: Value, sentence: Span) -> StatementFinding | None:
-        """More than any list of them has; fewer only where all of them are meant."""
-        nouns = self._nouns(value)
+    def _own_series(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
+        """The lists of such things that the records hold of which the number is said."""
+        lists = list(islice(self._things.lists_of(nouns), MOST_LISTS))
+        subject = self._binder.subject_of(value, sentence) if lists else None
+        if subject is None or (subject.inherited and len(subject.records) > 1):
+            return []
+        if not subject.beside and self._tells_a_change(value, sentence):
+            return []
+        return [one for one in lists if any(one.record is record for record in subject.records)]
+
+    def _miscounted(
+        self, value: Value, sentence: Span, *, fewer: bool = True
+    ) -> StatementFinding | None:
+        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
+        what the user counted is left alone as well."""
+        nouns = self._things.nouns_after(value)
         lists = [
             series
             for noun in nouns[:1]
-            for series in self._series_by_noun.get(noun, ())
+            for series in self._things.lists_of((noun,))
             if key_stems(series.key) == (noun,)
         ]
         if not lists or self.outline.is_proposed(sentence):
@@ -303,22 +324,14 @@ class Checker:
         is_total = len({len(series.items) for series in lists}) == 1 and (
             _ALL_OF_THEM.search(before) is not None
         )
-        if stated > len(most.items) or (is_total and stated < len(most.items)):
-            because = f"{most.path} has {len(most.items)}"
-            return self._found(value, "miscounted", "count", because=because)
-        return None
-
-    def _series_of(self, nouns: Sequence[str]) -> Iterator[Series]:
-        return (series for noun in nouns for series in self._series_by_noun.get(noun, ()))
-
-    @cached_property
-    def _series_by_noun(self) -> dict[str, list[Series]]:
-        found: dict[str, list[Series]] = {}
-        for series in self.index.tree.series:
-            stems = key_stems(series.key)
-            if stems:
-                found.setdefault(stems[-1], []).append(series)
-        return found
+        if stated > len(most.items):
+            is_wrong = fewer or not self._things.were_said(stated, nouns)
+        else:
+            is_wrong = fewer and is_total and stated < len(most.items)
+        if not is_wrong:
+            return None
+        because = f"{most.path} has {len(most.items)}"
+        return self._found(value, "miscounted", "count", because=because)
 
     # --- matching
 
@@ -655,7 +668,7 @@ class Checker:
         lengths = {
             len(series.items)
             for one in stems
-            for series in self._series_by_noun.get(one, ())
+            for series in self._things.lists_of((one,))
             if 1 < len(series.items) < SMALL
         }
         named = {int(found) for found in re.findall(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])", cues)}

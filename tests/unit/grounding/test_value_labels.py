@@ -225,3 +225,30 @@ def test_another_unit_is_found_in_prose_and_where_the_user_named_the_right_one(
 def test_a_unit_that_the_user_named_is_his():
     found = statements("Your 20 minutes are noted.", LAPTOP, prompt="I have 20 minutes.")
     assert [(label, rule) for _, label, rule in found] == [("user_said", "said")]
+
+
+BOOKINGS = [
+    {"booking_id": "BK-4411", "travellers": [{"first": "Ana"}]},
+    {"booking_id": "BK-7702", "travellers": [{"first": "Bo"}, {"first": "Cy"}, {"first": "Di"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Booking BK-4411 has 1 traveller.", "derived"),
+        ("Booking BK-4411 includes only 3 travellers.", "miscounted"),
+        ("Booking BK-7702 has 3 travellers.", "derived"),
+        ("Booking BK-7702 (4 travellers) is confirmed.", "miscounted"),
+        ("There are 9 travellers.", "miscounted"),
+        ("I could change booking BK-4411 to 3 travellers.", "derived"),
+    ],
+)
+def test_a_count_is_that_of_the_record_it_is_said_of(answer, label):
+    found = statements(answer, *BOOKINGS, prompt="Is there room for 9 in 3 cabins?")
+    assert [one for text, one, _ in found if text in "1349"] == [label]
+
+
+def test_a_number_that_the_user_counted_is_no_miscount():
+    prompt = "We are 9 travellers."
+    assert statements("9 travellers are noted.", *BOOKINGS, prompt=prompt)[0][1] == "user_said"
