@@ -355,7 +355,10 @@ class Checker:
     def _in_another_unit(
         self, value: Value, wrong: Sequence[Field], turn: int | None
     ) -> StatementFinding | None:
-        """`15 mm`, where results and user say 15 inches."""
+        """`15 mm`, where results and user say 15 inches; `247 million` for 247."""
+        if value.form.factor > 1:
+            is_said = self.said.holds_number(value.readings[0], turn)
+            return None if is_said else self._mismatched(value, wrong)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
         if not near or self._said_units.holds(value, turn):
             return None

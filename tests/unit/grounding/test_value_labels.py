@@ -252,3 +252,11 @@ def test_a_count_is_that_of_the_record_it_is_said_of(answer, label):
 def test_a_number_that_the_user_counted_is_no_miscount():
     prompt = "We are 9 travellers."
     assert statements("9 travellers are noted.", *BOOKINGS, prompt=prompt)[0][1] == "user_said"
+
+
+@pytest.mark.parametrize("prompt", ["What is left?", "I paid 247 in all."])
+def test_a_scale_that_nobody_named_is_a_mismatch(prompt):
+    found = statements("You paid $247 million.", {"paid": 247}, prompt=prompt)
+    assert [(label, rule) for _, label, rule in found] == [("unit_mismatch", "unit")]
+    found = statements("You paid $247 million.", {"paid": 247}, prompt="I paid 247 million.")
+    assert [label for _, label, _ in found] == ["user_said"]
