@@ -101,3 +101,18 @@ def test_a_result_may_tell_what_nobody_says_that_he_did():
 )
 def test_what_is_no_deed(text):
     assert deeds(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("Your order has been shipped.", ("create_shipment", "dispatch_order", "send_parcel")),
+        ("Your account has been deleted.", ("delete_account", "remove_user", "cancel_account")),
+    ],
+)
+def test_shipping_and_deleting_need_more_than_a_change(text, does):
+    for name in ("update_order", "modify_pending_order_items", "exchange_items", "get_order"):
+        assert [served for _, served in deeds(text, (name, ""))] == [False], name
+    for name in does:
+        assert [served for _, served in deeds(text, (name, ""))] == [True], name
+    assert [served for _, served in deeds(text, READ, told=("shipped", "deleted"))] == [True]
