@@ -140,8 +140,10 @@ _NOT_SAID = re.compile(
     re.IGNORECASE,
 )
 _NO_WORD_OF = re.compile(
-    r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+|indicat\w+"
-    r"|clear|known|provided|listed|stated|describ\w+)\b|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
+    r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
+    r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
+    r"|known(?!\s(?:for|as)\b))\b"
+    r"|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
