@@ -131,3 +131,11 @@ def test_many_turns_take_linear_time():
         return lambda: score("Integration: 5.\n" * count, call({"n": 5}, turn=1), turns=turns)
 
     assert_linear(work)
+
+
+@pytest.mark.parametrize(
+    "unit", ["Monday 9 am to 5 pm, ", "closed Monday, closed ", "at 9 am or ", "except Monday, "]
+)
+def test_opening_hours_take_linear_time(unit):
+    hours = {"name": "Quay House", "hours": {"Monday": "9:0-17:0", "Tuesday": "9:0-17:0"}}
+    assert_linear(lambda size: lambda: claims("Open " + repeated(unit, size), call(hours)))

@@ -4,11 +4,14 @@ products that a word announces."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from callmark.grounding.numbers import SCALE
+from callmark.grounding.match import Said
+from callmark.grounding.numbers import SCALE, find_number_words
+from callmark.grounding.record_tree import Series, key_stems, stem
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -28,6 +31,25 @@ _OPERATIONS = {
     "moins": "-", "×": "*", "x": "*", "*": "*", "times": "*", "mal": "*", "por": "*", "fois": "*",
     "/": "/", "÷": "/", "=": "=",
 }  # fmt: skip
+
+_HEDGE = re.compile(
+    r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
+    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
+    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
+    r"|casi|environ|près de)\s|[~≈])"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_ABOVE = re.compile(
+    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
+    r"[$€£]?$",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
+    r"|moins de|près de)\s[$€£]?$",
+    re.IGNORECASE,
+)
 
 
 def _cue(words: str) -> re.Pattern[str]:
@@ -152,6 +174,32 @@ def half_unit(value: Value) -> int:
     return SCALE * value.form.factor // (2 * int(10 ** decimals_of(value)))
 
 
+class Rounding(NamedTuple):
+    """What a stated number may have been before it was rounded; `half` a unit of what is kept."""
+
+    low: int
+    high: int
+    half: int
+    is_hedged: bool
+
+
+def rounding_of(value: Value, before: str) -> Rounding | None:
+    """`before`: the words before it. None: it has too few digits to be a rounded one."""
+    is_hedged = _HEDGE.search(before) is not None
+    digits = "".join(filter(str.isdecimal, value.text))
+    if len(digits.strip("0")) < 2 and not is_hedged:
+        return None
+    half = half_unit(value)
+    if is_hedged and not decimals_of(value):
+        half *= 10 ** (len(digits) - len(digits.rstrip("0")))
+    reading = value.readings[0]
+    # `more than 240` may be 248, `under 250` as well.
+    is_above, is_below = _ABOVE.search(before), _BELOW.search(before)
+    low = reading - half * (0 if is_above else 2 if is_below else 1)
+    high = reading + half * (2 if is_above else 0 if is_below else 1)
+    return Rounding(low, high, half, is_hedged)
+
+
 def follows(
     value: Value,
     cues: str,
@@ -243,3 +291,49 @@ def of_two(value: Value, stated: Sequence[int]) -> Sum | None:
         if number + wanted in known:
             return Sum("difference", (number + wanted, number))
     return None
+
+
+_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
+_FEW = re.compile(r"(?<![\w.,])\d{1,3}(?![\w.,]\d)")
+
+
+class CountedThings:
+    """The lists of the results by the noun that counts what is in them."""
+
+    def __init__(self, text: str, lists: Sequence[Series], said: Said) -> None:
+        self._text = text
+        self._lists = lists
+        self._said = said
+
+    def nouns_after(self, value: Value) -> list[str]:
+        counted = _COUNTED.match(self._text, value.end)
+        return [stem(word) for word in counted.groups() if word] if counted else []
+
+    def lists_of(self, nouns: Sequence[str]) -> Iterator[Series]:
+        return (series for noun in nouns for series in self._by_noun.get(noun, ()))
+
+    @cached_property
+    def _by_noun(self) -> dict[str, list[Series]]:
+        found: dict[str, list[Series]] = {}
+        for series in self._lists:
+            stems = key_stems(series.key)
+            if stems:
+                found.setdefault(stems[-1], []).append(series)
+        return found
+
+    def were_said(self, number: int, nouns: Sequence[str]) -> bool:
+        """Did the user count as many of the same things?"""
+        return any((number, noun) in self._counts_said for noun in nouns)
+
+    @cached_property
+    def _counts_said(self) -> set[tuple[int, str]]:
+        self._said.holds_key("", None)  # now its texts are known
+        found: set[tuple[int, str]] = set()
+        for _, text in self._said.texts:
+            numbers = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
+            numbers += [(end, number) for _, end, number in find_number_words(text, None)]
+            for end, number in numbers:
+                nouns = _COUNTED.match(text, end)
+                words = nouns.groups() if nouns else ()
+                found.update((number, stem(word)) for word in words if word)
+        return found

@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
+    LONGEST_LEAF,
     convert,
     dimension_of,
     is_measured_key,
@@ -466,6 +468,21 @@ LONGEST_NUMBER = 24  # and of one that is little more than a number
 HIGHEST = 4  # records above a leaf in which its currency may stand
 
 
+@lru_cache(maxsize=1 << 8)
+def _measured_in(text: str) -> dict[int, frozenset[str]]:
+    found: dict[int, set[str]] = {}
+    for value in read_leaf(text):
+        for reading in value.readings:
+            found.setdefault(reading, set()).add(value.unit)
+    return {reading: frozenset(units) for reading, units in found.items()}
+
+
+def _units_in_prose(text: str, readings: Sequence[int]) -> frozenset[str]:
+    """All units that a long text gives one of these numbers; the empty one: none, somewhere."""
+    known = _measured_in(text)
+    return frozenset().union(*(known.get(reading, ()) for reading in readings))
+
+
 class Measures:
     """What each leaf's number is measured in, as far as key, text or a field beside it say."""
 
@@ -477,7 +494,8 @@ class Measures:
         """Empty: not known."""
         if isinstance(field.value, str):
             if len(field.value) > LONGEST_TEXT:
-                return ""
+                units = _units_in_prose(field.value, readings)
+                return "" if "" in units else min(units, default="")
             for value in read_leaf(field.value):
                 if value.unit and any(reading in value.readings for reading in readings):
                     return value.unit
@@ -541,6 +559,13 @@ class Measures:
         unit = self.unit_of(field, value.readings) if value.unit else ""
         if not unit or is_same_unit(unit, value.unit):
             return True
+        if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:
+            # Prose measures the same number in many things: all have to be of its kind.
+            units = _units_in_prose(field.value, value.readings)
+            return any(
+                is_same_unit(one, value.unit) or dimension_of(one) != dimension_of(value.unit)
+                for one in units
+            )
         # A share may be kept as a fraction, whatever else its key names.
         return (
             value.unit == "%"
@@ -575,3 +600,29 @@ class Measures:
                     if self.unit_of(field, (number,)) == unit:
                         return field
         return None
+
+
+class SaidUnits:
+    """What the user measured in what."""
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+
+    def holds(self, value: Value, turn: int | None) -> bool:
+        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
+        return self._said.holds(value, turn) and any(
+            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
+            for reading in value.readings
+            for unit, at in self._units.get(reading, {}).items()
+        )
+
+    @cached_property
+    def _units(self) -> dict[int, dict[str | None, int]]:
+        found: dict[int, dict[str | None, int]] = {}
+        for turn, text in self._said.texts:
+            for value in read_leaf(text):
+                unit = value.unit if len(text) <= LONGEST_LEAF else None
+                for reading in value.readings:
+                    units = found.setdefault(reading, {})
+                    units[unit] = min(turn, units.get(unit, turn))
+        return found

@@ -15,6 +15,7 @@ from callmark.grounding.binding import (
     Binder,
     Measures,
     RecordSubject,
+    SaidUnits,
     find_joined,
     find_kin,
     is_like,
@@ -39,6 +40,7 @@ from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MAX_TERMS = 12  # of a sum
+MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -49,27 +51,8 @@ _ALL_OF_THEM = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
-_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
 _MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
-_HEDGE = re.compile(
-    r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
-    r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
-    r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
-    r"|casi|environ|près de)\s|[~≈])"
-    r"[$€£]?$",
-    re.IGNORECASE,
-)
-_ABOVE = re.compile(
-    r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
-    r"[$€£]?$",
-    re.IGNORECASE,
-)
-_BELOW = re.compile(
-    r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
-    r"|moins de|près de)\s[$€£]?$",
-    re.IGNORECASE,
-)
 _WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
@@ -139,6 +122,8 @@ class Checker:
         self.index = index
         self.measures = Measures(index)
         self.said = said
+        self._said_units = SaidUnits(said)
+        self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed = failed
         self.turn_at = turn_at
         self.stated: list[Value] = []
@@ -182,6 +167,7 @@ class Checker:
             return self._found(value, "supported", "name")
         return (
             self._converted(value, turn)
+            or self._in_another_unit(value, wrong, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
@@ -237,7 +223,7 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> StatementFinding:
-        counted = self._counted(value)
+        counted = self._counted(value, sentence)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
                 # `for each of the three passengers` speaks of the user's plan as often as not.
@@ -256,6 +242,8 @@ class Checker:
         near = near or self._linked(value, wrong, sentence)
         found = (
             self._converted(value, turn)
+            or self._in_another_unit(value, wrong, turn)
+            or self._miscounted(value, sentence, fewer=False)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
             or self._mismatched(value, near)
@@ -287,26 +275,45 @@ class Checker:
             )
         ]
 
-    def _nouns(self, value: Value) -> list[str]:
-        counted = _COUNTED.match(self.text, value.end)
-        return [stem(word) for word in counted.groups() if word] if counted else []
-
-    def _counted(self, value: Value) -> StatementFinding | None:
-        """`4 passengers`, where some list of passengers has four."""
+    def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
+        """`4 passengers`, where some list of passengers has four, and more than the record has of
+        which it is said."""
         stated = value.readings[0] // SCALE
-        for series in self._series_of(self._nouns(value)):
+        nouns = self._things.nouns_after(value)
+        own = self._own_series(value, sentence, nouns)
+        if (
+            own
+            and stated > sum(len(series.items) for series in own)
+            and not self.outline.is_proposed(sentence)
+        ):
+            because = f"{own[0].path} has {len(own[0].items)}"
+            return self._found(value, "miscounted", "count", because=because)
+        for series in self._things.lists_of(nouns):
             if len(series.items) == stated:
                 because = f"the length of {series.path}"
                 return self._found(value, "derived", "count", because=because)
         return None
 
-    def _miscounted(self, value: Value, sentence: Span) -> StatementFinding | None:
-        """More than any list of them has; fewer only where all of them are meant."""
-        nouns = self._nouns(value)
+    def _own_series(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
+        """The lists of such things that the records hold of which the number is said."""
+        lists = list(islice(self._things.lists_of(nouns), MOST_LISTS))
+        subject = self._binder.subject_of(value, sentence) if lists else None
+        if subject is None or (subject.inherited and len(subject.records) > 1):
+            return []
+        if not subject.beside and self._tells_a_change(value, sentence):
+            return []
+        return [one for one in lists if any(one.record is record for record in subject.records)]
+
+    def _miscounted(
+        self, value: Value, sentence: Span, *, fewer: bool = True
+    ) -> StatementFinding | None:
+        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
+        what the user counted is left alone as well."""
+        nouns = self._things.nouns_after(value)
         lists = [
             series
             for noun in nouns[:1]
-            for series in self._series_by_noun.get(noun, ())
+            for series in self._things.lists_of((noun,))
             if key_stems(series.key) == (noun,)
         ]
         if not lists or self.outline.is_proposed(sentence):
@@ -317,22 +324,14 @@ class Checker:
         is_total = len({len(series.items) for series in lists}) == 1 and (
             _ALL_OF_THEM.search(before) is not None
         )
-        if stated > len(most.items) or (is_total and stated < len(most.items)):
-            because = f"{most.path} has {len(most.items)}"
-            return self._found(value, "miscounted", "count", because=because)
-        return None
-
-    def _series_of(self, nouns: Sequence[str]) -> Iterator[Series]:
-        return (series for noun in nouns for series in self._series_by_noun.get(noun, ()))
-
-    @cached_property
-    def _series_by_noun(self) -> dict[str, list[Series]]:
-        found: dict[str, list[Series]] = {}
-        for series in self.index.tree.series:
-            stems = key_stems(series.key)
-            if stems:
-                found.setdefault(stems[-1], []).append(series)
-        return found
+        if stated > len(most.items):
+            is_wrong = fewer or not self._things.were_said(stated, nouns)
+        else:
+            is_wrong = fewer and is_total and stated < len(most.items)
+        if not is_wrong:
+            return None
+        because = f"{most.path} has {len(most.items)}"
+        return self._found(value, "miscounted", "count", because=because)
 
     # --- matching
 
@@ -353,6 +352,18 @@ class Checker:
                 return self._found(value, "converted", "unit", because=f"{one.text} {one.unit}")
         return None
 
+    def _in_another_unit(
+        self, value: Value, wrong: Sequence[Field], turn: int | None
+    ) -> StatementFinding | None:
+        """`15 mm`, where results and user say 15 inches; `247 million` for 247."""
+        if value.form.factor > 1:
+            is_said = self.said.holds_number(value.readings[0], turn)
+            return None if is_said else self._mismatched(value, wrong)
+        near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
+        if not near or self._said_units.holds(value, turn):
+            return None
+        return self._mismatched(value, near)
+
     def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
         """The right number in another unit, currency or scale."""
         if not wrong:
@@ -365,24 +376,17 @@ class Checker:
         if value.kind != "number" or not value.readings:
             return None
         before = self.text[max(0, value.start - 24) : value.start]
-        hedged = _HEDGE.search(before) is not None
-        decimals = decimals_of(value)
-        digits = "".join(filter(str.isdecimal, value.text))
-        if len(digits.strip("0")) < 2 and not hedged:
+        rounding = arithmetic.rounding_of(value, before)
+        if rounding is None:
             return None
-        half = arithmetic.half_unit(value)
-        if hedged and not decimals:
-            half *= 10 ** (len(digits) - len(digits.rstrip("0")))
-        reading = value.readings[0]
-        # `more than 240` may be 248, `under 250` as well.
-        low = reading - half * (0 if _ABOVE.search(before) else 2 if _BELOW.search(before) else 1)
-        high = reading + half * (2 if _ABOVE.search(before) else 0 if _BELOW.search(before) else 1)
+        low, high, half, is_hedged = rounding
         near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
-            linked = fields if hedged or decimals else self._linked(value, fields, sentence)
+            is_clear = is_hedged or decimals_of(value)
+            linked = fields if is_clear else self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -667,7 +671,7 @@ class Checker:
         lengths = {
             len(series.items)
             for one in stems
-            for series in self._series_by_noun.get(one, ())
+            for series in self._things.lists_of((one,))
             if 1 < len(series.items) < SMALL
         }
         named = {int(found) for found in re.findall(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])", cues)}

@@ -11,7 +11,7 @@ from callmark.grounding.record_tree import key_stems, stem
 from callmark.grounding.spans import Outline, Span
 
 # `write`: any call that changes something will do. The others need a call of their own kind.
-DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "write"]
+DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "ship", "delete", "write"]
 # `modify` and `create` write too. `run`: code, a shell, a tool that may do anything.
 CallKind = DeedKind | Literal["modify", "create", "read", "run"]
 
@@ -21,15 +21,17 @@ _VERBS: dict[CallKind, str] = {
     "exchange": "exchange return",
     "send": "send sent email mail notify text forward",
     "transfer": "transfer escalate handoff",
+    "ship": "ship dispatch",
+    "delete": "delete erase purge",
     "modify": "update change modify edit adjust correct swap replace switch",
     "create": "create make made place",
     "write": """
         set reset put move rename write wrote save store refund reimburse credit charge bill debit
-        pay paid compensate waive add attach remove delete drop clear upgrade downgrade apply
+        pay paid compensate waive add attach remove drop clear upgrade downgrade apply
         process submit issue initiate start complete confirm finalize schedule reschedule enable
         disable activate deactivate reactivate suspend resume pause lock unlock block unblock
         register enroll grant approve assign close merge upload install deploy publish post restart
-        reboot configure ship dispatch redeem extend renew replenish refuel insert append commit
+        reboot configure redeem extend renew replenish refuel insert append commit
         push
     """,
     "read": """
@@ -42,10 +44,13 @@ _VERBS: dict[CallKind, str] = {
 _KINDS: dict[str, CallKind] = {
     stem(word): kind for kind, words in _VERBS.items() for word in words.split()
 }
-# A pending order is exchanged by changing it, and a booking is created.
+# A pending order is exchanged by changing it, and a booking is created; a parcel is shipped by
+# whatever creates or sends something, and what `remove_item` removed is deleted.
 _DOES: dict[DeedKind, frozenset[CallKind]] = {
     "exchange": frozenset(("exchange", "modify")),
     "book": frozenset(("book", "create")),
+    "delete": frozenset(("delete", "cancel", "write")),
+    "ship": frozenset(("ship", "create", "send", "write")),
 }
 # What these verbs do is said by a noun: `your exchange has been submitted`.
 _LIGHT = frozenset(

@@ -75,6 +75,7 @@ class Said:
         self._endings: dict[str, list[tuple[str, int]]] | None = None
         self._folded: list[tuple[str, int]] = []
         self._indexed = False
+        self.texts: list[tuple[int, str]] = []  # once something was asked
 
     def holds(self, value: Value, turn: int | None) -> bool:
         self._index()
@@ -131,6 +132,7 @@ class Said:
             if not isinstance(text, str):
                 _note(self._numbers, of_json(text), turn)
                 continue
+            self.texts.append((turn, text))
             read = _read_utterance(text, self._locale)
             self._folded.append((read.folded, turn))
             for key in read.keys:

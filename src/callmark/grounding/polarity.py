@@ -24,7 +24,9 @@ from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
 FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
+NEAREST_KEYS = 40  # of the records above and below that are looked at
 SHORTEST = 3  # letters in which a pair of words and a key agree at least
+FURTHEST_PART = 16  # words between a kind of thing and a part of it
 WIDEST = 5  # words between the first and the last word of a key
 SHORT_ANSWER = 8  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
@@ -62,6 +64,25 @@ _VAGUE = frozenset(
     default public private local
     """.split()
 )
+# What anybody says of anything: such a key needs the key above it, or one beside it.
+_EVERYDAY = frozenset(
+    """
+    casual modern friendly quiet lively cozy cosy clean comfortable popular relaxed simple
+    traditional special nice fresh large small easy quick safe warm cold
+    """.split()
+)
+# Other words for those of keys with two words or more.
+_ALIKE: dict[str, tuple[str, ...]] = {
+    stem(word): tuple(map(stem, others.split()))
+    for word, others in {
+        "good": "great ideal perfect suitable suited excellent accommodate accommodates",
+        "outdoor": "outside patio outdoors",
+        "smoking": "smoke smokers",
+        "pets": "dogs cats animals",
+        "wheelchair": "wheelchairs",
+    }.items()
+}
+_OTHER_NAMES = {"takeout": ("takeaway", "carryout"), "wifi": ("wirelessinternet",)}
 _CONTAINERS = frozenset(
     """
     attributes properties details data result results info fields features options settings
@@ -80,6 +101,25 @@ _VERBS = frozenset(
     features feature there serves serve includes include allows allow takes take boasts
     """.split()
 )
+# Where what follows a comma is a consequence: `…, making it a quiet place`.
+_CONSEQUENCES = frozenset("making creating giving ensuring allowing leaving".split())
+# What may stand before a word for all of a kind, or after it: `no parking`, `parking options`.
+_BEFORE_ALL = frozenset(
+    """
+    offer offers offered provide provides have has any or and nor of for with is are there
+    ample plenty sufficient convenient free some dedicated own
+    """.split()
+)
+_AFTER_ALL = frozenset(
+    """
+    option options service services facility facilities space spaces area areas available
+    availability access is are and or nor for at on nearby
+    """.split()
+)
+_HARDLY = re.compile(
+    r"\b(?:limited|difficult|hard|tough|challeng\w+|scarce|tricky|issues?|problem\w*|nightmare)\b",
+    re.IGNORECASE,
+)
 _BE = frozenset("is are was were be been ist sind está están est sont".split())
 _AFTER_PREDICATE = frozenset(
     "and or but for at in on from to now currently right today with as because since".split()
@@ -89,6 +129,9 @@ _ANSWERS = {
     "yes": True, "true": True, "available": True, "included": True, "ja": True, "sí": True,
     "oui": True, "non": False,
 }  # fmt: skip
+_STATES = frozenset(
+    "available included offered provided allowed accepted permitted supported possible".split()
+)
 _AFTER_ANSWER = re.compile(r"\s?[,;.)\]\n\\—–-]")
 _SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
 _NOT_SAID = re.compile(
@@ -97,8 +140,17 @@ _NOT_SAID = re.compile(
     re.IGNORECASE,
 )
 _NO_WORD_OF = re.compile(
-    r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+|indicat\w+"
-    r"|clear|known|provided|listed|stated)\b|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
+    r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
+    r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
+    r"|known(?!\s(?:for|as)\b))\b"
+    r"|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
+    r"|\b(?:unknown|unclear|unspecified)\b",
+    re.IGNORECASE,
+)
+# That the results say nothing of it.
+_SILENT = re.compile(
+    r"\b(?:no|any)\s(?:\w+\s){0,2}(?:information|info|details|data|mention)\b"
+    r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:mention\w*|specif\w+|stated?|indicated?|say)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
@@ -110,22 +162,24 @@ _NOTHING = re.compile(
 
 class Polar(NamedTuple):
     """A field that is true, false or (None) unknown. `stems` are the words that mean it, `joined`
-    the same as one word, `needed` one of which has to stand in the sentence too."""
+    the same as one word, `needed` one of which has to stand in the sentence too. `parts`: it is
+    all of a kind (`parking`), and these are words for some of it (`street`, `garage`)."""
 
     field: Field
     state: bool | None
     stems: tuple[str, ...]
     joined: str
     needed: tuple[str, ...]
+    parts: frozenset[str] = frozenset()
 
 
 class PolarClause(NamedTuple):
-    """A clause that speaks of such a field."""
+    """A clause that speaks of such a field. `asserted` None: it says that nobody knows."""
 
     start: int
     end: int
     polar: Polar
-    asserted: bool
+    asserted: bool | None
 
     @property
     def agrees(self) -> bool:
@@ -141,13 +195,16 @@ class PolarToken(NamedTuple):
 class PolarKey:
     """All fields that are spoken of with the same words, in the order of their records."""
 
-    __slots__ = ("is_generic", "joined", "needed", "numbers", "rows", "stems")
+    __slots__ = ("is_generic", "joined", "names", "needed", "numbers", "parts", "rows", "stems")
 
     def __init__(self, first: Polar) -> None:
         self.stems = first.stems
         self.joined = first.joined
+        self.names = (first.joined, *_OTHER_NAMES.get(first.joined, ()))
         self.needed = first.needed
-        self.is_generic = all(word in _GENERIC for word in key_words(first.field.key))
+        self.parts = first.parts
+        words = () if first.parts else key_words(first.field.key)
+        self.is_generic = bool(words) and all(word in _GENERIC for word in words)
         self.rows: list[Polar] = []
         self.numbers: list[int] = []
 
@@ -176,8 +233,10 @@ _PolarWords = tuple[tuple[str, ...], str, tuple[str, ...]]  # stems, joined, nee
 class _PolarShape:
     """Records with the same keys, as those of a list are."""
 
-    def __init__(self, keys: Sequence[str]) -> None:
-        self._shared = Counter(word for key in keys for word in set(key_words(key)))
+    def __init__(self, keys: Sequence[str], around: Sequence[str]) -> None:
+        """`around`: the keys of its parts, and of what it is a part of."""
+        self._keys = keys
+        self._shared = Counter(word for key in (*keys, *around) for word in set(key_words(key)))
         self._known: dict[tuple[str, str, bool], _PolarWords | None] = {}
 
     def words_meaning(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
@@ -195,7 +254,10 @@ class _PolarShape:
         if not core or (is_unknown and core[-1] in ("id", "ids")):
             return None
         needed: tuple[str, ...] = ()
-        if len(core) == 1 and core[0] in _COMMON:
+        if len(core) == 1 and core[0] in _EVERYDAY:
+            beside = (one for other in self._keys if other != key for one in key_stems(other))
+            needed = tuple(dict.fromkeys((*_spellings(above), *beside)))
+        elif len(core) == 1 and core[0] in _COMMON:
             if above.casefold() not in _CONTAINERS:
                 needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
             if not needed and core[0] in _VAGUE:
@@ -203,15 +265,24 @@ class _PolarShape:
         return tuple(map(stem, core)), stem("".join(core)), needed
 
 
+def _spellings(key: str) -> Iterator[str]:
+    """`ambience` is `ambiance`."""
+    for one in key_stems(key):
+        yield one
+        if one.endswith(("enc", "anc")):
+            yield f"{one[:-3]}{'a' if one[-3] == 'e' else 'e'}nc"
+
+
 class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
     def __init__(self, tree: RecordTree) -> None:
-        self._keys: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarKey] = {}
+        self._keys: dict[tuple[tuple[str, ...], tuple[str, ...], bool], PolarKey] = {}
         self._by_stem: dict[str, list[PolarKey]] = {}
         self._beginnings: set[str] = set()  # of keys that are written as two words as well
         self._flags: dict[int, bool] = {}
-        self._shapes: dict[tuple[str, ...], _PolarShape] = {}
+        self._shape_by_record: dict[int, _PolarShape] = {}
+        self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], _PolarShape] = {}
         for record in tree.records:
             self._add(record)
         self._tree = tree
@@ -233,24 +304,51 @@ class PolarFields:
         shape = self._shape_of(record)
         for field, state in polar:
             words = shape.words_meaning(field.key, record.key, state == "unknown")
-            if words is None:
-                continue
-            row = Polar(field, None if state == "unknown" else state == "yes", *words)
-            key = self._keys.get((row.stems, row.needed))
-            if key is None:
-                key = self._keys[row.stems, row.needed] = PolarKey(row)
-                self._by_stem.setdefault(row.stems[0], []).append(key)
-                if len(row.stems) > 1:
-                    self._by_stem.setdefault(row.joined, []).append(key)
+            if words is not None:
+                self._add_row(Polar(field, None if state == "unknown" else state == "yes", *words))
+        if len(polar) == len(record.fields) > 1 and record.parent is not None:
+            self._add_kind(record, record.parent, polar)
+
+    def _add_kind(
+        self, record: ResultRecord, parent: ResultRecord, polar: Sequence[tuple[Field, str]]
+    ) -> None:
+        """`parking: {street: true, garage: false}`: there is some."""
+        states = {state for _, state in polar}
+        words = self._shape_of(parent).words_meaning(record.key, parent.key, False)
+        if words is None or ("yes" not in states and "unknown" in states):
+            return
+        shown = next((field for field, state in polar if state == "yes"), polar[0][0])
+        parts = frozenset(one for field, _ in polar for one in key_stems(field.key))
+        self._add_row(Polar(shown, "yes" in states, *words, parts))
+
+    def _add_row(self, row: Polar) -> None:
+        key = self._keys.get((row.stems, row.needed, bool(row.parts)))
+        if key is None:
+            key = self._keys[row.stems, row.needed, bool(row.parts)] = PolarKey(row)
+            self._by_stem.setdefault(row.stems[0], []).append(key)
+            if len(row.stems) > 1:
+                for other in _ALIKE.get(row.stems[0], ()):
+                    self._by_stem.setdefault(other, []).append(key)
+                for name in key.names:
+                    self._by_stem.setdefault(name, []).append(key)
                     # A stem may end in two letters that its word does not have.
-                    self._beginnings.add(row.joined[:-2][:SHORTEST])
-            key.add(row)
+                    self._beginnings.add(name[:-2][:SHORTEST])
+        key.add(row)
 
     def _shape_of(self, record: ResultRecord) -> _PolarShape:
+        known = self._shape_by_record.get(record.number)
+        if known is not None:
+            return known
         keys = tuple(field.key for field in record.fields)
-        shape = self._shapes.get(keys)
+        above = record.parent.fields[:NEAREST_KEYS] if record.parent is not None else ()
+        around = (
+            *(field.key for field in above),
+            *dict.fromkeys(child.key for child in record.children[:NEAREST_KEYS]),
+        )
+        shape = self._shapes.get((keys, around))
         if shape is None:
-            shape = self._shapes[keys] = _PolarShape(keys)
+            shape = self._shapes[keys, around] = _PolarShape(keys, around)
+        self._shape_by_record[record.number] = shape
         return shape
 
     def _is_of_flags(self, record: ResultRecord | None) -> bool:
@@ -313,7 +411,10 @@ class PolarFields:
         ]
         stems = [stem(token.word) for token in tokens]
         found = {id(key): (key, at) for at, key in self._spoken_of(tokens, stems)}
-        if not found or _NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause):
+        is_silent = bool(found) and _SILENT.search(text, *clause) is not None
+        if not found or (
+            not is_silent and (_NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause))
+        ):
             return
         around = {
             stem(one)
@@ -330,10 +431,18 @@ class PolarFields:
             row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
             if row is None:
                 continue
+            if is_silent:
+                if row.state is not None:
+                    yield PolarClause(place.start, place.end, row, None)
+                continue
             if key.is_generic and not _is_predicate(text, tokens, first, last):
                 continue
             asserted = not _is_denied(text, tokens, first, last)
             said = PolarClause(place.start, place.end, row, asserted)
+            if key.parts and (
+                said.agrees or not _is_of_all(text, clause, tokens, (first, last), key.parts)
+            ):
+                continue
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
 
@@ -352,14 +461,14 @@ class PolarFields:
             places.setdefault(one, []).append(at)
         for at, one in enumerate(stems):
             for key in self._by_stem.get(one, ()):
-                where = (at, at) if one == key.joined else _together(key, at, places)
+                where = (at, at) if one in key.names else _together(key, at, places)
                 if where is not None:
                     yield where, key
             if at + 1 < len(tokens) and self._may_join(tokens[at].word, tokens[at + 1].word):
                 pair = stem(tokens[at].word + tokens[at + 1].word)
                 for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.
-                    if pair == key.joined and len(key.stems) > 1:
+                    if pair in key.names and len(key.stems) > 1:
                         yield (at, at + 1), key
 
     @cached_property
@@ -376,7 +485,7 @@ class PolarFields:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
         known = self._is_told_of.get(row.joined)
         if known is None:
-            words = key_words(row.field.key)
+            words = row.stems if row.parts else key_words(row.field.key)
             known = self._is_told_of[row.joined] = self._told.issuperset(row.stems) and (
                 len(row.stems) == 1
                 or " ".join(words[-2:]) in self._prose
@@ -405,14 +514,36 @@ def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int
     """Where all words of the key stand near each other, from its first word at `at` on."""
     nearest = []
     for one in key.stems:
-        where = places.get(one)
-        if where is None:
+        near: list[int] = []
+        for name in (one, *_ALIKE.get(one, ())) if len(key.stems) > 1 else (one,):
+            where = places.get(name, ())
+            right = bisect_left(where, at)
+            near += where[max(0, right - 1) : right + 1]
+        if not near:
             return None
-        right = bisect_left(where, at)
-        near = where[max(0, right - 1) : right + 1]
         nearest.append(min(near, key=lambda place: abs(place - at)))
     first, last = min(nearest), max(nearest)
     return (first, last) if last - first <= WIDEST else None
+
+
+def _is_of_all(
+    text: str,
+    clause: Span,
+    tokens: Sequence[PolarToken],
+    place: tuple[int, int],
+    parts: frozenset[str],
+) -> bool:
+    """`no parking`, `ample parking is available`; not `no garage parking`, `the parking fee`."""
+    first, last = place
+    if first and tokens[first - 1].word not in _BEFORE_ALL | _NO:
+        return False
+    is_last = last + 1 == len(tokens) or _AFTER_ANSWER.match(text, tokens[last].end) is not None
+    if not is_last and tokens[last + 1].word not in _AFTER_ALL:
+        return False
+    near = tokens[max(0, first - FURTHEST_PART) : last + FURTHEST_PART]
+    return not any(stem(token.word) in parts for token in near) and not _HARDLY.search(
+        text, *clause
+    )
 
 
 def _is_denied(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
@@ -431,9 +562,14 @@ def _denied_before(text: str, tokens: Sequence[PolarToken], first: int) -> bool:
             break
         if token.word == "and" and at + 1 < first and _has_verb(text, tokens[: first + 1], at + 1):
             denied = False
-        if token.word in _NO or token.word.endswith("n't"):
+        before = tokens[at - 1].word if at else ""
+        if (
+            token.word in _NO
+            or token.word.endswith("n't")
+            or (before, token.word) in (("rather", "than"), ("instead", "of"))
+        ):
             denied = True
-        elif token.word in _TURN:
+        elif token.word in _TURN or token.word in _CONSEQUENCES:
             denied = False
     return denied
 
@@ -475,7 +611,10 @@ def _denied_after(
         if at == last + 1 and ":" in text[before.end : tokens[at].start]:
             return None if word not in _ANSWERS and is_negated else not _ANSWERS.get(word, True)
         if at == last + 1 and word in _ANSWERS and _ends_here(text, tokens, at):
-            return not _ANSWERS[word]
+            # `no WiFi available`: what went before decides.
+            return None if word in _STATES else not _ANSWERS[word]
+        if at == last + 1 and word == "not" and at + 1 < len(tokens):
+            return True if tokens[at + 1].word in _STATES else None
         if word == "unavailable":
             return True
         if word in ("but", "while"):

@@ -4,6 +4,7 @@ day, and dates that are named with their day."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
@@ -16,6 +17,7 @@ from callmark.grounding.values import Value
 
 DAY = 24 * 60
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEK = range(7)
 _NUMBERS: dict[str, int] = {
     name: number for number, day in enumerate(DAYS) for name in (day, f"{day}s", day[:3])
 } | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
@@ -26,27 +28,64 @@ _RANGE = re.compile(
     r"(?!\s*(?:stars?|%|minutes?|people|\w*\d))",
     re.IGNORECASE,
 )
-_UNTIL = re.compile(rf"\b(?:until|till|closes? at|closing at)\s+{_TIME}", re.IGNORECASE)
+_ONE_TIME = re.compile(
+    r"(?:\b(?:(?P<end>until|till|closes?(?:\s+at)?|closing(?:\s+time)?(?:\s+(?:at|of|is))?)"
+    r"|(?P<start>opens?(?:\s+at)?|opening(?:\s+at)?|starting(?:\s+(?:at|from))?|beginning\s+at|from)"
+    rf"|(?P<more>and|or|at))\s|\()\s*(?:at\s+)?{_TIME}(?!\s*(?:stars?|%|minutes?|people|\w*\d))",
+    re.IGNORECASE,
+)
+_EVERY_DAY = (
+    r"every\s*day|daily|(?:seven|7) days (?:a|per|each) week|(?:all|throughout the) week|each day"
+    r"|all days"
+)
 _DAY_SET = re.compile(
-    r"\b(?:(every\s*day|daily|(?:seven|7) days a week|all week|each day)|(weekdays?)|(weekends?)"
+    rf"\b(?:({_EVERY_DAY})|(weekdays?|weeknights?)|(weekends?)"
     rf"|({_NAME})\.?\s*(?:to|through|thru|until|till|-|–|—)\s*({_NAME})\b|({_NAME}))\b",
     re.IGNORECASE,
 )
-_CLOSED = re.compile(r"\bclosed\b", re.IGNORECASE)
-_OPEN = re.compile(r"\b(?:opens?|operat\w+|hours?)\b", re.IGNORECASE)
+_OTHER_DAYS = re.compile(
+    r"\b(?:(?P<rest>(?:the )?(?:rest of the week|(?:all )?(?:other|remaining) days))"
+    r"|most (?:other )?days)\b",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(
+    r"\bclosed\b|\bclos(?:es|ing)(?= on\b)|\b(?:not|n['’]t) open(?= on\b)", re.IGNORECASE
+)
+_OPEN = re.compile(r"\b(?:opens?|opening|operat\w+|hours?|clos(?:es?|ing))\b", re.IGNORECASE)
 _OF_SOMETHING_ELSE = re.compile(
     r"happy hour|brunch|breakfast is|lunch is|live music|delivery hours", re.IGNORECASE
 )
+# `closing times between 9 pm and 10 pm`: no day is open for that hour.
+_OF_TIMES = re.compile(
+    r"\b(?:clos|open)ing\s(?:times?|hours)\s(?:\w+\s){0,2}(?:between|from)?\s*$", re.IGNORECASE
+)
 _EXCEPT = re.compile(
-    r"\b(?:except\w*|extend\w*|longer|later|earlier|but|other than|not|closed|var(?:y|ying|ies))\b",
+    r"\b(?:except\w*(?:\s(?:for|of|on))?|other than|apart from|aside from|excluding|besides"
+    r"|but not(?: on)?)\s(?:on\s|every\s)?$",
     re.IGNORECASE,
 )
-_HOURS = re.compile(r"\s*(\d{1,2}):(\d{1,2})\s*[-–]\s*(\d{1,2}):(\d{1,2})\s*")
-_NOT_ALL = re.compile(
-    r"\b(?:except\w*|but|other than|not|closed|most|var(?:y|ying|ies))\b", re.IGNORECASE
+# `with later closing times on Fridays`: then these days are not meant by what went before.
+_APART = re.compile(
+    r"\b(?:extended|longer|later|shorter|reduced|limited|earlier|different)\s(?:\w+\s){0,3}"
+    r"(?:on|at|during|over|for)\s(?:the\s)?$",
+    re.IGNORECASE,
 )
+_WHEN = re.compile(r"[\s,]*(?:\(|:|(?:when|where|which|with|until|till|it|they)\b)", re.IGNORECASE)
+_EXTREME = re.compile(r"\b(?:earliest|latest|early as|late as)\s+(?:\w+\s+)?$", re.IGNORECASE)
+_TOGETHER = re.compile(r"[\s,&/()+.]*(?:(?:and|or|on|from|also|plus|as well as)\b[\s,&/]*)*")
+_BOTH_ENDS = re.compile(r"[\s,]*(?:and\s+)?(?:(?:it|they)\s+)?(?:then\s+)?", re.IGNORECASE)
+_CHOICE = re.compile(r"\s*(?:or|/)\s*\d", re.IGNORECASE)
+_HOURS = re.compile(r"\s*(\d{1,2}):(\d{1,2})\s*[-–]\s*(\d{1,2}):(\d{1,2})\s*")
+_NOT_ALL = re.compile(r"\b(?:except\w*|but|other than|not|closed|most)\b", re.IGNORECASE)
+_HOURS_OF = re.compile(r"\bhours\s(?:\w+\s)?$", re.IGNORECASE)  # `varying hours each day`
 _LONGER = re.compile(
-    r"\b(?:extended|longer|later)\s+(?:\w+\s+)?hours?\s+(?:on|during|at)\s+(?:the\s+)?(?=\w)",
+    r"\b(?:(?P<longer>(?:extended|longer|later)\s+(?:\w+\s+)?hours?|open\s+(?:longer|later))"
+    r"|(?P<shorter>(?:shorter|reduced|limited)\s+hours?))"
+    r"\s+(?:on|during|at|over)\s+(?:the\s+)?(?=\w)",
+    re.IGNORECASE,
+)
+_VARIES = re.compile(
+    r"\bhours\s+(?:that\s+)?(?:vary|varying|differ)\b|\bvarying\s+(?:opening\s+|operating\s+)?hours",
     re.IGNORECASE,
 )
 FURTHEST = 30  # characters between `closed` and its days
@@ -66,16 +105,17 @@ class Wrong(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """A set of days, a range of times in each way in which it can be read, or `closed`."""
+    """A set of days, a range of times in each way in which it can be read, or `closed`. Days that
+    are `excepted` are taken out of what is said of others; those that are not `known` are some."""
 
     start: int
     end: int
+    kind: str
     days: frozenset[int] = frozenset()
     times: tuple[Times, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        return "days" if self.days else "times" if self.times else "closed"
+    excepted: bool = False
+    known: bool = True
+    left_out: bool = False  # by `except`, so that times beside them are those of the others
 
 
 class Schedule:
@@ -89,8 +129,8 @@ class Schedule:
             if day is not None and found is not None:
                 self.hours[day] = (field, found)
         # `0:0-0:0` is a day on which nobody is there, unless every day is written so.
-        known = [times for _, times in self.hours.values()]
-        self._can_be_closed = any(times != (0, 0) for times in known)
+        self.times = {day: times for day, (_, times) in self.hours.items()}
+        self._can_be_closed = any(times != (0, 0) for times in self.times.values())
 
     def is_closed(self, day: int) -> bool:
         if day not in self.hours:
@@ -123,6 +163,7 @@ def wrong_hours(outline: Outline, schedule: Schedule) -> Iterator[Wrong]:
         if not _OF_SOMETHING_ELSE.search(outline.text, *sentence):
             yield from _check(outline.text, sentence, schedule)
             yield from _longer_days(outline.text, sentence, schedule)
+            yield from _same_hours(outline.text, sentence, schedule)
 
 
 def _longer_days(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
@@ -133,72 +174,190 @@ def _longer_days(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wron
             continue
         following = _DAY_SET.finditer(text, found.end(), min(sentence[1], days.end() + FURTHEST))
         named = frozenset().union(*map(_day_set, following))
-        others = [schedule.length(day) for day in range(7) if day not in named]
-        longest = max((schedule.length(day) for day in named), default=0)
-        if others and longest <= max(others):
+        lengths = [schedule.length(day) for day in sorted(named)]
+        others = [schedule.length(day) for day in _WEEK if day not in named]
+        if not others:
+            continue
+        if max(lengths) <= max(others) if found["longer"] else min(lengths) >= min(others):
             yield _wrong(found.start(), days.end(), schedule, min(named))
+
+
+def _same_hours(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
+    """`hours vary by day`, where every day has the same."""
+    found = _VARIES.search(text, *sentence)
+    if found and len(schedule.hours) == len(DAYS) and len(set(schedule.times.values())) == 1:
+        yield _wrong(found.start(), found.end(), schedule, 0)
+
+
+class _Said(NamedTuple):
+    """Times, or that it is closed, and the days of which the sentence says so."""
+
+    start: int
+    end: int
+    days: frozenset[int]
+    times: tuple[Times, ...]
+    is_closed: bool = False
 
 
 def _check(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
     events = sorted(_events(text, sentence))
     if not events:
         return
-    if all(event.kind == "days" for event in events):
-        if _OPEN.search(text, *sentence):
-            yield from _open_days(text, sentence, events, schedule)
+    is_of_opening = _OPEN.search(text, *sentence) is not None
+    excepted = frozenset().union(*(one.days for one in events if one.excepted))
+    closed, events = _closed_days(text, events)
+    said, alone = _pairs(_blocks(text, events))
+    said += closed
+    fewest = [min((len(one.days) for one in said if day in one.days), default=0) for day in _WEEK]
+    for one in said:
+        wrong = _first_wrong(one, fewest, excepted, schedule)
+        if wrong is not None:
+            yield _wrong(one.start, one.end, schedule, wrong)
+    if not is_of_opening:
         return
-    blocks = _blocks(events)
-    for at, block in enumerate(blocks):
-        if block[0].kind == "days":
+    without = excepted.union(*(one.days for one in closed))
+    has_days = any(one.kind == "days" for one in events)
+    for event in alone:
+        if event.kind == "days" and event.known and not event.excepted:
+            yield from _open_days(text, sentence, event, without, schedule)
+        elif event.kind == "times" and not has_days:
+            yield from _some_day(event, schedule)
+
+
+def _first_wrong(
+    one: _Said, fewest: Sequence[int], excepted: frozenset[int], schedule: Schedule
+) -> int | None:
+    """The first day that is not as stated. What is said of fewer days holds for these: `fewest`
+    is how many days are named at least where a day is."""
+    for day in sorted(one.days - excepted or one.days):
+        if fewest[day] < len(one.days):
             continue
-        days = _days_of(blocks, at)
-        if days is None:
-            if block[0].kind == "times" and _OPEN.search(text, *sentence):
-                yield from _some_day(block, schedule)
+        if one.is_closed != schedule.is_closed(day):
+            return day
+        if not one.is_closed and not schedule.keeps(day, one.times):
+            return day
+    return None
+
+
+def _closed_days(text: str, events: Sequence[_Event]) -> tuple[list[_Said], list[_Event]]:
+    """What is closed: the days right after the word, else those before it."""
+    taken: set[int] = set()
+    closed: list[_Said] = []
+    for at, event in enumerate(events):
+        if event.kind != "closed":
+            continue
+        after = list(range(at + 1, _end_of_run(text, events, at + 1)))
+        before = [at - 1] if at and events[at - 1].kind == "days" else []
+        while before and before[-1] and _are_one(text, events[before[-1] - 1], events[before[-1]]):
+            before.append(before[-1] - 1)
+        before.reverse()
+        if after and events[after[0]].start - event.end > FURTHEST:
+            after = []
+        if before and event.start - events[before[-1]].end > FURTHEST:
+            before = []
+        run = [place for place in after or before if place not in taken]
+        taken.add(at)
+        if run and all(events[place].known for place in run):
+            taken.update(run)
+            named = frozenset().union(*(events[place].days for place in run))
+            first, last = min(at, run[0]), max(at, run[-1])
+            closed.append(_Said(events[first].start, events[last].end, named, (), True))
+    return closed, [event for at, event in enumerate(events) if at not in taken]
+
+
+def _are_one(text: str, first: _Event, second: _Event) -> bool:
+    """`Mondays, Tuesdays and Fridays`."""
+    return (
+        first.kind == second.kind == "days"
+        and first.excepted == second.excepted
+        and first.known
+        and second.known
+        and _stand_together(text, first.end, second.start)
+    )
+
+
+def _stand_together(text: str, start: int, end: int) -> bool:
+    return end - start <= FURTHEST and _TOGETHER.fullmatch(text, start, end) is not None
+
+
+def _end_of_run(text: str, events: Sequence[_Event], at: int) -> int:
+    if at >= len(events) or events[at].kind != "days":
+        return at
+    while at + 1 < len(events) and _are_one(text, events[at], events[at + 1]):
+        at += 1
+    return at + 1
+
+
+def _blocks(text: str, events: Sequence[_Event]) -> list[_Event]:
+    """Neighbours that belong together: days that are listed, and times without days between."""
+    blocks: list[_Event] = []
+    for event in events:
+        last = blocks[-1] if blocks else None
+        if last is not None and _are_one(text, last, event):
+            blocks[-1] = last._replace(end=event.end, days=last.days | event.days)
+        elif last is not None and last.kind == event.kind == "times":
+            gap = _BOTH_ENDS.fullmatch(text, last.end, event.start)
+            blocks[-1] = last._replace(end=event.end, times=_joined(last, event, gap is not None))
         else:
-            yield from _said_days(text, sentence, events, block, days, schedule)
+            blocks.append(event)
+    # `every day except Monday, from 5 pm on`: the times are those of the other days.
+    return [one for one in blocks if not one.left_out or _WHEN.match(text, one.end)]
+
+
+def _joined(first: _Event, second: _Event, is_near: bool) -> tuple[Times, ...]:
+    """`opens at 9 and closes at 5` is one range; of two ranges either may be meant."""
+    is_start, is_end = first.times[0][1] is None, second.times[0][0] is None
+    if is_start and is_end and is_near:
+        return tuple((start, end) for start, _ in first.times for _, end in second.times)
+    return (*first.times, *second.times)
+
+
+def _pairs(blocks: Sequence[_Event]) -> tuple[list[_Said], list[_Event]]:
+    """Times and the days beside them, before or after: as many pairs as there can be, and of these
+    the nearest. Also what stands alone."""
+    best: list[tuple[int, int, bool]] = [(0, 0, False)]  # pairs, minus the gaps, is a pair
+    for at, block in enumerate(blocks):
+        found = (best[at][0], best[at][1], False)
+        if at and {block.kind, blocks[at - 1].kind} == {"days", "times"}:
+            gap = block.start - blocks[at - 1].end
+            paired = (best[at - 1][0] + 1, best[at - 1][1] - gap, True)
+            found = max(found, paired)
+        best.append(found)
+    said: list[_Said] = []
+    alone: list[_Event] = []
+    at = len(blocks)
+    while at:
+        if best[at][2]:
+            first, second = blocks[at - 2], blocks[at - 1]
+            days, times = (first, second) if first.kind == "days" else (second, first)
+            if days.known:
+                said.append(_Said(first.start, second.end, days.days, times.times))
+            at -= 2
+        else:
+            alone.append(blocks[at - 1])
+            at -= 1
+    return said[::-1], alone[::-1]
 
 
 def _open_days(
-    text: str, sentence: Span, events: Sequence[_Event], schedule: Schedule
+    text: str, sentence: Span, event: _Event, without: frozenset[int], schedule: Schedule
 ) -> Iterator[Wrong]:
     """`open seven days a week`."""
-    for event in events:
-        closed = sorted(day for day in event.days if schedule.is_closed(day))
-        around = text[max(sentence[0], event.start - 40) : min(sentence[1], event.end + 25)]
-        if closed and not _NOT_ALL.search(around):
-            yield _wrong(event.start, event.end, schedule, closed[0])
+    closed = sorted(day for day in event.days - without if schedule.is_closed(day))
+    around = text[max(sentence[0], event.start - 40) : min(sentence[1], event.end + 25)]
+    is_of_hours = _HOURS_OF.search(text, max(sentence[0], event.start - FURTHEST), event.start)
+    if closed and not is_of_hours and not _NOT_ALL.search(around):
+        yield _wrong(event.start, event.end, schedule, closed[0])
 
 
-def _some_day(block: Sequence[_Event], schedule: Schedule) -> Iterator[Wrong]:
-    """Times without a day have to be those of some day."""
-    for event in block:
-        if not any(schedule.keeps(day, event.times) for day in schedule.hours):
-            day = min(schedule.hours)
-            yield _wrong(event.start, event.end, schedule, day)
-
-
-def _said_days(
-    text: str,
-    sentence: Span,
-    events: Sequence[_Event],
-    block: Sequence[_Event],
-    days: Sequence[_Event],
-    schedule: Schedule,
-) -> Iterator[Wrong]:
-    start = min(event.start for event in (*block, *days))
-    end = max(event.end for event in (*block, *days))
-    named = frozenset().union(*(event.days for event in days))
-    if _EXCEPT.search(text, end, sentence[1]):  # `, except on Fridays`
-        named = named.difference(*(event.days for event in events if event.start >= end))
-    stated = [times for event in block for times in event.times]
-    for day in sorted(named):
-        if block[0].kind == "closed":
-            is_wrong = not schedule.is_closed(day)
-        else:
-            is_wrong = schedule.is_closed(day) or not schedule.keeps(day, stated)
-        if is_wrong:
-            yield _wrong(start, end, schedule, day)
+def _some_day(event: _Event, schedule: Schedule) -> Iterator[Wrong]:
+    """Times without a day have to be those of some days."""
+    for part in (0, 1):
+        stated = {times[part] for times in event.times}
+        if None not in stated and not any(
+            _same(known[part], one) for known in schedule.times.values() for one in stated
+        ):
+            yield _wrong(event.start, event.end, schedule, min(schedule.hours))
             return
 
 
@@ -211,28 +370,62 @@ def _wrong(start: int, end: int, schedule: Schedule, day: int) -> Wrong:
 
 
 def _events(text: str, sentence: Span) -> Iterator[_Event]:
+    days: list[_Event] = []
+    named: list[frozenset[int]] = [frozenset()]  # by how many of the sets of days so far
     for found in _DAY_SET.finditer(text, *sentence):
-        yield _Event(found.start(), found.end(), days=_day_set(found))
-    ranges: list[Span] = []
-    for found in _RANGE.finditer(text, *sentence):
-        times = _range(found)
-        if times:
-            ranges.append(found.span())
-            yield _Event(found.start(), found.end(), times=times)
-    for found in _UNTIL.finditer(text, *sentence):
-        hour, minute, half, word = found.groups()
-        end = _minutes(hour, minute, half, word)
-        inside = any(start <= found.start() < stop for start, stop in ranges)
-        if end is not None and not inside and (minute or half or word):
-            yield _Event(found.start(), found.end(), times=((None, end),))
+        before = text[max(sentence[0], found.start() - FURTHEST) : found.start()]
+        if days and _stand_together(text, days[-1].end, found.start()):
+            left_out, excepted = days[-1].left_out, days[-1].excepted
+        else:
+            left_out = _EXCEPT.search(before) is not None
+            excepted = left_out or _APART.search(before) is not None
+        event = _Event(*found.span(), "days", _day_set(found), (), excepted, left_out=left_out)
+        days.append(event)
+        named.append(named[-1] | days[-1].days)
+    yield from days
+    for found in _OTHER_DAYS.finditer(text, *sentence):
+        so_far = named[bisect_left(days, found.span())]
+        rest = frozenset(_WEEK) - so_far
+        is_rest = found["rest"] is not None and bool(so_far) and bool(rest)
+        yield _Event(*found.span(), "days", rest if is_rest else frozenset(), known=is_rest)
+    yield from _times(text, sentence)
     for found in _CLOSED.finditer(text, *sentence):
-        yield _Event(found.start(), found.end())
+        yield _Event(*found.span(), "closed")
+
+
+def _times(text: str, sentence: Span) -> Iterator[_Event]:
+    ranges = [found for found in _RANGE.finditer(text, *sentence) if _range(found)]
+    starts = [found.start() for found in ranges]
+    for found in ranges:
+        before = text[max(sentence[0], found.start() - FURTHEST) : found.start()]
+        if not _OF_TIMES.search(before) and not _CHOICE.match(text, found.end()):
+            yield _Event(*found.span(), "times", times=_range(found))
+    last: tuple[int, int] | None = None  # where a single time ended, and which end of the day it is
+    for found in _ONE_TIME.finditer(text, *sentence):
+        hour, minute, half, word = found.groups()[-4:]
+        time = _minutes(hour, minute, half, word)
+        at = bisect_left(starts, found.end())
+        is_inside = at > 0 and ranges[at - 1].end() > found.start()
+        before = text[max(sentence[0], found.start() - FURTHEST) : found.start()]
+        if time is None or is_inside or not (minute or half or word) or _EXTREME.search(before):
+            continue
+        if found["end"] or found["start"]:
+            part = 1 if found["end"] else 0
+        elif at and (last is None or last[0] < ranges[at - 1].end()):
+            part = 1  # `11 am to 9 pm (10 pm on Fridays)`
+        elif last is not None:
+            part = last[1]
+        else:
+            continue
+        last = (found.end(), part)
+        stated: Times = (None, time) if part else (time, None)
+        yield _Event(*found.span(), "times", times=(stated,))
 
 
 def _day_set(found: re.Match[str]) -> frozenset[int]:
     every, week, weekend, first, last, single = found.groups()
     if every:
-        return frozenset(range(7))
+        return frozenset(_WEEK)
     if week or weekend:
         return frozenset(range(5)) if week else frozenset((5, 6))
     if single:
@@ -280,36 +473,6 @@ def _hours_of(field: Field) -> tuple[int, int] | None:
 
 def _same(known: int, stated: int | None) -> bool:
     return stated is None or known % DAY == stated % DAY
-
-
-def _blocks(events: Sequence[_Event]) -> list[list[_Event]]:
-    """Neighbours of one kind belong together: `Mondays, Tuesdays and Fridays`."""
-    blocks: list[list[_Event]] = []
-    for event in events:
-        if blocks and blocks[-1][0].kind == event.kind != "closed":
-            blocks[-1].append(event)
-        else:
-            blocks.append([event])
-    return blocks
-
-
-def _days_of(blocks: Sequence[Sequence[_Event]], at: int) -> Sequence[_Event] | None:
-    """The days that times are said of: those before them if the sentence begins with days."""
-    before = blocks[at - 1] if at and blocks[at - 1][0].kind == "days" else None
-    after = blocks[at + 1] if at + 1 < len(blocks) and blocks[at + 1][0].kind == "days" else None
-    if blocks[at][0].kind == "closed":
-        days = after or before
-        if days is None:
-            return None
-        gap = (
-            days[0].start - blocks[at][0].end
-            if days is after
-            else blocks[at][0].start - days[-1].end
-        )
-        return days if gap <= FURTHEST else None
-    if blocks[0][0].kind == "days" and before is not None:
-        return before
-    return after or before
 
 
 _NAMES = (

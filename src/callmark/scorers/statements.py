@@ -17,6 +17,7 @@ from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.evidence import flat
 from callmark.grounding.match import Said, Utterance, cut_value
+from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, number_of, stem, texts_in
@@ -67,6 +68,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder)
         findings += _check_hours(reading, outline, tree)
+        findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
@@ -188,7 +190,7 @@ def _check_polarity(
             yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
             continue
         rule = "unknown" if said.polar.state is None else "polarity"
-        verb = "asserts" if said.asserted else "denies"
+        verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
 
@@ -205,6 +207,12 @@ def _check_hours(
             yield StatementFinding(
                 wrong.start, wrong.end, "contradicted", "hours", fields, wrong.because
             )
+
+
+def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFinding]:
+    for one in find_unnamed(outline, known):
+        because = f"no result names {', '.join(one.names)}"
+        yield StatementFinding(one.start, one.end, "unsupported", "unnamed", (), because)
 
 
 def _check_deeds(

@@ -121,3 +121,18 @@ def test_calls_inside_the_prompt_count_as_done(content, label):
     item = {"prompt": prompt, "metadata": {"sample_id": "s"}}
     scores = callmark.score_item(item, "I have cancelled your order.", [])
     assert [(one["rule"], one["label"]) for one in scores["statements"]] == [("deed", label)]
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("Your order has been shipped.", ("create_shipment", "dispatch_order", "send_parcel")),
+        ("Your account has been deleted.", ("delete_account", "remove_user", "cancel_account")),
+    ],
+)
+def test_shipping_and_deleting_need_more_than_a_change(text, does):
+    for name in ("update_order", "modify_pending_order_items", "exchange_items", "get_order"):
+        assert [served for _, served in deeds(text, (name, ""))] == [False], name
+    for name in does:
+        assert [served for _, served in deeds(text, (name, ""))] == [True], name
+    assert [served for _, served in deeds(text, READ, told=("shipped", "deleted"))] == [True]

@@ -1,7 +1,7 @@
 """Every checkable value of a span is supported, said by the user, derived, or unsupported."""
 
 import pytest
-from tests.unit.grounding.asking import call, item, labels, score, turns
+from tests.unit.grounding.asking import call, item, labels, score, statements, turns
 
 
 def label(answer, *calls, **more):
@@ -189,3 +189,74 @@ def test_arguments_of_calls_in_the_prompt_are_said_in_both_forms(arguments):
     made = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]}
     of = item([{"role": "user", "content": "x"}, made])
     assert label("the 55", call({"count": 42}), of=of) == "user_said"
+
+
+LAPTOP = {"item_id": "9844888101", "options": {"screen size": "15-inch", "battery": "20 hours"}}
+PROSE = {
+    "text": "The county paid $45 million for the bridge, which took 60 days to build, and the ferry "
+    "runs for 20 minutes. "
+    + "Nobody had asked for it, and few have used it since it was opened. "
+    * 4
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "flagged"),
+    [
+        ("The laptop has a 15 mm screen.", LAPTOP, ["15"]),
+        ("The laptop has a 15-inch screen.", LAPTOP, []),
+        ("Its battery lasts 20 minutes.", LAPTOP, ["20"]),
+        ("The bridge cost £45 million.", PROSE, ["45 million"]),
+        ("The bridge cost $45 million.", PROSE, []),
+        ("It took 60 hours to build.", PROSE, ["60"]),
+        ("It took 60 days to build.", PROSE, []),
+        ("The ferry runs for about 20 days.", PROSE, ["20"]),
+    ],
+)
+def test_another_unit_is_found_in_prose_and_where_the_user_named_the_right_one(
+    answer, result, flagged
+):
+    prompt = "Which laptop of 15 inch with a battery of 20 hours is there?"
+    found = statements(answer, result, prompt=prompt)
+    units = [text for text, label, _ in found if label == "unit_mismatch"]
+    assert [text.strip("$£") for text in units] == flagged
+
+
+def test_a_unit_that_the_user_named_is_his():
+    found = statements("Your 20 minutes are noted.", LAPTOP, prompt="I have 20 minutes.")
+    assert [(label, rule) for _, label, rule in found] == [("user_said", "said")]
+
+
+BOOKINGS = [
+    {"booking_id": "BK-4411", "travellers": [{"first": "Ana"}]},
+    {"booking_id": "BK-7702", "travellers": [{"first": "Bo"}, {"first": "Cy"}, {"first": "Di"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Booking BK-4411 has 1 traveller.", "derived"),
+        ("Booking BK-4411 includes only 3 travellers.", "miscounted"),
+        ("Booking BK-7702 has 3 travellers.", "derived"),
+        ("Booking BK-7702 (4 travellers) is confirmed.", "miscounted"),
+        ("There are 9 travellers.", "miscounted"),
+        ("I could change booking BK-4411 to 3 travellers.", "derived"),
+    ],
+)
+def test_a_count_is_that_of_the_record_it_is_said_of(answer, label):
+    found = statements(answer, *BOOKINGS, prompt="Is there room for 9 in 3 cabins?")
+    assert [one for text, one, _ in found if text in "1349"] == [label]
+
+
+def test_a_number_that_the_user_counted_is_no_miscount():
+    prompt = "We are 9 travellers."
+    assert statements("9 travellers are noted.", *BOOKINGS, prompt=prompt)[0][1] == "user_said"
+
+
+@pytest.mark.parametrize("prompt", ["What is left?", "I paid 247 in all."])
+def test_a_scale_that_nobody_named_is_a_mismatch(prompt):
+    found = statements("You paid $247 million.", {"paid": 247}, prompt=prompt)
+    assert [(label, rule) for _, label, rule in found] == [("unit_mismatch", "unit")]
+    found = statements("You paid $247 million.", {"paid": 247}, prompt="I paid 247 million.")
+    assert [label for _, label, _ in found] == ["user_said"]

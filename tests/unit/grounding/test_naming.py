@@ -1,0 +1,55 @@
+"""Things that are listed, and sources that are named, of which no result says a word."""
+
+import pytest
+from tests.unit.grounding.asking import statements
+
+INN = {
+    "name": "Quay House",
+    "categories": "Soup, Sandwiches, Breakfast & Brunch",
+    "HouseTakeOut": True,
+    "stars": 4.5,
+    "review": "We came for the soup and stayed for the cheeseburger. The waiter, who had been there for "
+    "years, knew every boat in the harbour by name, and told us about most of them while we waited "
+    "for the coffee and the berry pie.",
+}  # fmt: skip
+
+
+def unnamed(answer, *results, **more):
+    found = statements(answer, *(results or (INN,)), **more)
+    return [text for text, label, rule in found if rule == "unnamed" and label == "unsupported"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ("The menu includes soups, sandwiches, and burgers.", []),
+        ("The menu includes soup, omelets, and pancakes.", ["omelets, and pancakes"]),
+        ("It offers a variety of pies, such as berry pie and vegan options.", []),
+        (
+            "It serves berries, vegan dishes and gluten-free dishes.",
+            ["vegan dishes and gluten-free"],
+        ),
+        ("It offers takeout, coffee and waiters.", []),
+        ("It does not offer omelets or pancakes.", []),
+        ("Would you like me to look for places offering omelets and pancakes?", []),
+        ("It offers delicious dishes and friendly services.", []),
+        ("It has 4.5 stars on Harborly.", ["Harborly"]),
+        ("According to their Harborly reviews, it is good.", ["Harborly"]),
+        ("It has 4.5 stars on Mondays, and a review on May 4.", []),
+        ("It serves soup and Danish food.", ["Danish"]),
+        ("Customer reviews praise the soup.", []),
+    ],
+)
+def test_what_no_result_names(answer, named):
+    assert unnamed(answer) == named
+
+
+def test_what_the_user_named_is_his():
+    assert unnamed("It includes omelets and pancakes.", prompt="Have they omelets, pancakes?") == []
+
+
+def test_only_where_results_describe_something():
+    bare = {"name": "Quay House", "stars": 4.5, "seats": 40, "city": "Ulm", "open": True}
+    assert unnamed("It has 4.5 stars on Harborly, and serves omelets and pancakes.", bare) == []
+    prose = {"text": INN["review"] * 5}
+    assert unnamed("It serves omelets and pancakes.", prose) == []
