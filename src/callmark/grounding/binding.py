@@ -101,6 +101,7 @@ class Binder:
         self.text = outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
+        self._labels: dict[int, re.Match[str] | None] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
 
@@ -216,9 +217,14 @@ class Binder:
             if record.parent is not None and not record.names
         )
 
+    def _label(self, line: OutlineLine) -> re.Match[str] | None:
+        if line.start not in self._labels:
+            self._labels[line.start] = _LABELLED.match(self.text, line.start, line.end)
+        return self._labels[line.start]
+
     def _is_labelled(self, line: OutlineLine) -> bool:
         """`- Price: $54`, or `- Cabin prices:` over a list; not a sentence before a list."""
-        found = _LABELLED.match(self.text, line.start, line.end)
+        found = self._label(line)
         return found is not None and (
             found.end() < line.end or len(_WORD.findall(found[0])) <= SHORT
         )
@@ -318,7 +324,7 @@ class Binder:
         """The words of `Departure:` in a line, else those of the clause before the value."""
         line = self.outline.line_at(value.start)
         head = self._head_cell(value, line)
-        labelled = _LABELLED.match(self.text, line.start, line.end)
+        labelled = self._label(line)
         if head is not None:
             start, end = head
         elif labelled is not None and labelled.end() <= value.start + 2:
@@ -355,7 +361,7 @@ class Binder:
         line = self.outline.line_at(value.start)
         if self._head_cell(value, line) is not None:
             return True
-        labelled = _LABELLED.match(self.text, line.start, line.end)
+        labelled = self._label(line)
         return (
             labelled is not None
             and 0 <= value.start - labelled.end() <= 2

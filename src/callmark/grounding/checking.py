@@ -70,7 +70,7 @@ _BELOW = re.compile(
     r"|moins de|près de)\s[$€£]?$",
     re.IGNORECASE,
 )
-_WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+_WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
 )
@@ -145,6 +145,7 @@ class Checker:
         self._worked_out: dict[int, StatementFinding] = {}
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
+        self._changes: dict[Span, bool] = {}
         self._binder = binder
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
@@ -391,6 +392,8 @@ class Checker:
         """`HAT 023`: digits that are an identifier with the words before them."""
         if not value.text.isdecimal() or len(value.text) < 2:
             return None
+        if self.text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
+            return None
         window = max(0, value.start - 40)
         words = _WORDS_BEFORE.search(self.text[window : value.start])
         if words is None:
@@ -541,7 +544,11 @@ class Checker:
 
     def _tells_a_change(self, value: Value, sentence: Span) -> bool:
         line = self.outline.line_at(value.start)
-        return _CHANGE.search(self.text, *self.outline.near(value, sentence)) is not None or any(
+        near = self.outline.near(value, sentence)
+        found = self._changes.get(near)
+        if found is None:
+            found = self._changes[near] = _CHANGE.search(self.text, *near) is not None
+        return found or any(
             _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
             for start, end in line.heads[-1:]
         )

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ByteOffsets
+from callmark.grounding.text import ByteOffsets, words_in
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 from callmark.records.samples import Extractor
@@ -212,6 +212,11 @@ class Outline:
         self._clauses: dict[Span, list[Span]] = {}
         self._proposed: dict[Span, bool] = {}
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """In lower case. A rule whose words are not among them need not look any further."""
+        return words_in(self.text)
+
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
@@ -368,6 +373,7 @@ _NOT = re.compile(
     r"|\bno\s+(?:es|son|cuesta)|\bn['’]est\s+pas)\s+(?:de\s+)?[A-Z]{0,3}\s?[$€£¥]?$",
     re.IGNORECASE,
 )
+_MAY_BE_NOT = re.compile(r"[nN](?:[oOiI\u0130\u0131]|['’])")  # in all of them
 _INSTEAD = re.compile(
     r"\b(?:but|rather|instead|sondern|sino|mais|yet|only|until|before|more|less|enough)\b",
     re.IGNORECASE,
@@ -381,8 +387,21 @@ _NEGATED = re.compile(
 _NEAR = 30
 
 
+# One of them stands in all that `_WHOLESALE` and `_THAT` find.
+_DENYING = frozenset(
+    """
+    true correct right accurate real case false untrue wrong incorrect inaccurate made fictional
+    invented fabricated lie lies nonsense ignore disregard believe trust deny doubt dispute truth
+    stimmt wahr richtig korrekt falsch nicht unwahr erfunden gelogen cierto verdad correcto
+    verdadero falso mentira incorrecto inventado vrai exact faux inexact inventé
+    """.split()
+)
+
+
 def find_denied(outline: Outline) -> list[Span]:
     """The parts of the answer that it takes back, in its order; they may overlap."""
+    if outline.words.isdisjoint(_DENYING):
+        return []
     text = outline.text
     return sorted((*_taken_back(outline), *_denied_sentences(text, outline)))
 
@@ -418,7 +437,8 @@ def _is_negated(text: str, start: int) -> bool:
 def is_denied_value(outline: Outline, start: int, end: int) -> bool:
     """`The price is not $120`; a contrast (`not $120 but …`) corrects somebody else."""
     text = outline.text
-    if not _NOT.search(text[max(0, start - _NEAR) : start]):
+    before = text[max(0, start - _NEAR) : start]
+    if not _MAY_BE_NOT.search(before) or not _NOT.search(before):
         return False
     sentence = outline.sentence_at(start)
     return _INSTEAD.search(text, end, min(sentence[1], end + 2 * _NEAR)) is None

@@ -57,6 +57,17 @@ def _is_plain(char: str) -> bool:
     return unicodedata.category(char)[0] != "M" and not _unspaced().match(char)
 
 
+# What a pattern that ignores case takes for `i`, `s` and `k`, and `lower` does not.
+_LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text in lower case: what no pattern can find without one of its words."""
+    if not text.isascii():
+        text = text.translate(_LIKE_ASCII)
+    return frozenset(_PLAIN_TOKEN.findall(text.lower()))
+
+
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
     # Several questions are asked of every leaf, and one leaf is like another.
