@@ -216,6 +216,8 @@ class Walk:
         elif isinstance(value, dict):
             strict_keys = self._served.strict_keys
             for name, entry in value.items():
+                if entry is None or entry is True or entry is False:
+                    continue
                 pointer = f"{path}/{_escape(name)}"
                 self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
         elif isinstance(value, list):
@@ -272,19 +274,12 @@ class Texts:
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
         self._leaves = list(leaves)
-        self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
+        # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
+        self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
         for leaf in self._leaves:
             for first, piece in _pieces_of(want_text(leaf.value)):
-                pieces = self._by_first_token.setdefault(first, {})
+                pieces = self.pieces.setdefault(first, {})
                 note(pieces.setdefault(piece, []), leaf)
-
-    def begins(self, tokens: Iterable[str]) -> bool:
-        """Does any piece begin with one of these tokens?"""
-        return not self._by_first_token.keys().isdisjoint(tokens)
-
-    def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
-        """Whoever finds one of them in a span has to ask whether it `is_text`."""
-        return self._by_first_token.get(token, {}).items()
 
     @cached_property
     def _tokens(self) -> list[tuple[list[str], Leaf]]:
@@ -294,7 +289,11 @@ class Texts:
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
-        for tokens, leaf in self._tokens:
+        for leaf in self._leaves:
+            text = leaf.folded
+            if len(text) <= (2 * RUN_TOKENS if text.isascii() else RUN_TOKENS):
+                continue  # too short for more tokens than that
+            tokens = token_pattern(text).findall(text)
             if len(tokens) > RUN_TOKENS:
                 for run in zip(*(tokens[at:] for at in range(RUN_TOKENS)), strict=False):
                     note(runs.setdefault(run, []), leaf)

@@ -348,6 +348,7 @@ def _pieces(identifier: str) -> list[str]:
 
 
 MOST_MOMENTS = 50  # of one day or hour that the user named
+_RUN = range(RUN_TOKENS)
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
 
@@ -607,7 +608,7 @@ class Grounder:
         token = token_pattern(folded.text)
         words: list[str] = token.findall(folded.text)
         found: dict[Leaf, Match] = {}
-        if self.evidence.texts.begins(words):
+        if not self.evidence.texts.pieces.keys().isdisjoint(words):
             found = self._pieces(span, folded, edges, turn, errors, whole_only=whole_only)
         if not found and not whole_only:
             for first, last, leaf in self._runs(words, turn, errors):
@@ -627,8 +628,10 @@ class Grounder:
         whole_only: bool,
     ) -> dict[Leaf, Match]:
         found: dict[Leaf, Match] = {}
+        known = self.evidence.texts.pieces
         for token in token_pattern(folded.text).finditer(folded.text):
-            for piece, leaves in self.evidence.texts.starting_with(token[0]):
+            pieces = known.get(token[0])
+            for piece, leaves in pieces.items() if pieces else ():
                 end = token.start() + len(piece.text)
                 if (whole_only and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
@@ -649,10 +652,10 @@ class Grounder:
         if len(words) < RUN_TOKENS:
             return
         known = self.evidence.texts.runs
-        runs = [
-            best_of(known.get(run, ()), turn, errors)
-            for run in zip(*(words[at:] for at in range(RUN_TOKENS)), strict=False)
-        ]
+        if not known:
+            return
+        found = [known.get(run) for run in zip(*(words[at:] for at in _RUN), strict=False)]
+        runs = [None if leaves is None else best_of(leaves, turn, errors) for leaves in found]
         first = 0
         while first < len(runs):
             leaf, last = runs[first], first

@@ -314,10 +314,11 @@ def language_of(text: str, locale: str | None = None) -> str:
 def _language_of(words: list[str], locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
-    counts: Counter[str] = Counter()
     counted = Counter(words)
-    for language, telling in _TELLING.items():
-        counts[language] = sum(counted[word] for word in telling)
+    counts = {
+        language: sum(map(counted.__getitem__, telling & counted.keys()))
+        for language, telling in _TELLING.items()
+    }
     best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
     return best if counts[best] > 1 or best == "en" else "en"
 
@@ -333,18 +334,19 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     first = _first_words(language)
     if first.isdisjoint(words):
         return []
-    spans = (found.span() for found in _WORD.finditer(text))
-    tokens = [(*span, word) for span, word in zip(spans, words, strict=True)]
+    tokens = [
+        (one.start(), one.end(), word)
+        for one, word in zip(_WORD.finditer(text), words, strict=True)
+    ]
     found: list[NumberWord] = []
-    at = 0
-    while at < len(tokens):
-        if tokens[at][2] not in first:
-            at += 1
+    after = 0
+    for at in [place for place, word in enumerate(words) if word in first]:
+        if at < after:
             continue
         number, stop = _number_at(text, tokens, at, phrases, _TIMES[language])
         if number is not None and _counts(text, tokens, at, stop, number, language):
             found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
-        at = max(stop, at + 1)
+        after = max(stop, at + 1)
     return found
 
 

@@ -269,24 +269,39 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
-        words = [word.casefold().replace("’", "'") for word in _TOKEN.findall(outline.text)]
-        meant = {
-            word for word in set(words) if stem(word) in self._by_stem or self._may_join(word, "")
-        }
-        starts = [found.start() for found in _TOKEN.finditer(outline.text)]
-        if not words:
-            return
-        spoken = [
-            start
-            for start, word, after in zip(starts, words, [*words, ""][1:], strict=True)
-            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
-        ]
+        spoken = self._places_in(outline.text)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
                     yield from self._said_in_clause(outline.text, sentence, clause, binder)
+
+    def _places_in(self, text: str) -> list[int]:
+        """Where words stand that may be those of a key."""
+        words: list[str] = _TOKEN.findall(text)
+        meant = {word for word in set(words) if self._may_mean(word)}
+        after = words[1:]
+        after.append("")
+        # A short word may be the beginning of what is written as two.
+        places = [
+            at
+            for at, word in enumerate(words)
+            if word in meant
+            or (
+                len(word) < SHORTEST
+                and self._beginnings
+                and self._may_join(_plain(word), _plain(after[at]))
+            )
+        ]
+        if not places:
+            return []
+        starts = [found.start() for found in _TOKEN.finditer(text)]
+        return [starts[at] for at in places]
+
+    def _may_mean(self, word: str) -> bool:
+        plain = _plain(word)
+        return stem(plain) in self._by_stem or self._may_join(plain, "")
 
     def _may_join(self, head: str, after: str) -> bool:
         """Could these be the two words of a key?"""
@@ -383,6 +398,10 @@ class PolarFields:
                 or row.joined in self._prose
             )
         return known
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("’", "'")
 
 
 def state_of(value: Json) -> str:

@@ -46,7 +46,10 @@ _stem = snowballstemmer.stemmer("english").stemWord
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    stemmed: str = _stem(word.casefold())
+    folded = word.casefold()
+    if folded[-1:].isdecimal():  # no suffix ends so; and no two answers have the same numbers
+        return folded
+    stemmed: str = _stem(folded)
     return stemmed
 
 
@@ -309,16 +312,21 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        words: list[str] = _NAME_WORD.findall(text)
-        folded = {word: fold(word) for word in set(words)}
-        first = {word for word, like in folded.items() if like in self._lengths}
-        places = [at for at, word in enumerate(words) if word in first]
-        spans = [found.span() for found in _NAME_WORD.finditer(text)] if places else []
+        if text.isascii():
+            words: list[str] = _NAME_WORD.findall(text.lower())
+        else:
+            found_words: list[str] = _NAME_WORD.findall(text)
+            folded = {word: fold(word) for word in set(found_words)}
+            words = [folded[word] for word in found_words]
+        if self._lengths.keys().isdisjoint(words):
+            return []
+        places = [at for at, word in enumerate(words) if word in self._lengths]
+        spans = [found.span() for found in _NAME_WORD.finditer(text)]
         mentions: list[Mention] = []
         end = 0
         for at in places:
-            for length in self._lengths[folded[words[at]]] if at >= end else ():
-                name = tuple(folded[word] for word in words[at : at + length])
+            for length in self._lengths[words[at]] if at >= end else ():
+                name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length

@@ -131,7 +131,9 @@ def _compile(
         token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
         token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
     hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
-    hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
+    hot += ("." if domain else "") + "]"
+    if apostrophe:  # `don't` quotes nothing
+        hot += rf"|'(?<![^\W{'' if plain else UNSPACED}]')"
     return re.compile(token), re.compile(hot)
 
 
