@@ -30,7 +30,6 @@ from callmark.grounding.record_tree import (
     ResultRecord,
     key_stems,
     key_words,
-    number_of,
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
@@ -84,9 +83,8 @@ class RecordFields:
         self.by_key.setdefault(field.key, []).append(field)
         for one in key_stems(field.key):
             self.by_stem.setdefault(one, []).append(field)
-        number = number_of(field.value)
-        if number is not None:
-            self.numbers.append(number)
+        if field.number is not None:
+            self.numbers.append(field.number)
         elif isinstance(field.value, str) and len(field.value) <= 24:
             found = _QUANTITY.fullmatch(field.value)
             if found is not None:
@@ -248,9 +246,8 @@ class Binder:
         for record in self._around(value):
             for inner in record.within():
                 for field in inner.fields[:40]:
-                    number = number_of(field.value)
-                    if number is not None:
-                        columns.setdefault((inner.key, field.key), []).append(number)
+                    if field.number is not None:
+                        columns.setdefault((inner.key, field.key), []).append(field.number)
         return [column[:12] for column in columns.values() if len(column) > 1]
 
     def _around(self, value: Value) -> list[ResultRecord]:
@@ -407,7 +404,7 @@ def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
 
 def is_like(field: Field, value: Value) -> bool:
     """Could the field have held such a value? Prose says many things, under one key."""
-    if value.kind == "number" and number_of(field.value) is not None:
+    if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
         return False

@@ -28,7 +28,6 @@ from callmark.grounding.record_tree import (
     Series,
     key_stems,
     key_words,
-    number_of,
     shape_of,
     stem,
 )
@@ -146,6 +145,7 @@ class Checker:
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
         self._changes: dict[Span, bool] = {}
+        self._money: dict[int, bool] = {}
         self._binder = binder
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
@@ -226,6 +226,12 @@ class Checker:
         return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
 
     def _is_money(self, value: Value) -> bool:
+        known = self._money.get(value.start)
+        if known is None:
+            known = self._money[value.start] = self._find_money(value)
+        return known
+
+    def _find_money(self, value: Value) -> bool:
         before = self.text[max(0, value.start - 3) : value.start]
         if value.text.startswith("-") or self.text[value.start : value.end].startswith(
             ("-$", "−$")
@@ -555,7 +561,7 @@ class Checker:
 
     def _states(self, field: Field, value: Value) -> bool:
         """Does the leaf state the value, be it as an echo, or rounded?"""
-        number = number_of(field.value)
+        number = field.number
         if number is not None and value.readings:
             return any(abs(number - one) <= arithmetic.half_unit(value) for one in value.readings)
         return any(one is field for one in self.index.stating(value, None, echoes=True))

@@ -173,6 +173,7 @@ class Walk:
     def __init__(self, served: Served) -> None:
         self.leaves: list[Leaf] = []
         self.lists: list[ListFacts] = []
+        self.has_keyed = False
         self._served = served
         self._echo_texts: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
@@ -229,6 +230,7 @@ class Walk:
             self._leaf(value, path, key, strict)
 
     def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
+        self.has_keyed = self.has_keyed or strict
         self.leaves.append(Leaf(self._served, path, key, strict, value))
 
     def _note_list(self, values: list[Json], path: str, key: str, strict: bool) -> None:
@@ -373,11 +375,13 @@ class Evidence:
         self.leaves: list[Leaf] = []
         self.lists: list[ListFacts] = []
         self.has_errors = False
+        self.has_keyed = False  # is any leaf strict?
         for one in served:
             self.has_errors = self.has_errors or one.error
             walk = Walk(one)
             self.leaves += walk.leaves
             self.lists += walk.lists
+            self.has_keyed = self.has_keyed or walk.has_keyed
 
     @property
     def substantial(self) -> bool:

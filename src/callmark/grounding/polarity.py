@@ -221,7 +221,8 @@ class PolarFields:
         states = [
             (field, state_of(field.value))
             for field in record.fields
-            if not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER
+            if field.number is None
+            and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
         ]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.

@@ -420,6 +420,8 @@ def _row_numbers(text: str) -> list[tuple[int, int]]:
 def _is_marker(text: str, values: Sequence[Value], at: int) -> bool:
     """`Option 2`, and the 5 of `4.4 out of 5`."""
     value = values[at]
+    if len(value.text) > 3:
+        return False
     before = text[max(0, value.start - 12) : value.start]
     if len(value.text) <= 2 and _OPTION.search(before):
         return True

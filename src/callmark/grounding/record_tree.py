@@ -131,13 +131,14 @@ class ResultRecord:
 
 
 class Field(NamedTuple):
-    """One leaf. `echo`: it repeats an argument of its own call."""
+    """One leaf. `echo`: it repeats an argument of its own call; `number` is that of its value."""
 
     record: ResultRecord
     path: str
     key: str
     value: Json
     echo: bool
+    number: int | None
 
     @property
     def call(self) -> int:
@@ -238,12 +239,15 @@ class RecordTree:
         record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
-        is_text = isinstance(value, str)
-        echo = is_text and bool(self._echoes) and fold(str(value)) in self._echoes
-        field = Field(record, path, key, value, echo)
+        number, is_text, echo = None, isinstance(value, str), False
+        if is_text:
+            echo = bool(self._echoes) and fold(str(value)) in self._echoes
+        elif value is not None and value is not True and value is not False:
+            number = number_of(value)
+        field = Field(record, path, key, value, echo, number)
         self.fields.append(field)
         record.fields.append(field)
-        if _is_naming(key) and (is_text or is_number(value)):
+        if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
 
 
@@ -391,10 +395,16 @@ class RecordIndex:
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
-        self.has_bare = any(not field.key for field in tree.fields)
-        self._has_echoes = any(field.echo for field in tree.fields)
+        self.has_bare = self._has_echoes = False
         for field in tree.fields:
-            self._add(field)
+            if not field.key:
+                self.has_bare = True
+            if field.echo:
+                self._has_echoes = True
+            if field.number is not None:
+                _note(self.numbers, field.number, field)
+            elif isinstance(field.value, str) and field.value:
+                self._add_text(field.value, field)
 
     @cached_property
     def names(self) -> Names:
@@ -404,17 +414,15 @@ class RecordIndex:
     def _ordered(self) -> list[int]:
         return sorted(self.numbers)
 
-    def _add(self, field: Field) -> None:
-        number = number_of(field.value)
-        if number is not None:
-            _note(self.numbers, number, field)
-        elif isinstance(field.value, str) and field.value:
-            for value in read_leaf(field.value):
-                for one in flat((value,)) if value.inner else (value,):
-                    self._add_value(one, field)
-            if len(field.value) <= _SHORT and _DIGIT.search(field.value):
-                _note(self.identifiers, identifier_key(field.value), field)
-                self.shapes.setdefault(shape_of(field.value), field)
+    def _add_text(self, text: str, field: Field) -> None:
+        for value in read_leaf(text):
+            for one in flat((value,)) if value.inner else (value,):
+                self._add_value(one, field)
+        if len(text) <= _SHORT and _DIGIT.search(text):
+            _note(self.identifiers, identifier_key(text), field)
+            shape = shape_of(text)
+            if shape not in self.shapes:
+                self.shapes[shape] = field
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -533,6 +541,8 @@ class RecordIndex:
 def _note(
     index: dict[int, list[Field]] | dict[str, list[Field]], key: int | str, field: Field
 ) -> None:
-    found = index.setdefault(key, [])  # type: ignore[arg-type]
-    if len(found) < MAX_CANDIDATES and (not found or found[-1] is not field):
+    found = index.get(key)  # type: ignore[call-overload]
+    if found is None:
+        index[key] = [field]  # type: ignore[index]
+    elif len(found) < MAX_CANDIDATES and found[-1] is not field:
         found.append(field)

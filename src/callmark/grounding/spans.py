@@ -124,15 +124,17 @@ def _sentence_end(text: str, start: int, stop: int) -> int:
 def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
     """A full stop that ends no sentence: after an abbreviation or an initial, or an ordinal."""
     head = text[max(start, dot - 20) : dot]
-    word = _LAST_WORD.search(head)
+    last = head[head.rfind(" ") + 1 :]
+    found = None if last.isalpha() else _LAST_WORD.search(last)
+    word = last if last.isalpha() else "" if found is None else found[0]
     after = text[dot + 1 : min(stop, dot + 40)].lstrip()
-    if word is not None:
-        folded = word[0].casefold()
+    if word:
+        folded = word.casefold()
         return (
             folded in ABBREVIATIONS
             or (folded in BEFORE_DIGITS and after[:1].isdecimal())
             or (folded in BEFORE_LOWER and after[:1].islower())
-            or (word[0].isupper() and _INITIAL.search(head) is not None and bool(after))
+            or (word.isupper() and _INITIAL.search(head) is not None and bool(after))
         )
     return head[-1:].isdecimal() and _is_ordinal_before_month(head, after)
 

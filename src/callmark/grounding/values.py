@@ -331,9 +331,11 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
 def decimals_of(value: Value) -> int:
     """How many digits are stated behind the decimal point, whatever sign that is."""
     last = max(value.text.rfind("."), value.text.rfind(","))
+    if last < 0:
+        return 0
     places = len(value.text) - last - 1
     digits = _NOT_DIGIT.sub("", value.text)
-    if last < 0 or not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
+    if not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
         return 0
     unscaled = abs(value.readings[0]) // value.form.factor
     return places if int(digits) * numbers.SCALE == unscaled * 10**places else 0
@@ -449,7 +451,19 @@ def fold_signs(text: str) -> str:
     return _DASH.sub("-", text)
 
 
+# What most leaves are: words without any value, one identifier, one long number.
+_MAY_HOLD = re.compile(r"[\d_#`\"“„«‹「『‘@/.．']")
+_ONE_CODE = re.compile(r"#?[A-Za-z]+[0-9_](?:[A-Za-z0-9_]*[A-Za-z0-9])?(?<!_)")
+_ONE_NUMBER = re.compile(r"[1-9][0-9]{4,30}")
+
+
 def _tuple_of_values(text: str, locale: str | None) -> tuple[Value, ...]:
+    if not _MAY_HOLD.search(text):
+        return ()
+    if _ONE_CODE.fullmatch(text) and not _CODE_AMOUNT.fullmatch(text):
+        return (Value(0, len(text), "identifier", text, key=identifier_key(text)),)
+    if locale is None and _ONE_NUMBER.fullmatch(text):
+        return (Value(0, len(text), "number", text, (int(text) * numbers.SCALE,)),)
     return tuple(find_values(text, locale))
 
 
