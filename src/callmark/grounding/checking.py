@@ -683,16 +683,18 @@ class Checker:
             for series in self._series_by_noun.get(one, ())
             if 1 < len(series.items) < SMALL
         }
-        named = {int(found) for found in re.findall(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])", cues)}
-        words = {number for word, number in _NUMBER_WORDS.items() if stem(word) in stems}
+        named = {int(found) for found in _FACTOR.findall(cues)}
+        words = {_NUMBER_WORDS[one] for one in stems & _NUMBER_WORDS.keys()}
         return sorted(lengths | named | words)
 
 
-_NUMBER_WORDS = {
+_FACTOR = re.compile(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])")
+_WORDS_OF_NUMBERS = {
     "two": 2, "both": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "zwei": 2, "drei": 3, "vier": 4, "dos": 2,
     "tres": 3, "cuatro": 4, "deux": 2, "trois": 3, "quatre": 4,
 }  # fmt: skip
+_NUMBER_WORDS = {stem(word): number for word, number in _WORDS_OF_NUMBERS.items()}
 
 
 def _place(field: Field) -> str:

@@ -98,7 +98,6 @@ _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ),
 )
 _OTHER_VERB = "|".join(f"(?P<{kind}>{words})" for kind, words in _OTHER_VERBS)
-_ANY_WORD = re.compile(r"\w+")
 _OTHER_WORD = re.compile("|".join((*(words for _, words in _OTHER_VERBS), "jour")), re.IGNORECASE)
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
@@ -208,9 +207,7 @@ class _Claim(NamedTuple):
 def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
     text = outline.text
     is_elsewhere = any(map(_is_other_verb, outline.words))
-    words = set(filter(_is_deed, outline.words))
-    places = (one for one in _ANY_WORD.finditer(text) if one[0].lower() in words) if words else ()
-    verbs = [found.start() for found in places]
+    verbs = outline.places_of(set(filter(_is_deed, outline.words)))
     for sentence in outline.sentences if is_elsewhere or verbs else ():
         if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
             continue

@@ -139,12 +139,23 @@ class Leaf:
         return turn is None or self.turn is None or self.turn < turn
 
 
-class ListFacts(NamedTuple):
+class ListFacts:
     """A list in a result: its length, and the sums of its numbers by key."""
 
-    leaf: Leaf
-    length: int
-    sums: tuple[int, ...]
+    def __init__(self, leaf: Leaf, values: list[Json]) -> None:
+        self.leaf = leaf
+        self.length = len(values) * SCALE
+        self._values = values
+
+    @cached_property
+    def sums(self) -> frozenset[int]:
+        sums: dict[str, int] = {}
+        for entry in self._values:
+            fields = entry if isinstance(entry, dict) else {"": entry}
+            for name, number in fields.items():
+                if is_number(number):
+                    sums[name] = sums.get(name, 0) + of_json(number)
+        return frozenset(sums.values())
 
 
 def best_of(leaves: Iterable[Leaf], turn: int | None, errors: bool) -> Leaf | None:
@@ -204,44 +215,39 @@ class Walk:
                 self._note_arguments(entry, key, depth + 1)
 
     def _visit(self, value: Json, path: str, key: str, strict: bool, depth: int) -> None:
-        if value is None or value is True or value is False or depth > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return
         if isinstance(value, str):
-            if self._echo_texts and fold(value) in self._echo_texts:
-                return
-            inside = json_inside(value)
-            if inside is not value:
-                self._visit(inside, path, key, strict, depth + 1)
-            elif value:
-                self._leaf(value, path, key, strict)
+            self._visit_text(value, path, key, strict, depth)
         elif isinstance(value, dict):
             strict_keys = self._served.strict_keys
             for name, entry in value.items():
-                if entry is None or entry is True or entry is False:
-                    continue
-                pointer = f"{path}/{_escape(name)}"
-                self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
+                if entry is not None and entry is not True and entry is not False:
+                    pointer = f"{path}/{_escape(name)}"
+                    self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
         elif isinstance(value, list):
             for index, entry in enumerate(value):
                 self._visit(entry, f"{path}/{index}", key, strict, depth + 1)
             if not self._served.error:
-                self._note_list(value, path, key, strict)
-        elif is_number(value) and (key, of_json(value)) not in self._echo_numbers:
+                leaf = Leaf(self._served, path, key, strict, len(value))
+                self.lists.append(ListFacts(leaf, value))
+        elif is_number(value) and not (
+            self._echo_numbers and (key, of_json(value)) in self._echo_numbers
+        ):
+            self._leaf(value, path, key, strict)
+
+    def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
+        if self._echo_texts and fold(value) in self._echo_texts:
+            return
+        inside = json_inside(value)
+        if inside is not value:
+            self._visit(inside, path, key, strict, depth + 1)
+        elif value:
             self._leaf(value, path, key, strict)
 
     def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
         self.has_keyed = self.has_keyed or strict
         self.leaves.append(Leaf(self._served, path, key, strict, value))
-
-    def _note_list(self, values: list[Json], path: str, key: str, strict: bool) -> None:
-        sums: dict[str, int] = {}
-        for entry in values:
-            fields = entry if isinstance(entry, dict) else {"": entry}
-            for name, number in fields.items():
-                if is_number(number):
-                    sums[name] = sums.get(name, 0) + of_json(number)
-        leaf = Leaf(self._served, path, key, strict, len(values))
-        self.lists.append(ListFacts(leaf, len(values) * SCALE, tuple(sums.values())))
 
 
 def _escape(name: str) -> str:

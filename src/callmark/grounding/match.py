@@ -198,14 +198,17 @@ def names_in(value: Json) -> set[str]:
     stack = [value]
     while stack:
         value = stack.pop()
-        if isinstance(value, str):
+        if isinstance(value, str) and "{" in value:
             value = json_inside(value)
         if isinstance(value, dict):
             names.update(value)
-            stack.extend(value.values())
+            stack += [one for one in value.values() if isinstance(one, _NAMING)]
         elif isinstance(value, list):
-            stack.extend(value)
+            stack += [one for one in value if isinstance(one, _NAMING)]
     return names
+
+
+_NAMING = (dict, list, str)  # what keys may stand in
 
 
 def argument_leaves(arguments: Json) -> Iterable[str | int | float]:

@@ -270,7 +270,7 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
-        spoken = self._places_in(outline.text)
+        spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
@@ -278,31 +278,32 @@ class PolarFields:
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
                     yield from self._said_in_clause(outline.text, sentence, clause, binder)
 
-    def _places_in(self, text: str) -> list[int]:
+    def _places_in(self, outline: Outline) -> list[int]:
         """Where words stand that may be those of a key."""
-        words: list[str] = _TOKEN.findall(text)
+        words = outline.words
+        if any("_" in word for word in words):
+            words = frozenset(part for word in words for part in word.split("_") if part)
+        if self._beginnings and any(
+            len(word) < SHORTEST and any(one.startswith(word) for one in self._beginnings)
+            for word in words
+        ):
+            return self._places_of_all(outline.text)
+        return outline.places_of({word for word in words if self._may_mean(word)})
+
+    def _places_of_all(self, text: str) -> list[int]:
+        """The same, where a short word may be the beginning of what is written as two."""
+        words = [_plain(word) for word in _TOKEN.findall(text)]
         meant = {word for word in set(words) if self._may_mean(word)}
-        after = words[1:]
-        after.append("")
-        # A short word may be the beginning of what is written as two.
         places = [
             at
-            for at, word in enumerate(words)
-            if word in meant
-            or (
-                len(word) < SHORTEST
-                and self._beginnings
-                and self._may_join(_plain(word), _plain(after[at]))
-            )
+            for at, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True))
+            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
         ]
-        if not places:
-            return []
-        starts = [found.start() for found in _TOKEN.finditer(text)]
+        starts = [found.start() for found in _TOKEN.finditer(text)] if places else []
         return [starts[at] for at in places]
 
     def _may_mean(self, word: str) -> bool:
-        plain = _plain(word)
-        return stem(plain) in self._by_stem or self._may_join(plain, "")
+        return stem(word) in self._by_stem or self._may_join(word, "")
 
     def _may_join(self, head: str, after: str) -> bool:
         """Could these be the two words of a key?"""

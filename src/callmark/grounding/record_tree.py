@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
 
@@ -227,7 +227,11 @@ class RecordTree:
         # In one order, so that a score does not hang on that of a server's keys.
         for name, entry in sorted(value.items()):
             pointer = f"{path}/{_escape(name)}"
-            if entry is None or isinstance(entry, bool | int | float):
+            if isinstance(entry, str):
+                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
+            else:
+                is_leaf = not isinstance(entry, (dict, list))
+            if is_leaf:
                 if depth < MAX_DEPTH:
                     self._visit_leaf(entry, pointer, name, record)
                 continue
@@ -295,6 +299,11 @@ def _name(record: ResultRecord, text: str) -> None:
         record.names.append(text)
 
 
+@lru_cache(maxsize=1 << 13)
+def _words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(_NAME_WORD.findall(fold(name)))
+
+
 class Names:
     """The names of records, and where a text mentions them."""
 
@@ -303,7 +312,7 @@ class Names:
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
             for name in record.names:
-                words = tuple(_NAME_WORD.findall(fold(name)))
+                words = _words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
                     if named is None:
@@ -380,6 +389,7 @@ LONG_TEXT = 400  # characters of a text that tells a story
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
+_Key = TypeVar("_Key", int, str)
 
 
 class RecordIndex:
@@ -538,11 +548,9 @@ class RecordIndex:
         return endings
 
 
-def _note(
-    index: dict[int, list[Field]] | dict[str, list[Field]], key: int | str, field: Field
-) -> None:
-    found = index.get(key)  # type: ignore[call-overload]
+def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
+    found = index.get(key)
     if found is None:
-        index[key] = [field]  # type: ignore[index]
+        index[key] = [field]
     elif len(found) < MAX_CANDIDATES and found[-1] is not field:
         found.append(field)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ByteOffsets, words_in
+from callmark.grounding.text import ByteOffsets, lower
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 from callmark.records.samples import Extractor
@@ -159,7 +159,10 @@ def _trim(text: str, start: int, end: int, edge: str = _TRIM_END) -> Span | None
 
 WIDE = 300  # characters around a value that are looked at, whatever its sentence is as long as
 NEAREST_HEADS = 4
+FEW_WORDS = 8  # that are looked for one by one
 NEAREST_SIBLINGS = 8
+_ANY_WORD = re.compile(r"\w+")
+_PLACED_WORD = re.compile(r"[^\W_]+")
 _LIST_MARK = re.compile(r"(?:[-*•‣–+]|\(?\d{1,3}[.)])\s")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 # Where a new predicate begins, whose negation is its own.
@@ -215,9 +218,26 @@ class Outline:
         self._proposed: dict[Span, bool] = {}
 
     @cached_property
+    def _lower(self) -> str:
+        return lower(self.text)
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        return words_in(self.text)
+        return frozenset(_ANY_WORD.findall(self._lower))
+
+    def places_of(self, words: Collection[str]) -> list[int]:
+        """Where any of these words begins, in order; parts of longer words may be among them."""
+        if len(words) > FEW_WORDS:
+            found = _PLACED_WORD.finditer(self._lower)
+            return [one.start() for one in found if one[0] in words]
+        places: list[int] = []
+        for word in words:
+            at = self._lower.find(word)
+            while at >= 0:
+                places.append(at)
+                at = self._lower.find(word, at + len(word))
+        return sorted(places)
 
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
@@ -387,6 +407,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 30
+_LONGEST_DENIAL = 200
 
 
 # One of them stands in all that `_WHOLESALE` and `_THAT` find.
@@ -402,16 +423,29 @@ _DENYING = frozenset(
 
 def find_denied(outline: Outline) -> list[Span]:
     """The parts of the answer that it takes back, in its order; they may overlap."""
-    if outline.words.isdisjoint(_DENYING):
+    words = outline.words & _DENYING
+    if not words:
         return []
-    text = outline.text
-    return sorted((*_taken_back(outline), *_denied_sentences(text, outline)))
+    around = list(_around(outline, outline.places_of(words)))
+    return sorted((*_taken_back(outline, around), *_denied_sentences(outline, around)))
 
 
-def _taken_back(outline: Outline) -> Iterator[Span]:
+def _around(outline: Outline, places: Sequence[int]) -> Iterator[Span]:
+    """What stands near these places, in parts that do not overlap. No denial is longer."""
+    start = end = 0
+    for place in places:
+        if place - _LONGEST_DENIAL > end:
+            if end:
+                yield start, end
+            start = place - _LONGEST_DENIAL
+        end = place + _LONGEST_DENIAL
+    yield start, min(end, len(outline.text))
+
+
+def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
     """`None of this is true:` speaks of what follows, unless it says otherwise or ends the text."""
     text = outline.text
-    for found in _WHOLESALE.finditer(text):
+    for found in (one for span in around for one in _WHOLESALE.finditer(text, *span)):
         if _is_negated(text, found.start()) or _asks(outline, found.start()):
             continue
         is_last = not text[found.end() :].strip(" .!*_\n")
@@ -421,8 +455,9 @@ def _taken_back(outline: Outline) -> Iterator[Span]:
             yield found.end(), len(text)
 
 
-def _denied_sentences(text: str, outline: Outline) -> Iterator[Span]:
-    for found in _THAT.finditer(text):
+def _denied_sentences(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+    text = outline.text
+    for found in (one for span in around for one in _THAT.finditer(text, *span)):
         if not _is_negated(text, found.start()) and not _asks(outline, found.start()):
             yield found.end(), outline.sentence_at(found.start())[1]
 

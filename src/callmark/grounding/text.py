@@ -61,11 +61,9 @@ def _is_plain(char: str) -> bool:
 _LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
 
 
-def words_in(text: str) -> frozenset[str]:
-    """The words of a text in lower case: what no pattern can find without one of its words."""
-    if not text.isascii():
-        text = text.translate(_LIKE_ASCII)
-    return frozenset(_PLAIN_TOKEN.findall(text.lower()))
+def lower(text: str) -> str:
+    """In lower case, as a pattern that ignores case sees it. Lengths stay."""
+    return text.lower() if text.isascii() else text.translate(_LIKE_ASCII).lower()
 
 
 def fold(text: str) -> str:
@@ -181,7 +179,7 @@ def find_at_boundaries(needle: str, haystack: str) -> int:
 class ByteOffsets:
     """Character offset → UTF-8 byte offset, for many offsets of one text."""
 
-    __slots__ = ("_ascii", "_marks", "_text")
+    __slots__ = ("_ascii", "_known", "_marks", "_text")
 
     _STEP = 64
 
@@ -189,10 +187,17 @@ class ByteOffsets:
         self._text = text
         self._ascii = text.isascii()
         self._marks: list[int] | None = None  # byte offset of every 64th character
+        self._known: dict[int, int] = {}
 
     def __call__(self, position: int) -> int:
         if self._ascii:
             return position
+        known = self._known.get(position)
+        if known is None:
+            known = self._known[position] = self._measure(position)
+        return known
+
+    def _measure(self, position: int) -> int:
         if self._marks is None:
             chunks = range(0, len(self._text), self._STEP)
             sizes = (_size(self._text[at : at + self._STEP]) for at in chunks)

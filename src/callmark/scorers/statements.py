@@ -239,7 +239,8 @@ def _deny(
     for one in findings:
         is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            (denied and is_denied(one.start)) or (is_value and is_denied_value(outline, one.start, one.end))
+            (denied and is_denied(one.start))
+            or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
             because = "the answer says that this is not so"
