@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.numbers import SCALE
+from callmark.grounding.text import lower
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -30,19 +32,47 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
-def _cue(words: str) -> re.Pattern[str]:
+class _Cue:
     """Any of these words, `_` for a blank; also after Markdown's underscores."""
-    alternatives = "|".join(words.split()).replace("_", "[ ]")
-    return re.compile(rf"(?<![^\W_])(?:{alternatives})", re.IGNORECASE)
+
+    def __init__(self, words: str) -> None:
+        alternatives = words.split()
+        pattern = "|".join(alternatives).replace("_", "[ ]")
+        self._pattern = re.compile(rf"(?<![^\W_])(?:{pattern})", re.IGNORECASE)
+        first = "|".join(one.partition("_")[0].partition("[")[0] for one in alternatives)
+        self.first = re.compile(first)
+        self._bit = 1 << len(_CUES)
+        _CUES.append(self)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._pattern.search(text) if _announced_in(text) & self._bit else None
 
 
-_SUM = _cue(
+_CUES: list[_Cue] = []
+_ANY_WORD = re.compile(r"[^\W_]+")
+
+
+@lru_cache(maxsize=16)  # several cues are looked for in one text
+def _announced_in(text: str) -> int:
+    found = 0
+    for word in set(_ANY_WORD.findall(lower(text))):
+        found |= _announced_by(word)
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _announced_by(word: str) -> int:
+    """Which cues may begin with this word: one bit for each."""
+    return sum(1 << at for at, cue in enumerate(_CUES) if cue.first.match(word))
+
+
+_SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
     comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b summe\b somme\b au_total\b en_total\b
     """
 )
-_DIFFERENCE = _cue(
+_DIFFERENCE = _Cue(
     r"""
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
@@ -55,7 +85,7 @@ _MANY = (
     "passengers?|people|persons?|nights?|travell?ers?|items?|tickets?|bags?|months?|days?|hours?"
     "|units?"
 )
-_PRODUCT = _cue(
+_PRODUCT = _Cue(
     rf"""
     each\b per\b for_(?:all|both|the|\w+)_(?:\w+_)?(?:{_MANY})\b total\w* both\b everyone\b
     jeweils\b pro\b cada\b par\b chaque\b
@@ -63,7 +93,7 @@ _PRODUCT = _cue(
 )
 _TIMES = re.compile(r"[×x]\s?\d")
 _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
-_AVERAGE = _cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
+_AVERAGE = _Cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
 
 
 class Sum(NamedTuple):

@@ -382,8 +382,10 @@ class Checker:
             half *= 10 ** (len(digits) - len(digits.rstrip("0")))
         reading = value.readings[0]
         # `more than 240` may be 248, `under 250` as well.
-        low = reading - half * (0 if _ABOVE.search(before) else 2 if _BELOW.search(before) else 1)
-        high = reading + half * (2 if _ABOVE.search(before) else 0 if _BELOW.search(before) else 1)
+        is_above = _ABOVE.search(before) is not None
+        is_below = not is_above and _BELOW.search(before) is not None
+        low = reading - half * (0 if is_above else 2 if is_below else 1)
+        high = reading + half * (2 if is_above else 0 if is_below else 1)
         near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:

@@ -639,11 +639,12 @@ class Grounder:
                 if (whole_only and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
                     and is_boundary(folded.text, end)
+                    and is_text(piece.text)
                 ):
                     continue
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges) and is_text(piece.text):
+                if leaf is not None and not _cuts_a_value(place, edges):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
         return found

@@ -334,13 +334,20 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     first = _first_words(language)
     if first.isdisjoint(words):
         return []
+    places = [
+        at
+        for at, word in enumerate(words)
+        if word in first and (phrases.get((word,)) != 1 or _may_count_one(words, at, first))
+    ]
+    if not places:
+        return []
     tokens = [
         (one.start(), one.end(), word)
         for one, word in zip(_WORD.finditer(text), words, strict=True)
     ]
     found: list[NumberWord] = []
     after = 0
-    for at in [place for place, word in enumerate(words) if word in first]:
+    for at in places:
         if at < after:
             continue
         number, stop = _number_at(text, tokens, at, phrases, _TIMES[language])
@@ -348,6 +355,12 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
             found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
         after = max(stop, at + 1)
     return found
+
+
+def _may_count_one(words: Sequence[str], at: int, first: frozenset[str]) -> bool:
+    """`one hundred`, `one hour`; hardly any other `one` is a number."""
+    noun = words[at + 1] if at + 1 < len(words) else ""
+    return noun in first or any(noun.startswith(unit) for unit in _UNIT_ONLY)
 
 
 def _words_of(text: str) -> list[str]:

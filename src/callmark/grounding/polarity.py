@@ -102,6 +102,7 @@ _NO_WORD_OF = re.compile(
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
+_ODD_STEMS = frozenset("dying lying tying".split())  # that begin otherwise: `die`
 # `"pool": null` says as little as the result does.
 _NOTHING = re.compile(
     r"""["'*_`]*\s?[:=|][\s"'*_`]{0,6}(?:null\b|undefined\b|n/a\b|None(?=\s*[,}\]]))"""
@@ -303,7 +304,13 @@ class PolarFields:
         return [starts[at] for at in places]
 
     def _may_mean(self, word: str) -> bool:
-        return stem(word) in self._by_stem or self._may_join(word, "")
+        may_be = word[:2] in self._heads or word in _ODD_STEMS
+        return (may_be and stem(word) in self._by_stem) or self._may_join(word, "")
+
+    @cached_property
+    def _heads(self) -> frozenset[str]:
+        """Stems begin as their words do: most words need not be stemmed."""
+        return frozenset(one[:2] for one in self._by_stem)
 
     def _may_join(self, head: str, after: str) -> bool:
         """Could these be the two words of a key?"""

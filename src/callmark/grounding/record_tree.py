@@ -334,7 +334,7 @@ class Names:
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]
-        spans = [found.span() for found in _NAME_WORD.finditer(text)]
+        spans = list(_NAME_WORD.finditer(text))
         mentions: list[Mention] = []
         end = 0
         for at in places:
@@ -343,7 +343,7 @@ class Names:
                 records = self._by_words.get(name, ())
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    place = spans[at][0], spans[end - 1][1]
+                    place = spans[at].start(), spans[end - 1].end()
                     mentions.append(Mention(*place, tuple(records)))
                     break
         return mentions

@@ -29,6 +29,7 @@ _TRIM_END = " \t\r\n\u00a0\u202f\u3000.!?…。！？*"
 _TRIM_START = " \t\r\u00a0\u202f\u3000"
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|#{1,6})[ \t]+")
+_ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}$")
 _INITIAL = re.compile(r"(?:^|[\s(])[^\W\d_]$")
 
 
@@ -140,7 +141,7 @@ def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
 
 
 def _is_ordinal_before_month(head: str, after: str) -> bool:
-    digits = re.search(r"(?<![\w.,])\d{1,2}$", head)
+    digits = _ORDINAL.search(head[-3:])
     values = find_values(f"{digits[0]}. {after[:20]}") if digits and after[:1].isalpha() else []
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 

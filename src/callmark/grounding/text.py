@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -91,7 +92,7 @@ class Folded:
     def __init__(self, original: str) -> None:
         self.original = original
         self.text = fold(original)
-        self._origin: list[int] | None = None
+        self._origin: Sequence[int] | None = None
 
     def origin(self, position: int) -> int:
         """The offset in the original of the folded character at `position`."""
@@ -99,9 +100,9 @@ class Folded:
             self._origin = self._origins()
         return self._origin[position]
 
-    def _origins(self) -> list[int]:
+    def _origins(self) -> Sequence[int]:
         if len(self.text) == len(self.original) and _keeps_lengths(self.original):
-            return list(range(len(self.text) + 1))
+            return range(len(self.text) + 1)
         origins: list[int] = []
         previous_blank = True
         for start, end in _clusters(self.original):
