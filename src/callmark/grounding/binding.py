@@ -100,6 +100,7 @@ class Binder:
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
+        self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
 
@@ -120,6 +121,12 @@ class Binder:
     def subject_of(self, value: Value, sentence: Span) -> RecordSubject | None:
         """The record right beside it, else those that its clause names, else its sentence, else
         its line, else what the line stands under and after."""
+        asked = (value.start, value.end, sentence)
+        if asked not in self._subjects:
+            self._subjects[asked] = self._find_subject(value, sentence)
+        return self._subjects[asked]
+
+    def _find_subject(self, value: Value, sentence: Span) -> RecordSubject | None:
         line = self.outline.line_at(value.start)
         beside = self._beside(value, sentence)
         if beside is not None:

@@ -275,6 +275,8 @@ class Checker:
 
     def _linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
         """Those with words of their key, or with the words beside the number in them, near it."""
+        if not fields:
+            return []
         start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
         near = {stem(word) for word in _WORD.findall(self.text[start:end])}
         after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
@@ -283,6 +285,8 @@ class Checker:
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
             spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
+        if len(spoken_of) == len(keys):
+            return list(fields)
         return [
             field
             for field in fields
@@ -487,9 +491,12 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        keys = {(field.key, field.record.key) for field in fields}
-        if any(label.intersection(key_stems(key) + key_stems(above)) for key, above in keys):
-            return None
+        keys: set[tuple[str, str]] = set()
+        for field in fields:
+            pair = (field.key, field.record.key)
+            if pair not in keys and label.intersection(key_stems(pair[0]) + key_stems(pair[1])):
+                return None
+            keys.add(pair)
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):
             return None

@@ -457,27 +457,29 @@ class RecordIndex:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
         found = self._stating(value)
         if self._has_echoes and not echoes:
-            found = (field for field in found if not field.echo)
-        return list(found) if turn is None else [one for one in found if one.counts_for(turn)]
+            found = [field for field in found if not field.echo]
+        return found if turn is None else [one for one in found if one.counts_for(turn)]
 
-    def _stating(self, value: Value) -> Iterator[Field]:
+    def _stating(self, value: Value) -> list[Field]:
+        found: list[Field] = []
         match value.kind:
             case "number":
                 for reading in value.readings:
                     for near in self.between(reading - TOLERANCE, reading + TOLERANCE):
-                        yield from self.numbers[near]
+                        found += self.numbers[near]
                 if value.text.isdecimal():
-                    yield from self.identifiers.get(value.text, ())
-                    yield from self.years.get(value.text, ())
+                    found += self.identifiers.get(value.text, ())
+                    found += self.years.get(value.text, ())
             case "identifier":
-                yield from self.identifiers.get(value.key, ())
+                found += self.identifiers.get(value.key, ())
             case "moment":
                 for moment in value.moments:
-                    yield from self._at(moment)
+                    found += self._at(moment)
             case "url" | "email":
-                yield from self.links.get(value.key, ())
+                found += self.links.get(value.key, ())
             case "quote" | "code":
-                yield from self.identifiers.get(identifier_key(value.text), ())
+                found += self.identifiers.get(identifier_key(value.text), ())
+        return found
 
     def _at(self, moment: Moment) -> Iterator[Field]:
         if moment.groundable:
