@@ -250,6 +250,7 @@ class Walk:
         self.leaves.append(Leaf(self._served, path, key, strict, value))
 
 
+@lru_cache(maxsize=1 << 13)
 def _escape(name: str) -> str:
     if "~" in name or "/" in name:
         return name.replace("~", "~0").replace("/", "~1")

@@ -262,7 +262,9 @@ class PolarFields:
         known = self._flags.get(record.number)
         if known is None:
             known = self._flags[record.number] = any(
-                state_of(field.value) in ("yes", "no")
+                field.value is True
+                or field.value is False
+                or (field.number is None and state_of(field.value) in ("yes", "no"))
                 for one in (record, *record.children[:MOST_RECORDS])
                 for field in one.fields[:40]
             )
@@ -282,13 +284,17 @@ class PolarFields:
     def _places_in(self, outline: Outline) -> list[int]:
         """Where words stand that may be those of a key."""
         words = outline.words
-        if any("_" in word for word in words):
+        if "_" in outline.text:
             words = frozenset(part for word in words for part in word.split("_") if part)
-        if self._beginnings and any(
-            len(word) < SHORTEST and any(one.startswith(word) for one in self._beginnings)
-            for word in words
-        ):
-            return self._places_of_all(outline.text)
+        heads, beginnings = self._heads, self._beginnings
+        if beginnings:
+            short = [word for word in words if len(word) < SHORTEST]
+            if any(one.startswith(tuple(short)) for one in beginnings):
+                return self._places_of_all(outline.text)
+        if not self._has_short_keys:
+            words = frozenset(
+                [one for one in words if one[:2] in heads or one[:SHORTEST] in beginnings]
+            ) | (words & _ODD_STEMS)
         return outline.places_of({word for word in words if self._may_mean(word)})
 
     def _places_of_all(self, text: str) -> list[int]:

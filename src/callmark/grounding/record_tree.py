@@ -16,7 +16,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import MAX_DEPTH, Served, flat, is_number, parts_of
-from callmark.grounding.numbers import TOLERANCE, of_json
+from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
@@ -246,7 +246,9 @@ class RecordTree:
         number, is_text, echo = None, isinstance(value, str), False
         if is_text:
             echo = bool(self._echoes) and fold(str(value)) in self._echoes
-        elif value is not None and value is not True and value is not False:
+        elif type(value) is int:  # and no bool
+            number = value * SCALE
+        elif isinstance(value, float):
             number = number_of(value)
         field = Field(record, path, key, value, echo, number)
         self.fields.append(field)
@@ -368,6 +370,7 @@ def texts_in(value: Json) -> Iterator[str]:
             yield from texts_in(entry)
 
 
+@lru_cache(maxsize=1 << 13)
 def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
