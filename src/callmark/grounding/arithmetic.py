@@ -252,6 +252,12 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
     return None
 
 
+def announces(cues: str) -> bool:
+    """Any of what `follows` asks for."""
+    asked = (_DIFFERENCE, _SUM, _PLUS, _PRODUCT, _TIMES, _AVERAGE)
+    return any(cue.search(cues) for cue in asked)
+
+
 def announces_an_average(cues: str) -> bool:
     return _AVERAGE.search(cues) is not None
 

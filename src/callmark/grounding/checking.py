@@ -590,6 +590,8 @@ class Checker:
         line = self.outline.line_at(value.start)
         around = [self.outline.near(value, line), *line.heads[-1:]]
         cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
+        if "." not in value.text and not arithmetic.announces(cues):
+            return None
         # Cents tell numbers apart: the more of them a number has, the further back it may look.
         reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
         run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
@@ -613,8 +615,9 @@ class Checker:
                 if self._is_alike(one, value)
             ]
             operands += self._prices
-        column = self.index.columns.get(abs(value.readings[0]))
-        if column is not None and arithmetic.announces_a_sum(cues):
+        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
+        column = columns.get(abs(value.readings[0]))
+        if column is not None:
             return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
         mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
         if mean is not None:

@@ -515,11 +515,14 @@ class RecordIndex:
     def columns(self) -> dict[int, tuple[str, str]]:
         """What the numbers under one key of one list come to, with the list's path and the key."""
         columns: dict[int, tuple[str, str]] = {}
-        for _, total, path, key in self._column_sums():
+        for _, total, path, key in self._column_sums:
             columns.setdefault(total, (path, key))
         return columns
 
-    def _column_sums(self) -> Iterator[tuple[int, int, str, str]]:
+    @cached_property
+    def _column_sums(self) -> list[tuple[int, int, str, str]]:
+        """(how many, what they come to, where the list is, under which key)"""
+        found: list[tuple[int, int, str, str]] = []
         for series in self.tree.series:
             sums: dict[str, tuple[int, int]] = {}
             for entry in series.items:
@@ -530,14 +533,13 @@ class RecordIndex:
                         sums[key] = (count + 1, total + number)
             for key, (count, total) in sums.items():
                 if count > 1:
-                    yield count, total, series.path, key
+                    found.append((count, total, series.path, key))
+        return found
 
     @cached_property
     def means(self) -> list[tuple[int, str, str]]:
         """What they come to on average, the lowest first."""
-        return sorted(
-            (total // count, path, key) for count, total, path, key in self._column_sums()
-        )
+        return sorted((total // count, path, key) for count, total, path, key in self._column_sums)
 
     def ending_in(self, digits: str) -> Field | None:
         """A leaf whose identifier ends in these digits."""
