@@ -98,7 +98,22 @@ _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ),
 )
 _OTHER_VERB = "|".join(f"(?P<{kind}>{words})" for kind, words in _OTHER_VERBS)
-_OTHER_WORD = re.compile("|".join((*(words for _, words in _OTHER_VERBS), "jour")), re.IGNORECASE)
+
+
+def _forms(word: str) -> Iterator[str]:
+    """Of a pattern with optional letters (`s?`) and choices (`[oa]`), every word that it fits."""
+    found = re.search(r"\[(\w+)\]|(\w)\?", word)
+    if found is None:
+        yield word
+        return
+    for letter in found[1] or (found[2], ""):
+        yield from _forms(word[: found.start()] + letter + word[found.end() :])
+
+
+# Of a deed that is told in another language one of them is the last word.
+_OTHER_WORDS = frozenset(
+    form for _, words in _OTHER_VERBS for one in words.split("|") for form in _forms(one)
+) | {"jour"}
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
@@ -206,7 +221,7 @@ class _Claim(NamedTuple):
 
 def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
     text = outline.text
-    is_elsewhere = any(map(_is_other_verb, outline.words))
+    is_elsewhere = not _OTHER_WORDS.isdisjoint(outline.words)
     verbs = outline.places_of(set(filter(_is_deed, outline.words)))
     for sentence in outline.sentences if is_elsewhere or verbs else ():
         if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
@@ -225,12 +240,6 @@ def _is_deed(word: str) -> bool:
     return _ANY_VERB.fullmatch(word) is not None and (
         _KINDS.get(stem(word), "read") not in ("read", "run")
     )
-
-
-@lru_cache(maxsize=1 << 14)
-def _is_other_verb(word: str) -> bool:
-    """Could a deed that is told in another language end in this word?"""
-    return _OTHER_WORD.fullmatch(word) is not None
 
 
 # What is done for somebody who is spoken to, or to a thing that is named by its number.

@@ -176,6 +176,7 @@ _BREAK = re.compile(
 _MAY_BE_FORMULA = re.compile(
     r"\\[(\[a-z]|\$\$|<\w+>\s*\n\s*(?:def|import)|^\s*(?:def|class) ", re.M
 )
+_OF_FORMULAS = ("\\", "$$", "<", "def ", "class ")  # one in each of them
 # LaTeX, lines of LaTeX, and code that is set between tags or begins with a definition.
 _FORMULA = re.compile(
     r"\\\[.{0,4000}?\\\]|\\\(.{0,400}?\\\)|\$\$.{0,2000}?\$\$|<(?P<tag>\w{1,40})>\s*\n\s*(?:def|import|from)\b"
@@ -255,7 +256,9 @@ class Outline:
 
     @cached_property
     def _formulas(self) -> list[Span]:
-        if not _MAY_BE_FORMULA.search(self.text):
+        if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
+            self.text
+        ):
             return []
         return [found.span() for found in _FORMULA.finditer(self.text)]
 

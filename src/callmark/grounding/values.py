@@ -114,7 +114,7 @@ _REST = (
     rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
     r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
 )
-_DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
+_DOMAIN_SIGN = re.compile(rf"\.(?i:{_TLD})")
 
 
 @lru_cache(maxsize=32)
@@ -131,7 +131,7 @@ def _compile(
         token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
         token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
     hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
-    hot += ("." if domain else "") + "]"
+    hot += "]" + (r"|\.(?=\S)" if domain else "")
     if apostrophe:  # `don't` quotes nothing
         hot += rf"|'(?<![^\W{'' if plain else UNSPACED}]')"
     return re.compile(token), re.compile(hot)
@@ -139,7 +139,7 @@ def _compile(
 
 def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(token, hot) for one text."""
-    domain = "." in text and _DOMAIN_SIGN.search(text) is not None
+    domain = "." in text and (_DOMAIN_SIGN.search(text) is not None or "www" in text.lower())
     return _compile(is_plain(text), "@" in text, "://" in text, domain, "'" in text)
 
 
@@ -448,7 +448,9 @@ def fold_signs(text: str) -> str:
         return text
     if _UNLIKE.search(text):
         text = text.translate(_ALIKE)
-    return _DASH.sub("-", text)
+    if "–" in text or "—" in text or "―" in text:
+        return _DASH.sub("-", text)
+    return text
 
 
 # What most leaves are: words without any value, one identifier, one long number.
