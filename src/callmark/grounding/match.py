@@ -415,17 +415,14 @@ class Grounder:
                 for value, mark in zip(values, marks, strict=True)
                 if mark.label == "unsupported"
             ]
-            edges = values + [self._with_its_words(value) for value in unsupported]
-            matches += self._texts(span, edges, turn, errors, whole_only=bool(unsupported))
+            matches += self._texts(span, unsupported, turn, errors)
         return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
 
     def find_texts(
         self, span: Span, turn: int | None, unsupported: list[Value]
     ) -> tuple[Match, ...]:
         """What the span repeats of the texts of results, beside its values."""
-        edges = self.values_in(span) + [self._with_its_words(value) for value in unsupported]
-        errors = self._failure_counts(span)
-        return tuple(self._texts(span, edges, turn, errors, whole_only=bool(unsupported)))
+        return tuple(self._texts(span, unsupported, turn, self._failure_counts(span)))
 
     def find_failure(self, span: Span, value: Value, turn: int | None) -> Match | None:
         """A value of a result that is an error, in a span that says that something failed."""
@@ -605,15 +602,15 @@ class Grounder:
     # --- texts
 
     def _texts(
-        self, span: Span, edges: list[Value], turn: int | None, errors: bool, *, whole_only: bool
+        self, span: Span, unsupported: list[Value], turn: int | None, errors: bool
     ) -> list[Match]:
         folded = Folded(self.text[span[0] : span[1]])
         token = token_pattern(folded.text)
         words: list[str] = token.findall(folded.text)
         found: dict[Leaf, Match] = {}
         if not self.evidence.texts.pieces.keys().isdisjoint(words):
-            found = self._pieces(span, folded, edges, turn, errors, whole_only=whole_only)
-        if not found and not whole_only:
+            found = self._pieces(span, folded, unsupported, turn, errors)
+        if not found and not unsupported:
             for first, last, leaf in self._runs(words, turn, errors):
                 tokens = list(token.finditer(folded.text))
                 place = self._place(span, folded, tokens[first].start(), tokens[last].end())
@@ -624,24 +621,26 @@ class Grounder:
         self,
         span: Span,
         folded: Folded,
-        edges: list[Value],
+        unsupported: list[Value],
         turn: int | None,
         errors: bool,
-        *,
-        whole_only: bool,
     ) -> dict[Leaf, Match]:
+        """Beside what nothing supports, only whole texts count."""
         found: dict[Leaf, Match] = {}
+        edges: list[Value] | None = None
         known = self.evidence.texts.pieces
         for token in token_pattern(folded.text).finditer(folded.text):
             pieces = known.get(token[0])
             for piece, leaves in pieces.items() if pieces else ():
                 end = token.start() + len(piece.text)
-                if (whole_only and not piece.whole) or not (
+                if (unsupported and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
                     and is_boundary(folded.text, end)
                     and is_text(piece.text)
                 ):
                     continue
+                if edges is None:
+                    edges = self.values_in(span) + list(map(self._with_its_words, unsupported))
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
                 if leaf is not None and not _cuts_a_value(place, edges):

@@ -169,6 +169,15 @@ class RecordTree:
             if not one.error:
                 self._add(one)
 
+    @cached_property
+    def texts(self) -> dict[str, list[Field]]:
+        """The leaves that are texts, by what they say, folded."""
+        texts: dict[str, list[Field]] = {}
+        for field in self.fields:
+            if isinstance(field.value, str):
+                texts.setdefault(fold(field.value), []).append(field)
+        return texts
+
     def _add(self, served: Served) -> None:
         self._served = served
         self._echoes = {fold(text) for text in texts_in(served.arguments)}

@@ -363,14 +363,12 @@ def measure_copying(reading: TrialReading) -> Copying | None:
 
 def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
     """By their number, or by their folded text."""
-    leaves: dict[int | str, str] = {}
-    for field in tree.fields:
-        if field.number is not None:
-            leaves[field.number] = ""
-        elif isinstance(field.value, str):
-            key = fold(field.value)
-            if key not in leaves and _TOKEN.search(key):
-                leaves[key] = field.value
+    leaves: dict[int | str, str] = {
+        field.number: "" for field in tree.fields if field.number is not None
+    }
+    for folded, fields in tree.texts.items():
+        if _TOKEN.search(folded):
+            leaves[folded] = str(fields[0].value)
     return leaves
 
 
