@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.numbers import SCALE
+from callmark.grounding.record_tree import stem
 from callmark.grounding.text import lower
 from callmark.grounding.values import Value, decimals_of
 
@@ -250,6 +251,24 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
         if count > 1 and abs(total - wanted * count) <= half * count:
             return Sum("average", tuple(run[-count:]))
     return None
+
+
+_FACTOR = re.compile(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])")
+_NUMBER_WORDS = {
+    stem(word): number
+    for number, words in (
+        (2, "two both zwei dos deux"), (3, "three drei tres trois"), (4, "four vier cuatro quatre"),
+        (5, "five"), (6, "six"), (7, "seven"), (8, "eight"), (9, "nine"), (10, "ten"),
+        (11, "eleven"), (12, "twelve"),
+    )
+    for word in words.split()
+}  # fmt: skip
+
+
+def counts_in(cues: str, stems: set[str]) -> set[int]:
+    """Small numbers that say how many there are of something; `stems` are those of the cues."""
+    named = {int(found) for found in _FACTOR.findall(cues)}
+    return named | {_NUMBER_WORDS[one] for one in stems & _NUMBER_WORDS.keys()}
 
 
 def announces(cues: str) -> bool:

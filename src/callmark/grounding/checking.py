@@ -21,7 +21,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.reading import convert
+from callmark.grounding.reading import convert, is_money
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -49,8 +49,6 @@ _ALL_OF_THEM = re.compile(
 )
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
-_MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
-_MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
 _HEDGE = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|under|more than|less than|some"
     r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
@@ -228,18 +226,8 @@ class Checker:
     def _is_money(self, value: Value) -> bool:
         known = self._money.get(value.start)
         if known is None:
-            known = self._money[value.start] = self._find_money(value)
+            known = self._money[value.start] = is_money(self.text, value)
         return known
-
-    def _find_money(self, value: Value) -> bool:
-        before = self.text[max(0, value.start - 3) : value.start]
-        if value.text.startswith("-") or self.text[value.start : value.end].startswith(
-            ("-$", "−$")
-        ):
-            return True
-        return _MONEY.search(before) is not None or (
-            _MONEY_AFTER.match(self.text, value.end) is not None
-        )
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
@@ -695,18 +683,7 @@ class Checker:
             for series in self._series_by_noun.get(one, ())
             if 1 < len(series.items) < SMALL
         }
-        named = {int(found) for found in _FACTOR.findall(cues)}
-        words = {_NUMBER_WORDS[one] for one in stems & _NUMBER_WORDS.keys()}
-        return sorted(lengths | named | words)
-
-
-_FACTOR = re.compile(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])")
-_WORDS_OF_NUMBERS = {
-    "two": 2, "both": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "zwei": 2, "drei": 3, "vier": 4, "dos": 2,
-    "tres": 3, "cuatro": 4, "deux": 2, "trois": 3, "quatre": 4,
-}  # fmt: skip
-_NUMBER_WORDS = {stem(word): number for word, number in _WORDS_OF_NUMBERS.items()}
+        return sorted(lengths | arithmetic.counts_in(cues, stems))
 
 
 def _place(field: Field) -> str:

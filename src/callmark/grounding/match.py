@@ -363,18 +363,6 @@ class SpanGrounding(NamedTuple):
     derived: tuple[Match, ...]
     marks: tuple[ValueMark, ...]
 
-    @property
-    def unsupported(self) -> bool:
-        return any(mark.label == "unsupported" for mark in self.marks)
-
-    @property
-    def wholly_user_said(self) -> bool:
-        return (
-            bool(self.marks)
-            and not self.matches
-            and all(mark.label == "user_said" for mark in self.marks)
-        )
-
 
 class Grounder:
     """One answer with its values, set against the evidence and what the user said."""
