@@ -479,14 +479,12 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        keys: set[tuple[str, str]] = set()
-        for field in fields:
-            pair = (field.key, field.record.key)
-            if pair not in keys and label.intersection(key_stems(pair[0]) + key_stems(pair[1])):
-                return None
-            keys.add(pair)
+        if not label or _is_named_by(label, fields[0]):
+            return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):
+            return None
+        if any(_is_named_by(label, field) for field in fields):  # last: there may be many
             return None
         because = _place(fields[0])
         return self._found(value, "wrong_field", "field", named[0], because=because)
@@ -684,6 +682,10 @@ class Checker:
             if 1 < len(series.items) < SMALL
         }
         return sorted(lengths | arithmetic.counts_in(cues, stems))
+
+
+def _is_named_by(label: frozenset[str], field: Field) -> bool:
+    return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
 def _place(field: Field) -> str:
