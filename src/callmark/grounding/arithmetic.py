@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
+from callmark.grounding.text import lower
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -52,19 +53,47 @@ _BELOW = re.compile(
 )
 
 
-def _cue(words: str) -> re.Pattern[str]:
+class _Cue:
     """Any of these words, `_` for a blank; also after Markdown's underscores."""
-    alternatives = "|".join(words.split()).replace("_", "[ ]")
-    return re.compile(rf"(?<![^\W_])(?:{alternatives})", re.IGNORECASE)
+
+    def __init__(self, words: str) -> None:
+        alternatives = words.split()
+        pattern = "|".join(alternatives).replace("_", "[ ]")
+        self._pattern = re.compile(rf"(?<![^\W_])(?:{pattern})", re.IGNORECASE)
+        first = "|".join(one.partition("_")[0].partition("[")[0] for one in alternatives)
+        self.first = re.compile(first)
+        self._bit = 1 << len(_CUES)
+        _CUES.append(self)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._pattern.search(text) if _announced_in(text) & self._bit else None
 
 
-_SUM = _cue(
+_CUES: list[_Cue] = []
+_ANY_WORD = re.compile(r"[^\W_]+")
+
+
+@lru_cache(maxsize=16)  # several cues are looked for in one text
+def _announced_in(text: str) -> int:
+    found = 0
+    for word in set(_ANY_WORD.findall(lower(text))):
+        found |= _announced_by(word)
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _announced_by(word: str) -> int:
+    """Which cues may begin with this word: one bit for each."""
+    return sum(1 << at for at, cue in enumerate(_CUES) if cue.first.match(word))
+
+
+_SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
     comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b summe\b somme\b au_total\b en_total\b
     """
 )
-_DIFFERENCE = _cue(
+_DIFFERENCE = _Cue(
     r"""
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
@@ -77,7 +106,7 @@ _MANY = (
     "passengers?|people|persons?|nights?|travell?ers?|items?|tickets?|bags?|months?|days?|hours?"
     "|units?"
 )
-_PRODUCT = _cue(
+_PRODUCT = _Cue(
     rf"""
     each\b per\b for_(?:all|both|the|\w+)_(?:\w+_)?(?:{_MANY})\b total\w* both\b everyone\b
     jeweils\b pro\b cada\b par\b chaque\b
@@ -85,7 +114,7 @@ _PRODUCT = _cue(
 )
 _TIMES = re.compile(r"[×x]\s?\d")
 _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
-_AVERAGE = _cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
+_AVERAGE = _Cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
 
 
 class Sum(NamedTuple):
@@ -268,6 +297,30 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
         if count > 1 and abs(total - wanted * count) <= half * count:
             return Sum("average", tuple(run[-count:]))
     return None
+
+
+_FACTOR = re.compile(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])")
+_NUMBER_WORDS = {
+    stem(word): number
+    for number, words in (
+        (2, "two both zwei dos deux"), (3, "three drei tres trois"), (4, "four vier cuatro quatre"),
+        (5, "five"), (6, "six"), (7, "seven"), (8, "eight"), (9, "nine"), (10, "ten"),
+        (11, "eleven"), (12, "twelve"),
+    )
+    for word in words.split()
+}  # fmt: skip
+
+
+def counts_in(cues: str, stems: set[str]) -> set[int]:
+    """Small numbers that say how many there are of something; `stems` are those of the cues."""
+    named = {int(found) for found in _FACTOR.findall(cues)}
+    return named | {_NUMBER_WORDS[one] for one in stems & _NUMBER_WORDS.keys()}
+
+
+def announces(cues: str) -> bool:
+    """Any of what `follows` asks for."""
+    asked = (_DIFFERENCE, _SUM, _PLUS, _PRODUCT, _TIMES, _AVERAGE)
+    return any(cue.search(cues) for cue in asked)
 
 
 def announces_an_average(cues: str) -> bool:

@@ -32,7 +32,6 @@ from callmark.grounding.record_tree import (
     ResultRecord,
     key_stems,
     key_words,
-    number_of,
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
@@ -86,9 +85,8 @@ class RecordFields:
         self.by_key.setdefault(field.key, []).append(field)
         for one in key_stems(field.key):
             self.by_stem.setdefault(one, []).append(field)
-        number = number_of(field.value)
-        if number is not None:
-            self.numbers.append(number)
+        if field.number is not None:
+            self.numbers.append(field.number)
         elif isinstance(field.value, str) and len(field.value) <= 24:
             found = _QUANTITY.fullmatch(field.value)
             if found is not None:
@@ -103,6 +101,8 @@ class Binder:
         self.text = outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
+        self._labels: dict[int, re.Match[str] | None] = {}
+        self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
 
@@ -123,6 +123,12 @@ class Binder:
     def subject_of(self, value: Value, sentence: Span) -> RecordSubject | None:
         """The record right beside it, else those that its clause names, else its sentence, else
         its line, else what the line stands under and after."""
+        asked = (value.start, value.end, sentence)
+        if asked not in self._subjects:
+            self._subjects[asked] = self._find_subject(value, sentence)
+        return self._subjects[asked]
+
+    def _find_subject(self, value: Value, sentence: Span) -> RecordSubject | None:
         line = self.outline.line_at(value.start)
         beside = self._beside(value, sentence)
         if beside is not None:
@@ -218,9 +224,14 @@ class Binder:
             if record.parent is not None and not record.names
         )
 
+    def _label(self, line: OutlineLine) -> re.Match[str] | None:
+        if line.start not in self._labels:
+            self._labels[line.start] = _LABELLED.match(self.text, line.start, line.end)
+        return self._labels[line.start]
+
     def _is_labelled(self, line: OutlineLine) -> bool:
         """`- Price: $54`, or `- Cabin prices:` over a list; not a sentence before a list."""
-        found = _LABELLED.match(self.text, line.start, line.end)
+        found = self._label(line)
         return found is not None and (
             found.end() < line.end or len(_WORD.findall(found[0])) <= SHORT
         )
@@ -244,9 +255,8 @@ class Binder:
         for record in self._around(value):
             for inner in record.within():
                 for field in inner.fields[:40]:
-                    number = number_of(field.value)
-                    if number is not None:
-                        columns.setdefault((inner.key, field.key), []).append(number)
+                    if field.number is not None:
+                        columns.setdefault((inner.key, field.key), []).append(field.number)
         return [column[:12] for column in columns.values() if len(column) > 1]
 
     def _around(self, value: Value) -> list[ResultRecord]:
@@ -320,7 +330,7 @@ class Binder:
         """The words of `Departure:` in a line, else those of the clause before the value."""
         line = self.outline.line_at(value.start)
         head = self._head_cell(value, line)
-        labelled = _LABELLED.match(self.text, line.start, line.end)
+        labelled = self._label(line)
         if head is not None:
             start, end = head
         elif labelled is not None and labelled.end() <= value.start + 2:
@@ -357,7 +367,7 @@ class Binder:
         line = self.outline.line_at(value.start)
         if self._head_cell(value, line) is not None:
             return True
-        labelled = _LABELLED.match(self.text, line.start, line.end)
+        labelled = self._label(line)
         return (
             labelled is not None
             and 0 <= value.start - labelled.end() <= 2
@@ -403,7 +413,7 @@ def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
 
 def is_like(field: Field, value: Value) -> bool:
     """Could the field have held such a value? Prose says many things, under one key."""
-    if value.kind == "number" and number_of(field.value) is not None:
+    if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
         return False

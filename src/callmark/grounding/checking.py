@@ -22,14 +22,13 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.reading import convert
+from callmark.grounding.reading import convert, is_money
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     Series,
     key_stems,
     key_words,
-    number_of,
     shape_of,
     stem,
 )
@@ -51,9 +50,7 @@ _ALL_OF_THEM = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
-_MONEY = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
-_MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
-_WORDS_BEFORE = re.compile(r"(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+_WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _DURATION = re.compile(
     r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
 )
@@ -130,6 +127,8 @@ class Checker:
         self._worked_out: dict[int, StatementFinding] = {}
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
+        self._changes: dict[Span, bool] = {}
+        self._money: dict[int, bool] = {}
         self._binder = binder
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
@@ -211,14 +210,10 @@ class Checker:
         return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
 
     def _is_money(self, value: Value) -> bool:
-        before = self.text[max(0, value.start - 3) : value.start]
-        if value.text.startswith("-") or self.text[value.start : value.end].startswith(
-            ("-$", "−$")
-        ):
-            return True
-        return _MONEY.search(before) is not None or (
-            _MONEY_AFTER.match(self.text, value.end) is not None
-        )
+        known = self._money.get(value.start)
+        if known is None:
+            known = self._money[value.start] = is_money(self.text, value)
+        return known
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
@@ -256,6 +251,8 @@ class Checker:
 
     def _linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
         """Those with words of their key, or with the words beside the number in them, near it."""
+        if not fields:
+            return []
         start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
         near = {stem(word) for word in _WORD.findall(self.text[start:end])}
         after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
@@ -264,6 +261,8 @@ class Checker:
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
             spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
+        if len(spoken_of) == len(keys):
+            return list(fields)
         return [
             field
             for field in fields
@@ -395,6 +394,8 @@ class Checker:
         """`HAT 023`: digits that are an identifier with the words before them."""
         if not value.text.isdecimal() or len(value.text) < 2:
             return None
+        if self.text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
+            return None
         window = max(0, value.start - 40)
         words = _WORDS_BEFORE.search(self.text[window : value.start])
         if words is None:
@@ -480,11 +481,12 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        keys = {(field.key, field.record.key) for field in fields}
-        if any(label.intersection(key_stems(key) + key_stems(above)) for key, above in keys):
+        if not label or _is_named_by(label, fields[0]):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):
+            return None
+        if any(_is_named_by(label, field) for field in fields):  # last: there may be many
             return None
         because = _place(fields[0])
         return self._found(value, "wrong_field", "field", named[0], because=because)
@@ -545,14 +547,18 @@ class Checker:
 
     def _tells_a_change(self, value: Value, sentence: Span) -> bool:
         line = self.outline.line_at(value.start)
-        return _CHANGE.search(self.text, *self.outline.near(value, sentence)) is not None or any(
+        near = self.outline.near(value, sentence)
+        found = self._changes.get(near)
+        if found is None:
+            found = self._changes[near] = _CHANGE.search(self.text, *near) is not None
+        return found or any(
             _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
             for start, end in line.heads[-1:]
         )
 
     def _states(self, field: Field, value: Value) -> bool:
         """Does the leaf state the value, be it as an echo, or rounded?"""
-        number = number_of(field.value)
+        number = field.number
         if number is not None and value.readings:
             return any(abs(number - one) <= arithmetic.half_unit(value) for one in value.readings)
         return any(one is field for one in self.index.stating(value, None, echoes=True))
@@ -572,6 +578,8 @@ class Checker:
         line = self.outline.line_at(value.start)
         around = [self.outline.near(value, line), *line.heads[-1:]]
         cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
+        if "." not in value.text and not arithmetic.announces(cues):
+            return None
         # Cents tell numbers apart: the more of them a number has, the further back it may look.
         reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
         run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
@@ -595,8 +603,9 @@ class Checker:
                 if self._is_alike(one, value)
             ]
             operands += self._prices
-        column = self.index.columns.get(abs(value.readings[0]))
-        if column is not None and arithmetic.announces_a_sum(cues):
+        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
+        column = columns.get(abs(value.readings[0]))
+        if column is not None:
             return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
         mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
         if mean is not None:
@@ -674,16 +683,11 @@ class Checker:
             for series in self._things.lists_of((one,))
             if 1 < len(series.items) < SMALL
         }
-        named = {int(found) for found in re.findall(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])", cues)}
-        words = {number for word, number in _NUMBER_WORDS.items() if stem(word) in stems}
-        return sorted(lengths | named | words)
+        return sorted(lengths | arithmetic.counts_in(cues, stems))
 
 
-_NUMBER_WORDS = {
-    "two": 2, "both": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "zwei": 2, "drei": 3, "vier": 4, "dos": 2,
-    "tres": 3, "cuatro": 4, "deux": 2, "trois": 3, "quatre": 4,
-}  # fmt: skip
+def _is_named_by(label: frozenset[str], field: Field) -> bool:
+    return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
 def _place(field: Field) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -76,6 +77,7 @@ _EN_ADVERBS = (
     r"|gone ahead and)\s+)*"
 )
 _EN_VERB = r"[a-z]+(?:ed|ent|ade|put|et|aid|ought|rote)"
+_PLAIN_VERB = "complete|completed|confirmed|submitted|processed|finalized|set|cancelled|canceled"
 _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ("cancel", r"storniert|gekündigt|abgesagt|annulliert|cancelad[oa]s?|anulad[oa]s?|annulée?s?"),
     ("book", r"gebucht|reserviert|reservad[oa]s?|comprad[oa]s?|réservée?s?|achetée?s?"),
@@ -101,17 +103,32 @@ _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ),
 )
 _OTHER_VERB = "|".join(f"(?P<{kind}>{words})" for kind, words in _OTHER_VERBS)
-_ANY_WORD = re.compile(r"\w+")
-_OTHER_WORD = re.compile("|".join((*(words for _, words in _OTHER_VERBS), "jour")), re.IGNORECASE)
+
+
+def _forms(word: str) -> Iterator[str]:
+    """Of a pattern with optional letters (`s?`) and choices (`[oa]`), every word that it fits."""
+    found = re.search(r"\[(\w+)\]|(\w)\?", word)
+    if found is None:
+        yield word
+        return
+    for letter in found[1] or (found[2], ""):
+        yield from _forms(word[: found.start()] + letter + word[found.end() :])
+
+
+# Of a deed that is told in another language one of them is the last word.
+_OTHER_WORDS = frozenset(
+    form for _, words in _OTHER_VERBS for one in words.split("|") for form in _forms(one)
+) | {"jour"}
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
     rf"|\b(?:is|are|was|were)\s+(?:(?:all|both)\s+)?(?:now|successfully)\s+{_EN_ADVERBS}"
     rf"(?P<state>{_EN_VERB})\b"
-    r"|\b(?:is|are)\s+(?P<plain>complete|completed|confirmed|submitted|processed|finalized|set"
-    r"|cancelled|canceled)\b(?!\s+(?:on|by|under|to|at|when|if|once|per|only)\b)",
+    rf"|\b(?:is|are)\s+(?P<plain>{_PLAIN_VERB})"
+    r"\b(?!\s+(?:on|by|under|to|at|when|if|once|per|only)\b)",
     re.IGNORECASE,
 )
+_ANY_VERB = re.compile(f"{_EN_VERB}|{_PLAIN_VERB}", re.IGNORECASE)
 _DONE_ELSEWHERE = re.compile(
     r"(?<!\w)(?:(?:ich\s+habe|wir\s+haben|habe\s+ich|haben\s+wir|(?:wurde|wurden)\s"
     r"|(?:ist|sind)\s+(?:jetzt|nun))\b[^.;:!?\n]{0,120}?"
@@ -209,20 +226,25 @@ class _Claim(NamedTuple):
 
 def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
     text = outline.text
-    is_elsewhere = any(map(_is_other_verb, set(_ANY_WORD.findall(text))))
-    for sentence in outline.sentences:
+    is_elsewhere = not _OTHER_WORDS.isdisjoint(outline.words)
+    verbs = outline.places_of(set(filter(_is_deed, outline.words)))
+    for sentence in outline.sentences if is_elsewhere or verbs else ():
         if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
             continue
-        for clause in outline.clauses(sentence):
-            yield from _claims_in(text, clause, sentence, can_write)
+        is_told = bisect_left(verbs, sentence[0]) < bisect_left(verbs, sentence[1])
+        for clause in outline.clauses(sentence) if is_elsewhere or is_told else ():
+            if bisect_left(verbs, clause[0]) < bisect_left(verbs, clause[1]):
+                yield from _claims_in(text, clause, sentence, can_write)
             if is_elsewhere:
                 yield from _claims_elsewhere(text, clause, sentence)
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_other_verb(word: str) -> bool:
-    """Could a deed that is told in another language end in this word?"""
-    return _OTHER_WORD.fullmatch(word) is not None
+def _is_deed(word: str) -> bool:
+    """Could a deed be told with this word?"""
+    return _ANY_VERB.fullmatch(word) is not None and (
+        _KINDS.get(stem(word), "read") not in ("read", "run")
+    )
 
 
 # What is done for somebody who is spoken to, or to a thing that is named by its number.

@@ -139,12 +139,23 @@ class Leaf:
         return turn is None or self.turn is None or self.turn < turn
 
 
-class ListFacts(NamedTuple):
+class ListFacts:
     """A list in a result: its length, and the sums of its numbers by key."""
 
-    leaf: Leaf
-    length: int
-    sums: tuple[int, ...]
+    def __init__(self, leaf: Leaf, values: list[Json]) -> None:
+        self.leaf = leaf
+        self.length = len(values) * SCALE
+        self._values = values
+
+    @cached_property
+    def sums(self) -> frozenset[int]:
+        sums: dict[str, int] = {}
+        for entry in self._values:
+            fields = entry if isinstance(entry, dict) else {"": entry}
+            for name, number in fields.items():
+                if is_number(number):
+                    sums[name] = sums.get(name, 0) + of_json(number)
+        return frozenset(sums.values())
 
 
 def best_of(leaves: Iterable[Leaf], turn: int | None, errors: bool) -> Leaf | None:
@@ -173,6 +184,7 @@ class Walk:
     def __init__(self, served: Served) -> None:
         self.leaves: list[Leaf] = []
         self.lists: list[ListFacts] = []
+        self.has_keyed = False
         self._served = served
         self._echo_texts: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
@@ -203,43 +215,42 @@ class Walk:
                 self._note_arguments(entry, key, depth + 1)
 
     def _visit(self, value: Json, path: str, key: str, strict: bool, depth: int) -> None:
-        if value is None or value is True or value is False or depth > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return
         if isinstance(value, str):
-            if self._echo_texts and fold(value) in self._echo_texts:
-                return
-            inside = json_inside(value)
-            if inside is not value:
-                self._visit(inside, path, key, strict, depth + 1)
-            elif value:
-                self._leaf(value, path, key, strict)
+            self._visit_text(value, path, key, strict, depth)
         elif isinstance(value, dict):
             strict_keys = self._served.strict_keys
             for name, entry in value.items():
-                pointer = f"{path}/{_escape(name)}"
-                self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
+                if entry is not None and entry is not True and entry is not False:
+                    pointer = f"{path}/{_escape(name)}"
+                    self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
         elif isinstance(value, list):
             for index, entry in enumerate(value):
                 self._visit(entry, f"{path}/{index}", key, strict, depth + 1)
             if not self._served.error:
-                self._note_list(value, path, key, strict)
-        elif is_number(value) and (key, of_json(value)) not in self._echo_numbers:
+                leaf = Leaf(self._served, path, key, strict, len(value))
+                self.lists.append(ListFacts(leaf, value))
+        elif is_number(value) and not (
+            self._echo_numbers and (key, of_json(value)) in self._echo_numbers
+        ):
+            self._leaf(value, path, key, strict)
+
+    def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
+        if self._echo_texts and fold(value) in self._echo_texts:
+            return
+        inside = json_inside(value)
+        if inside is not value:
+            self._visit(inside, path, key, strict, depth + 1)
+        elif value:
             self._leaf(value, path, key, strict)
 
     def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
+        self.has_keyed = self.has_keyed or strict
         self.leaves.append(Leaf(self._served, path, key, strict, value))
 
-    def _note_list(self, values: list[Json], path: str, key: str, strict: bool) -> None:
-        sums: dict[str, int] = {}
-        for entry in values:
-            fields = entry if isinstance(entry, dict) else {"": entry}
-            for name, number in fields.items():
-                if is_number(number):
-                    sums[name] = sums.get(name, 0) + of_json(number)
-        leaf = Leaf(self._served, path, key, strict, len(values))
-        self.lists.append(ListFacts(leaf, len(values) * SCALE, tuple(sums.values())))
 
-
+@lru_cache(maxsize=1 << 13)
 def _escape(name: str) -> str:
     if "~" in name or "/" in name:
         return name.replace("~", "~0").replace("/", "~1")
@@ -272,19 +283,12 @@ class Texts:
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
         self._leaves = list(leaves)
-        self._by_first_token: dict[str, dict[Piece, list[Leaf]]] = {}
+        # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
+        self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
         for leaf in self._leaves:
             for first, piece in _pieces_of(want_text(leaf.value)):
-                pieces = self._by_first_token.setdefault(first, {})
+                pieces = self.pieces.setdefault(first, {})
                 note(pieces.setdefault(piece, []), leaf)
-
-    def begins(self, tokens: Iterable[str]) -> bool:
-        """Does any piece begin with one of these tokens?"""
-        return not self._by_first_token.keys().isdisjoint(tokens)
-
-    def starting_with(self, token: str) -> Iterable[tuple[Piece, list[Leaf]]]:
-        """Whoever finds one of them in a span has to ask whether it `is_text`."""
-        return self._by_first_token.get(token, {}).items()
 
     @cached_property
     def _tokens(self) -> list[tuple[list[str], Leaf]]:
@@ -294,7 +298,11 @@ class Texts:
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
-        for tokens, leaf in self._tokens:
+        for leaf in self._leaves:
+            text = leaf.folded
+            if len(text) <= (2 * RUN_TOKENS if text.isascii() else RUN_TOKENS):
+                continue  # too short for more tokens than that
+            tokens = token_pattern(text).findall(text)
             if len(tokens) > RUN_TOKENS:
                 for run in zip(*(tokens[at:] for at in range(RUN_TOKENS)), strict=False):
                     note(runs.setdefault(run, []), leaf)
@@ -374,11 +382,13 @@ class Evidence:
         self.leaves: list[Leaf] = []
         self.lists: list[ListFacts] = []
         self.has_errors = False
+        self.has_keyed = False  # is any leaf strict?
         for one in served:
             self.has_errors = self.has_errors or one.error
             walk = Walk(one)
             self.leaves += walk.leaves
             self.lists += walk.lists
+            self.has_keyed = self.has_keyed or walk.has_keyed
 
     @property
     def substantial(self) -> bool:

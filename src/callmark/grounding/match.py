@@ -200,14 +200,17 @@ def names_in(value: Json) -> set[str]:
     stack = [value]
     while stack:
         value = stack.pop()
-        if isinstance(value, str):
+        if isinstance(value, str) and "{" in value:
             value = json_inside(value)
         if isinstance(value, dict):
             names.update(value)
-            stack.extend(value.values())
+            stack += [one for one in value.values() if isinstance(one, _NAMING)]
         elif isinstance(value, list):
-            stack.extend(value)
+            stack += [one for one in value if isinstance(one, _NAMING)]
     return names
+
+
+_NAMING = (dict, list, str)  # what keys may stand in
 
 
 def argument_leaves(arguments: Json) -> Iterable[str | int | float]:
@@ -350,6 +353,7 @@ def _pieces(identifier: str) -> list[str]:
 
 
 MOST_MOMENTS = 50  # of one day or hour that the user named
+_RUN = range(RUN_TOKENS)
 IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with it
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
 
@@ -360,18 +364,6 @@ class SpanGrounding(NamedTuple):
     matches: tuple[Match, ...]
     derived: tuple[Match, ...]
     marks: tuple[ValueMark, ...]
-
-    @property
-    def unsupported(self) -> bool:
-        return any(mark.label == "unsupported" for mark in self.marks)
-
-    @property
-    def wholly_user_said(self) -> bool:
-        return (
-            bool(self.marks)
-            and not self.matches
-            and all(mark.label == "user_said" for mark in self.marks)
-        )
 
 
 class Grounder:
@@ -413,17 +405,14 @@ class Grounder:
                 for value, mark in zip(values, marks, strict=True)
                 if mark.label == "unsupported"
             ]
-            edges = values + [self._with_its_words(value) for value in unsupported]
-            matches += self._texts(span, edges, turn, errors, whole_only=bool(unsupported))
+            matches += self._texts(span, unsupported, turn, errors)
         return SpanGrounding(tuple(matches), tuple(computed), tuple(marks))
 
     def find_texts(
         self, span: Span, turn: int | None, unsupported: list[Value]
     ) -> tuple[Match, ...]:
         """What the span repeats of the texts of results, beside its values."""
-        edges = self.values_in(span) + [self._with_its_words(value) for value in unsupported]
-        errors = self._failure_counts(span)
-        return tuple(self._texts(span, edges, turn, errors, whole_only=bool(unsupported)))
+        return tuple(self._texts(span, unsupported, turn, self._failure_counts(span)))
 
     def find_failure(self, span: Span, value: Value, turn: int | None) -> Match | None:
         """A value of a result that is an error, in a span that says that something failed."""
@@ -603,15 +592,15 @@ class Grounder:
     # --- texts
 
     def _texts(
-        self, span: Span, edges: list[Value], turn: int | None, errors: bool, *, whole_only: bool
+        self, span: Span, unsupported: list[Value], turn: int | None, errors: bool
     ) -> list[Match]:
         folded = Folded(self.text[span[0] : span[1]])
         token = token_pattern(folded.text)
         words: list[str] = token.findall(folded.text)
         found: dict[Leaf, Match] = {}
-        if self.evidence.texts.begins(words):
-            found = self._pieces(span, folded, edges, turn, errors, whole_only=whole_only)
-        if not found and not whole_only:
+        if not self.evidence.texts.pieces.keys().isdisjoint(words):
+            found = self._pieces(span, folded, unsupported, turn, errors)
+        if not found and not unsupported:
             for first, last, leaf in self._runs(words, turn, errors):
                 tokens = list(token.finditer(folded.text))
                 place = self._place(span, folded, tokens[first].start(), tokens[last].end())
@@ -622,24 +611,29 @@ class Grounder:
         self,
         span: Span,
         folded: Folded,
-        edges: list[Value],
+        unsupported: list[Value],
         turn: int | None,
         errors: bool,
-        *,
-        whole_only: bool,
     ) -> dict[Leaf, Match]:
+        """Beside what nothing supports, only whole texts count."""
         found: dict[Leaf, Match] = {}
+        edges: list[Value] | None = None
+        known = self.evidence.texts.pieces
         for token in token_pattern(folded.text).finditer(folded.text):
-            for piece, leaves in self.evidence.texts.starting_with(token[0]):
+            pieces = known.get(token[0])
+            for piece, leaves in pieces.items() if pieces else ():
                 end = token.start() + len(piece.text)
-                if (whole_only and not piece.whole) or not (
+                if (unsupported and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
                     and is_boundary(folded.text, end)
+                    and is_text(piece.text)
                 ):
                     continue
+                if edges is None:
+                    edges = self.values_in(span) + list(map(self._with_its_words, unsupported))
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges) and is_text(piece.text):
+                if leaf is not None and not _cuts_a_value(place, edges):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
         return found
@@ -651,10 +645,10 @@ class Grounder:
         if len(words) < RUN_TOKENS:
             return
         known = self.evidence.texts.runs
-        runs = [
-            best_of(known.get(run, ()), turn, errors)
-            for run in zip(*(words[at:] for at in range(RUN_TOKENS)), strict=False)
-        ]
+        if not known:
+            return
+        found = [known.get(run) for run in zip(*(words[at:] for at in _RUN), strict=False)]
+        runs = [None if leaves is None else best_of(leaves, turn, errors) for leaves in found]
         first = 0
         while first < len(runs):
             leaf, last = runs[first], first

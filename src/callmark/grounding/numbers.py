@@ -314,10 +314,11 @@ def language_of(text: str, locale: str | None = None) -> str:
 def _language_of(words: list[str], locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
-    counts: Counter[str] = Counter()
     counted = Counter(words)
-    for language, telling in _TELLING.items():
-        counts[language] = sum(counted[word] for word in telling)
+    counts = {
+        language: sum(map(counted.__getitem__, telling & counted.keys()))
+        for language, telling in _TELLING.items()
+    }
     best = max(_TIMES, key=lambda language: (counts[language], language == "en"))
     return best if counts[best] > 1 or best == "en" else "en"
 
@@ -333,19 +334,30 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     first = _first_words(language)
     if first.isdisjoint(words):
         return []
-    spans = (found.span() for found in _WORD.finditer(text))
-    tokens = [(*span, word) for span, word in zip(spans, words, strict=True)]
+    places = [
+        at
+        for at, word in enumerate(words)
+        if word in first and (phrases.get((word,)) != 1 or _may_count_one(words, at, first))
+    ]
+    if not places:
+        return []
+    tokens = _Tokens(text, words, list(_WORD.finditer(text)))
     found: list[NumberWord] = []
-    at = 0
-    while at < len(tokens):
-        if tokens[at][2] not in first:
-            at += 1
+    after = 0
+    for at in places:
+        if at < after:
             continue
-        number, stop = _number_at(text, tokens, at, phrases, _TIMES[language])
-        if number is not None and _counts(text, tokens, at, stop, number, language):
-            found.append(NumberWord(tokens[at][0], tokens[stop - 1][1], number))
-        at = max(stop, at + 1)
+        number, stop = _number_at(tokens, at, phrases, _TIMES[language])
+        if number is not None and _counts(tokens, at, stop, number, language):
+            found.append(NumberWord(tokens.start(at), tokens.end(stop - 1), number))
+        after = max(stop, at + 1)
     return found
+
+
+def _may_count_one(words: Sequence[str], at: int, first: frozenset[str]) -> bool:
+    """`one hundred`, `one hour`; hardly any other `one` is a number."""
+    noun = words[at + 1] if at + 1 < len(words) else ""
+    return noun in first or any(noun.startswith(unit) for unit in _UNIT_ONLY)
 
 
 def _words_of(text: str) -> list[str]:
@@ -365,20 +377,32 @@ def _first_words(language: str) -> frozenset[str]:
     return frozenset(words[0] for words in _phrases(language)) | _TIMES[language].keys()
 
 
-Token = tuple[int, int, str]
+class _Tokens(NamedTuple):
+    """The words of a text, in lower case, and where they stand in it."""
+
+    text: str
+    words: list[str]
+    found: list[re.Match[str]]
+
+    def start(self, at: int) -> int:
+        return self.found[at].start()
+
+    def end(self, at: int) -> int:
+        return self.found[at].end()
+
+    def is_joined(self, at: int) -> bool:
+        """With the word before it."""
+        return _JOINED.fullmatch(self.text, self.end(at - 1), self.start(at)) is not None
 
 
 def _number_at(
-    text: str,
-    tokens: Sequence[Token],
-    at: int,
-    phrases: dict[tuple[str, ...], int],
-    times: dict[str, int],
+    tokens: _Tokens, at: int, phrases: dict[tuple[str, ...], int], times: dict[str, int]
 ) -> tuple[int | None, int]:
     """The number that begins at this token, and the token after it."""
     total, current, stop = 0, None, at
-    while stop < len(tokens) and (stop == at or _is_joined(text, tokens, stop)):
-        word = tokens[stop][2]
+    words = tokens.words
+    while stop < len(words) and (stop == at or tokens.is_joined(stop)):
+        word = words[stop]
         if word in times and (current is not None or stop == at):
             factor = times[word]
             current = (1 if current is None else current) * factor
@@ -387,12 +411,12 @@ def _number_at(
             stop += 1
             continue
         if word == "and" and current is not None and current % 100 == 0 and current:
-            length, number = _phrase_at(text, tokens, stop + 1, phrases)
+            length, number = _phrase_at(tokens, stop + 1, phrases)
             if number is None:
                 break
             current, stop = current + number, stop + 1 + length
             continue
-        length, number = _phrase_at(text, tokens, stop, phrases)
+        length, number = _phrase_at(tokens, stop, phrases)
         if number is None or (current and (current % 100 or number > 99)):
             break
         current, stop = (current or 0) + number, stop + length
@@ -400,32 +424,25 @@ def _number_at(
 
 
 def _phrase_at(
-    text: str, tokens: Sequence[Token], at: int, phrases: dict[tuple[str, ...], int]
+    tokens: _Tokens, at: int, phrases: dict[tuple[str, ...], int]
 ) -> tuple[int, int | None]:
     for length in (4, 3, 2, 1):
-        if at + length <= len(tokens):
-            words = tuple(token[2] for token in tokens[at : at + length])
-            number = phrases.get(words)
+        if at + length <= len(tokens.words):
+            number = phrases.get(tuple(tokens.words[at : at + length]))
             if number is not None and all(
-                _is_joined(text, tokens, place) for place in range(at + 1, at + length)
+                tokens.is_joined(place) for place in range(at + 1, at + length)
             ):
                 return length, number
     return 0, None
 
 
-def _is_joined(text: str, tokens: Sequence[Token], at: int) -> bool:
-    return _JOINED.fullmatch(text, tokens[at - 1][1], tokens[at][0]) is not None
-
-
-def _counts(
-    text: str, tokens: Sequence[Token], at: int, stop: int, number: int, language: str
-) -> bool:
-    start = tokens[at][0]
-    if (start and text[start - 1] in "-'’") or stop >= len(tokens):
+def _counts(tokens: _Tokens, at: int, stop: int, number: int, language: str) -> bool:
+    start = tokens.start(at)
+    if (start and tokens.text[start - 1] in "-'’") or stop >= len(tokens.words):
         return False
-    noun = tokens[stop][2]
-    if _BEFORE_NOUN.match(text, tokens[stop - 1][1]) is None or noun in _FUNCTION[language]:
+    noun = tokens.words[stop]
+    if _BEFORE_NOUN.match(tokens.text, tokens.end(stop - 1)) is None or noun in _FUNCTION[language]:
         return False
-    if tokens[at][2] in _TIMES[language]:  # `a hundred thanks`
+    if tokens.words[at] in _TIMES[language]:  # `a hundred thanks`
         return False
     return number != 1 or any(noun.startswith(unit) for unit in _UNIT_ONLY)

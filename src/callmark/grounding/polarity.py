@@ -154,6 +154,7 @@ _SILENT = re.compile(
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
 )
+_ODD_STEMS = frozenset("dying lying tying".split())  # that begin otherwise: `die`
 # `"pool": null` says as little as the result does.
 _NOTHING = re.compile(
     r"""["'*_`]*\s?[:=|][\s"'*_`]{0,6}(?:null\b|undefined\b|n/a\b|None(?=\s*[,}\]]))"""
@@ -292,7 +293,8 @@ class PolarFields:
         states = [
             (field, state_of(field.value))
             for field in record.fields
-            if not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER
+            if field.number is None
+            and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
         ]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
@@ -358,7 +360,9 @@ class PolarFields:
         known = self._flags.get(record.number)
         if known is None:
             known = self._flags[record.number] = any(
-                state_of(field.value) in ("yes", "no")
+                field.value is True
+                or field.value is False
+                or (field.number is None and state_of(field.value) in ("yes", "no"))
                 for one in (record, *record.children[:MOST_RECORDS])
                 for field in one.fields[:40]
             )
@@ -367,24 +371,50 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
-        words = [word.casefold().replace("’", "'") for word in _TOKEN.findall(outline.text)]
-        meant = {
-            word for word in set(words) if stem(word) in self._by_stem or self._may_join(word, "")
-        }
-        starts = [found.start() for found in _TOKEN.finditer(outline.text)]
-        if not words:
-            return
-        spoken = [
-            start
-            for start, word, after in zip(starts, words, [*words, ""][1:], strict=True)
-            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
-        ]
+        spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
                     yield from self._said_in_clause(outline.text, sentence, clause, binder)
+
+    def _places_in(self, outline: Outline) -> list[int]:
+        """Where words stand that may be those of a key."""
+        words = outline.words
+        if "_" in outline.text:
+            words = frozenset(part for word in words for part in word.split("_") if part)
+        heads, beginnings = self._heads, self._beginnings
+        if beginnings:
+            short = [word for word in words if len(word) < SHORTEST]
+            if any(one.startswith(tuple(short)) for one in beginnings):
+                return self._places_of_all(outline.text)
+        if not self._has_short_keys:
+            words = frozenset(
+                [one for one in words if one[:2] in heads or one[:SHORTEST] in beginnings]
+            ) | (words & _ODD_STEMS)
+        return outline.places_of({word for word in words if self._may_mean(word)})
+
+    def _places_of_all(self, text: str) -> list[int]:
+        """The same, where a short word may be the beginning of what is written as two."""
+        words = [_plain(word) for word in _TOKEN.findall(text)]
+        meant = {word for word in set(words) if self._may_mean(word)}
+        places = [
+            at
+            for at, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True))
+            if word in meant or (len(word) < SHORTEST and self._may_join(word, after))
+        ]
+        starts = [found.start() for found in _TOKEN.finditer(text)] if places else []
+        return [starts[at] for at in places]
+
+    def _may_mean(self, word: str) -> bool:
+        may_be = word[:2] in self._heads or word in _ODD_STEMS
+        return (may_be and stem(word) in self._by_stem) or self._may_join(word, "")
+
+    @cached_property
+    def _heads(self) -> frozenset[str]:
+        """Stems begin as their words do: most words need not be stemmed."""
+        return frozenset(one[:2] for one in self._by_stem)
 
     def _may_join(self, head: str, after: str) -> bool:
         """Could these be the two words of a key?"""
@@ -492,6 +522,10 @@ class PolarFields:
                 or row.joined in self._prose
             )
         return known
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("’", "'")
 
 
 def state_of(value: Json) -> str:

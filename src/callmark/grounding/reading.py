@@ -238,6 +238,20 @@ def unit_beside(text: str, start: int, end: int) -> tuple[str, int]:
     return "", end
 
 
+_SIGN_BEFORE = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
+_MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
+
+
+def is_money(text: str, value: Value) -> bool:
+    """Is the number an amount, by its sign or by what stands beside it?"""
+    if value.text.startswith("-") or text[value.start : value.end].startswith(("-$", "−$")):
+        return True
+    before = text[max(0, value.start - 3) : value.start]
+    return _SIGN_BEFORE.search(before) is not None or (
+        _MONEY_AFTER.match(text, value.end) is not None
+    )
+
+
 def _currency_before(match: re.Match[str]) -> str:
     if match["sign"]:
         return match["sign"]
@@ -420,6 +434,8 @@ def _row_numbers(text: str) -> list[tuple[int, int]]:
 def _is_marker(text: str, values: Sequence[Value], at: int) -> bool:
     """`Option 2`, and the 5 of `4.4 out of 5`."""
     value = values[at]
+    if len(value.text) > 3:
+        return False
     before = text[max(0, value.start - 12) : value.start]
     if len(value.text) <= 2 and _OPTION.search(before):
         return True

@@ -10,13 +10,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
 
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import MAX_DEPTH, Served, flat, is_number, parts_of
-from callmark.grounding.numbers import TOLERANCE, of_json
+from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
@@ -46,7 +46,10 @@ _stem = snowballstemmer.stemmer("english").stemWord
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    stemmed: str = _stem(word.casefold())
+    folded = word.casefold()
+    if folded[-1:].isdecimal():  # no suffix ends so; and no two answers have the same numbers
+        return folded
+    stemmed: str = _stem(folded)
     return stemmed
 
 
@@ -128,13 +131,14 @@ class ResultRecord:
 
 
 class Field(NamedTuple):
-    """One leaf. `echo`: it repeats an argument of its own call."""
+    """One leaf. `echo`: it repeats an argument of its own call; `number` is that of its value."""
 
     record: ResultRecord
     path: str
     key: str
     value: Json
     echo: bool
+    number: int | None
 
     @property
     def call(self) -> int:
@@ -164,6 +168,15 @@ class RecordTree:
         for one in served:
             if not one.error:
                 self._add(one)
+
+    @cached_property
+    def texts(self) -> dict[str, list[Field]]:
+        """The leaves that are texts, by what they say, folded."""
+        texts: dict[str, list[Field]] = {}
+        for field in self.fields:
+            if isinstance(field.value, str):
+                texts.setdefault(fold(field.value), []).append(field)
+        return texts
 
     def _add(self, served: Served) -> None:
         self._served = served
@@ -223,7 +236,11 @@ class RecordTree:
         # In one order, so that a score does not hang on that of a server's keys.
         for name, entry in sorted(value.items()):
             pointer = f"{path}/{_escape(name)}"
-            if entry is None or isinstance(entry, bool | int | float):
+            if isinstance(entry, str):
+                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
+            else:
+                is_leaf = not isinstance(entry, (dict, list))
+            if is_leaf:
                 if depth < MAX_DEPTH:
                     self._visit_leaf(entry, pointer, name, record)
                 continue
@@ -235,12 +252,17 @@ class RecordTree:
         record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
-        is_text = isinstance(value, str)
-        echo = is_text and bool(self._echoes) and fold(str(value)) in self._echoes
-        field = Field(record, path, key, value, echo)
+        number, is_text, echo = None, isinstance(value, str), False
+        if is_text:
+            echo = bool(self._echoes) and fold(str(value)) in self._echoes
+        elif type(value) is int:  # and no bool
+            number = value * SCALE
+        elif isinstance(value, float):
+            number = number_of(value)
+        field = Field(record, path, key, value, echo, number)
         self.fields.append(field)
         record.fields.append(field)
-        if _is_naming(key) and (is_text or is_number(value)):
+        if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
 
 
@@ -288,6 +310,11 @@ def _name(record: ResultRecord, text: str) -> None:
         record.names.append(text)
 
 
+@lru_cache(maxsize=1 << 13)
+def _words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(_NAME_WORD.findall(fold(name)))
+
+
 class Names:
     """The names of records, and where a text mentions them."""
 
@@ -296,7 +323,7 @@ class Names:
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
             for name in record.names:
-                words = tuple(_NAME_WORD.findall(fold(name)))
+                words = _words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
                     if named is None:
@@ -309,20 +336,25 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        words: list[str] = _NAME_WORD.findall(text)
-        folded = {word: fold(word) for word in set(words)}
-        first = {word for word, like in folded.items() if like in self._lengths}
-        places = [at for at, word in enumerate(words) if word in first]
-        spans = [found.span() for found in _NAME_WORD.finditer(text)] if places else []
+        if text.isascii():
+            words: list[str] = _NAME_WORD.findall(text.lower())
+        else:
+            found_words: list[str] = _NAME_WORD.findall(text)
+            folded = {word: fold(word) for word in set(found_words)}
+            words = [folded[word] for word in found_words]
+        if self._lengths.keys().isdisjoint(words):
+            return []
+        places = [at for at, word in enumerate(words) if word in self._lengths]
+        spans = list(_NAME_WORD.finditer(text))
         mentions: list[Mention] = []
         end = 0
         for at in places:
-            for length in self._lengths[folded[words[at]]] if at >= end else ():
-                name = tuple(folded[word] for word in words[at : at + length])
+            for length in self._lengths[words[at]] if at >= end else ():
+                name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    place = spans[at][0], spans[end - 1][1]
+                    place = spans[at].start(), spans[end - 1].end()
                     mentions.append(Mention(*place, tuple(records)))
                     break
         return mentions
@@ -347,6 +379,7 @@ def texts_in(value: Json) -> Iterator[str]:
             yield from texts_in(entry)
 
 
+@lru_cache(maxsize=1 << 13)
 def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
@@ -368,6 +401,7 @@ LONG_TEXT = 400  # characters of a text that tells a story
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
+_Key = TypeVar("_Key", int, str)
 
 
 class RecordIndex:
@@ -383,10 +417,16 @@ class RecordIndex:
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
-        self.has_bare = any(not field.key for field in tree.fields)
-        self._has_echoes = any(field.echo for field in tree.fields)
+        self.has_bare = self._has_echoes = False
         for field in tree.fields:
-            self._add(field)
+            if not field.key:
+                self.has_bare = True
+            if field.echo:
+                self._has_echoes = True
+            if field.number is not None:
+                _note(self.numbers, field.number, field)
+            elif isinstance(field.value, str) and field.value:
+                self._add_text(field.value, field)
 
     @cached_property
     def names(self) -> Names:
@@ -396,17 +436,15 @@ class RecordIndex:
     def _ordered(self) -> list[int]:
         return sorted(self.numbers)
 
-    def _add(self, field: Field) -> None:
-        number = number_of(field.value)
-        if number is not None:
-            _note(self.numbers, number, field)
-        elif isinstance(field.value, str) and field.value:
-            for value in read_leaf(field.value):
-                for one in flat((value,)) if value.inner else (value,):
-                    self._add_value(one, field)
-            if len(field.value) <= _SHORT and _DIGIT.search(field.value):
-                _note(self.identifiers, identifier_key(field.value), field)
-                self.shapes.setdefault(shape_of(field.value), field)
+    def _add_text(self, text: str, field: Field) -> None:
+        for value in read_leaf(text):
+            for one in flat((value,)) if value.inner else (value,):
+                self._add_value(one, field)
+        if len(text) <= _SHORT and _DIGIT.search(text):
+            _note(self.identifiers, identifier_key(text), field)
+            shape = shape_of(text)
+            if shape not in self.shapes:
+                self.shapes[shape] = field
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -431,27 +469,29 @@ class RecordIndex:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
         found = self._stating(value)
         if self._has_echoes and not echoes:
-            found = (field for field in found if not field.echo)
-        return list(found) if turn is None else [one for one in found if one.counts_for(turn)]
+            found = [field for field in found if not field.echo]
+        return found if turn is None else [one for one in found if one.counts_for(turn)]
 
-    def _stating(self, value: Value) -> Iterator[Field]:
+    def _stating(self, value: Value) -> list[Field]:
+        found: list[Field] = []
         match value.kind:
             case "number":
                 for reading in value.readings:
                     for near in self.between(reading - TOLERANCE, reading + TOLERANCE):
-                        yield from self.numbers[near]
+                        found += self.numbers[near]
                 if value.text.isdecimal():
-                    yield from self.identifiers.get(value.text, ())
-                    yield from self.years.get(value.text, ())
+                    found += self.identifiers.get(value.text, ())
+                    found += self.years.get(value.text, ())
             case "identifier":
-                yield from self.identifiers.get(value.key, ())
+                found += self.identifiers.get(value.key, ())
             case "moment":
                 for moment in value.moments:
-                    yield from self._at(moment)
+                    found += self._at(moment)
             case "url" | "email":
-                yield from self.links.get(value.key, ())
+                found += self.links.get(value.key, ())
             case "quote" | "code":
-                yield from self.identifiers.get(identifier_key(value.text), ())
+                found += self.identifiers.get(identifier_key(value.text), ())
+        return found
 
     def _at(self, moment: Moment) -> Iterator[Field]:
         if moment.groundable:
@@ -484,11 +524,14 @@ class RecordIndex:
     def columns(self) -> dict[int, tuple[str, str]]:
         """What the numbers under one key of one list come to, with the list's path and the key."""
         columns: dict[int, tuple[str, str]] = {}
-        for _, total, path, key in self._column_sums():
+        for _, total, path, key in self._column_sums:
             columns.setdefault(total, (path, key))
         return columns
 
-    def _column_sums(self) -> Iterator[tuple[int, int, str, str]]:
+    @cached_property
+    def _column_sums(self) -> list[tuple[int, int, str, str]]:
+        """(how many, what they come to, where the list is, under which key)"""
+        found: list[tuple[int, int, str, str]] = []
         for series in self.tree.series:
             sums: dict[str, tuple[int, int]] = {}
             for entry in series.items:
@@ -499,14 +542,13 @@ class RecordIndex:
                         sums[key] = (count + 1, total + number)
             for key, (count, total) in sums.items():
                 if count > 1:
-                    yield count, total, series.path, key
+                    found.append((count, total, series.path, key))
+        return found
 
     @cached_property
     def means(self) -> list[tuple[int, str, str]]:
         """What they come to on average, the lowest first."""
-        return sorted(
-            (total // count, path, key) for count, total, path, key in self._column_sums()
-        )
+        return sorted((total // count, path, key) for count, total, path, key in self._column_sums)
 
     def ending_in(self, digits: str) -> Field | None:
         """A leaf whose identifier ends in these digits."""
@@ -522,9 +564,9 @@ class RecordIndex:
         return endings
 
 
-def _note(
-    index: dict[int, list[Field]] | dict[str, list[Field]], key: int | str, field: Field
-) -> None:
-    found = index.setdefault(key, [])  # type: ignore[arg-type]
-    if len(found) < MAX_CANDIDATES and (not found or found[-1] is not field):
+def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
+    found = index.get(key)
+    if found is None:
+        index[key] = [field]
+    elif len(found) < MAX_CANDIDATES and found[-1] is not field:
         found.append(field)

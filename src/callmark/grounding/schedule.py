@@ -150,6 +150,8 @@ class Schedule:
 
 
 def schedules_of(tree: RecordTree) -> list[Schedule]:
+    if _NUMBERS.keys().isdisjoint(map(str.casefold, tree.keys)):
+        return []
     return [
         schedule
         for record in tree.records

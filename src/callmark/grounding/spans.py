@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ByteOffsets
+from callmark.grounding.text import ByteOffsets, lower
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 from callmark.records.samples import Extractor
@@ -29,6 +29,7 @@ _TRIM_END = " \t\r\n\u00a0\u202f\u3000.!?…。！？*"
 _TRIM_START = " \t\r\u00a0\u202f\u3000"
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|#{1,6})[ \t]+")
+_ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}$")
 _INITIAL = re.compile(r"(?:^|[\s(])[^\W\d_]$")
 
 
@@ -124,21 +125,23 @@ def _sentence_end(text: str, start: int, stop: int) -> int:
 def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
     """A full stop that ends no sentence: after an abbreviation or an initial, or an ordinal."""
     head = text[max(start, dot - 20) : dot]
-    word = _LAST_WORD.search(head)
+    last = head[head.rfind(" ") + 1 :]
+    found = None if last.isalpha() else _LAST_WORD.search(last)
+    word = last if last.isalpha() else "" if found is None else found[0]
     after = text[dot + 1 : min(stop, dot + 40)].lstrip()
-    if word is not None:
-        folded = word[0].casefold()
+    if word:
+        folded = word.casefold()
         return (
             folded in ABBREVIATIONS
             or (folded in BEFORE_DIGITS and after[:1].isdecimal())
             or (folded in BEFORE_LOWER and after[:1].islower())
-            or (word[0].isupper() and _INITIAL.search(head) is not None and bool(after))
+            or (word.isupper() and _INITIAL.search(head) is not None and bool(after))
         )
     return head[-1:].isdecimal() and _is_ordinal_before_month(head, after)
 
 
 def _is_ordinal_before_month(head: str, after: str) -> bool:
-    digits = re.search(r"(?<![\w.,])\d{1,2}$", head)
+    digits = _ORDINAL.search(head[-3:])
     values = find_values(f"{digits[0]}. {after[:20]}") if digits and after[:1].isalpha() else []
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 
@@ -157,7 +160,10 @@ def _trim(text: str, start: int, end: int, edge: str = _TRIM_END) -> Span | None
 
 WIDE = 300  # characters around a value that are looked at, whatever its sentence is as long as
 NEAREST_HEADS = 4
+FEW_WORDS = 8  # that are looked for one by one
 NEAREST_SIBLINGS = 8
+_ANY_WORD = re.compile(r"\w+")
+_PLACED_WORD = re.compile(r"[^\W_]+")
 _LIST_MARK = re.compile(r"(?:[-*•‣–+]|\(?\d{1,3}[.)])\s")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 # Where a new predicate begins, whose negation is its own.
@@ -170,6 +176,7 @@ _BREAK = re.compile(
 _MAY_BE_FORMULA = re.compile(
     r"\\[(\[a-z]|\$\$|<\w+>\s*\n\s*(?:def|import)|^\s*(?:def|class) ", re.M
 )
+_OF_FORMULAS = ("\\", "$$", "<", "def ", "class ")  # one in each of them
 # LaTeX, lines of LaTeX, and code that is set between tags or begins with a definition.
 _FORMULA = re.compile(
     r"\\\[.{0,4000}?\\\]|\\\(.{0,400}?\\\)|\$\$.{0,2000}?\$\$|<(?P<tag>\w{1,40})>\s*\n\s*(?:def|import|from)\b"
@@ -212,6 +219,28 @@ class Outline:
         self._clauses: dict[Span, list[Span]] = {}
         self._proposed: dict[Span, bool] = {}
 
+    @cached_property
+    def _lower(self) -> str:
+        return lower(self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """In lower case. A rule whose words are not among them need not look any further."""
+        return frozenset(_ANY_WORD.findall(self._lower))
+
+    def places_of(self, words: Collection[str]) -> list[int]:
+        """Where any of these words begins, in order; parts of longer words may be among them."""
+        if len(words) > FEW_WORDS:
+            found = _PLACED_WORD.finditer(self._lower)
+            return [one.start() for one in found if one[0] in words]
+        places: list[int] = []
+        for word in words:
+            at = self._lower.find(word)
+            while at >= 0:
+                places.append(at)
+                at = self._lower.find(word, at + len(word))
+        return sorted(places)
+
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
@@ -227,7 +256,9 @@ class Outline:
 
     @cached_property
     def _formulas(self) -> list[Span]:
-        if not _MAY_BE_FORMULA.search(self.text):
+        if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
+            self.text
+        ):
             return []
         return [found.span() for found in _FORMULA.finditer(self.text)]
 
@@ -368,6 +399,7 @@ _NOT = re.compile(
     r"|\bno\s+(?:es|son|cuesta)|\bn['’]est\s+pas)\s+(?:de\s+)?[A-Z]{0,3}\s?[$€£¥]?$",
     re.IGNORECASE,
 )
+_MAY_BE_NOT = re.compile(r"[nN](?:[oOiI\u0130\u0131]|['’])")  # in all of them
 _INSTEAD = re.compile(
     r"\b(?:but|rather|instead|sondern|sino|mais|yet|only|until|before|more|less|enough)\b",
     re.IGNORECASE,
@@ -379,18 +411,45 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 30
+_LONGEST_DENIAL = 200
+
+
+# One of them stands in all that `_WHOLESALE` and `_THAT` find.
+_DENYING = frozenset(
+    """
+    true correct right accurate real case false untrue wrong incorrect inaccurate made fictional
+    invented fabricated lie lies nonsense ignore disregard believe trust deny doubt dispute truth
+    stimmt wahr richtig korrekt falsch nicht unwahr erfunden gelogen cierto verdad correcto
+    verdadero falso mentira incorrecto inventado vrai exact faux inexact inventé
+    """.split()
+)
 
 
 def find_denied(outline: Outline) -> list[Span]:
     """The parts of the answer that it takes back, in its order; they may overlap."""
-    text = outline.text
-    return sorted((*_taken_back(outline), *_denied_sentences(text, outline)))
+    words = outline.words & _DENYING
+    if not words:
+        return []
+    around = list(_around(outline, outline.places_of(words)))
+    return sorted((*_taken_back(outline, around), *_denied_sentences(outline, around)))
 
 
-def _taken_back(outline: Outline) -> Iterator[Span]:
+def _around(outline: Outline, places: Sequence[int]) -> Iterator[Span]:
+    """What stands near these places, in parts that do not overlap. No denial is longer."""
+    start = end = 0
+    for place in places:
+        if place - _LONGEST_DENIAL > end:
+            if end:
+                yield start, end
+            start = place - _LONGEST_DENIAL
+        end = place + _LONGEST_DENIAL
+    yield start, min(end, len(outline.text))
+
+
+def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
     """`None of this is true:` speaks of what follows, unless it says otherwise or ends the text."""
     text = outline.text
-    for found in _WHOLESALE.finditer(text):
+    for found in (one for span in around for one in _WHOLESALE.finditer(text, *span)):
         if _is_negated(text, found.start()) or _asks(outline, found.start()):
             continue
         is_last = not text[found.end() :].strip(" .!*_\n")
@@ -400,8 +459,9 @@ def _taken_back(outline: Outline) -> Iterator[Span]:
             yield found.end(), len(text)
 
 
-def _denied_sentences(text: str, outline: Outline) -> Iterator[Span]:
-    for found in _THAT.finditer(text):
+def _denied_sentences(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+    text = outline.text
+    for found in (one for span in around for one in _THAT.finditer(text, *span)):
         if not _is_negated(text, found.start()) and not _asks(outline, found.start()):
             yield found.end(), outline.sentence_at(found.start())[1]
 
@@ -418,7 +478,8 @@ def _is_negated(text: str, start: int) -> bool:
 def is_denied_value(outline: Outline, start: int, end: int) -> bool:
     """`The price is not $120`; a contrast (`not $120 but …`) corrects somebody else."""
     text = outline.text
-    if not _NOT.search(text[max(0, start - _NEAR) : start]):
+    before = text[max(0, start - _NEAR) : start]
+    if not _MAY_BE_NOT.search(before) or not _NOT.search(before):
         return False
     sentence = outline.sentence_at(start)
     return _INSTEAD.search(text, end, min(sentence[1], end + 2 * _NEAR)) is None

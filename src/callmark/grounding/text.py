@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -57,6 +58,15 @@ def _is_plain(char: str) -> bool:
     return unicodedata.category(char)[0] != "M" and not _unspaced().match(char)
 
 
+# What a pattern that ignores case takes for `i`, `s` and `k`, and `lower` does not.
+_LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+
+
+def lower(text: str) -> str:
+    """In lower case, as a pattern that ignores case sees it. Lengths stay."""
+    return text.lower() if text.isascii() else text.translate(_LIKE_ASCII).lower()
+
+
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
     # Several questions are asked of every leaf, and one leaf is like another.
@@ -82,7 +92,7 @@ class Folded:
     def __init__(self, original: str) -> None:
         self.original = original
         self.text = fold(original)
-        self._origin: list[int] | None = None
+        self._origin: Sequence[int] | None = None
 
     def origin(self, position: int) -> int:
         """The offset in the original of the folded character at `position`."""
@@ -90,9 +100,9 @@ class Folded:
             self._origin = self._origins()
         return self._origin[position]
 
-    def _origins(self) -> list[int]:
+    def _origins(self) -> Sequence[int]:
         if len(self.text) == len(self.original) and _keeps_lengths(self.original):
-            return list(range(len(self.text) + 1))
+            return range(len(self.text) + 1)
         origins: list[int] = []
         previous_blank = True
         for start, end in _clusters(self.original):
@@ -170,7 +180,7 @@ def find_at_boundaries(needle: str, haystack: str) -> int:
 class ByteOffsets:
     """Character offset → UTF-8 byte offset, for many offsets of one text."""
 
-    __slots__ = ("_ascii", "_marks", "_text")
+    __slots__ = ("_ascii", "_known", "_marks", "_text")
 
     _STEP = 64
 
@@ -178,10 +188,17 @@ class ByteOffsets:
         self._text = text
         self._ascii = text.isascii()
         self._marks: list[int] | None = None  # byte offset of every 64th character
+        self._known: dict[int, int] = {}
 
     def __call__(self, position: int) -> int:
         if self._ascii:
             return position
+        known = self._known.get(position)
+        if known is None:
+            known = self._known[position] = self._measure(position)
+        return known
+
+    def _measure(self, position: int) -> int:
         if self._marks is None:
             chunks = range(0, len(self._text), self._STEP)
             sizes = (_size(self._text[at : at + self._STEP]) for at in chunks)

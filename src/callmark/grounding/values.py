@@ -114,7 +114,7 @@ _REST = (
     rf"|(?P<number>(?<!\w)(?:(?<!\.)\.(?=\d))?\d+(?:{_SEP}\d+|[ ]\d{{3}}(?!\d))*)"
     r"(?P<exponent>[eE][+-]?\d+(?!\w))?(?P<tail>[^\W\d_]*[²³]?)(?P<more>\w*)"
 )
-_DOMAIN_SIGN = re.compile(rf"[wW]{{3}}|\.(?i:{_TLD})")
+_DOMAIN_SIGN = re.compile(rf"\.(?i:{_TLD})")
 
 
 @lru_cache(maxsize=32)
@@ -131,13 +131,15 @@ def _compile(
         token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
         token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
     hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
-    hot += ("." if domain else "") + ("'" if apostrophe else "") + "]"
+    hot += "]" + (r"|\.(?=\S)" if domain else "")
+    if apostrophe:  # `don't` quotes nothing
+        hot += rf"|'(?<![^\W{'' if plain else UNSPACED}]')"
     return re.compile(token), re.compile(hot)
 
 
 def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(token, hot) for one text."""
-    domain = "." in text and _DOMAIN_SIGN.search(text) is not None
+    domain = "." in text and (_DOMAIN_SIGN.search(text) is not None or "www" in text.lower())
     return _compile(is_plain(text), "@" in text, "://" in text, domain, "'" in text)
 
 
@@ -329,9 +331,11 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
 def decimals_of(value: Value) -> int:
     """How many digits are stated behind the decimal point, whatever sign that is."""
     last = max(value.text.rfind("."), value.text.rfind(","))
+    if last < 0:
+        return 0
     places = len(value.text) - last - 1
     digits = _NOT_DIGIT.sub("", value.text)
-    if last < 0 or not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
+    if not digits or not value.readings or len(digits) > numbers.SCALE_DIGITS * 4:
         return 0
     unscaled = abs(value.readings[0]) // value.form.factor
     return places if int(digits) * numbers.SCALE == unscaled * 10**places else 0
@@ -444,10 +448,24 @@ def fold_signs(text: str) -> str:
         return text
     if _UNLIKE.search(text):
         text = text.translate(_ALIKE)
-    return _DASH.sub("-", text)
+    if "–" in text or "—" in text or "―" in text:
+        return _DASH.sub("-", text)
+    return text
+
+
+# What most leaves are: words without any value, one identifier, one long number.
+_MAY_HOLD = re.compile(r"[\d_#`\"“„«‹「『‘@/.．']")
+_ONE_CODE = re.compile(r"#?[A-Za-z]+[0-9_](?:[A-Za-z0-9_]*[A-Za-z0-9])?(?<!_)")
+_ONE_NUMBER = re.compile(r"[1-9][0-9]{4,30}")
 
 
 def _tuple_of_values(text: str, locale: str | None) -> tuple[Value, ...]:
+    if not _MAY_HOLD.search(text):
+        return ()
+    if _ONE_CODE.fullmatch(text) and not _CODE_AMOUNT.fullmatch(text):
+        return (Value(0, len(text), "identifier", text, key=identifier_key(text)),)
+    if locale is None and _ONE_NUMBER.fullmatch(text):
+        return (Value(0, len(text), "number", text, (int(text) * numbers.SCALE,)),)
     return tuple(find_values(text, locale))
 
 

@@ -61,7 +61,7 @@ class TrialReading:
         self.has_strict_keys = (
             header_strict_keys is not None
             or sample.expectation.strict_keys is not None
-            or any(leaf.strict for leaf in self.evidence.leaves)
+            or self.evidence.has_keyed
             or any(tool_strict_keys(name) is not None for name in _tools(sample, trace))
         )
         # None: nothing was served, or the turns are not known.
@@ -101,8 +101,7 @@ class TrialReading:
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
-        keys = field.record.served.strict_keys
-        return any(part in keys for part in field.path.split("/"))
+        return not set(field.path.split("/")).isdisjoint(field.record.served.strict_keys)
 
     def is_after_first_result(self, span: Span) -> bool:
         turn = self.turn_at(span[0])

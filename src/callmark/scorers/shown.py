@@ -137,14 +137,12 @@ class ShownTexts:
     @cached_property
     def leaves(self) -> dict[str, Field]:
         """The texts of results, whole, each with the first leaf that holds it."""
-        leaves: dict[str, Field] = {}
-        for field in self.records.tree.fields:
-            if isinstance(field.value, str):
-                key = fold(field.value)
-                known = leaves.get(key)
-                if known is None or (field.call, field.path) < (known.call, known.path):
-                    leaves[key] = field
-        return leaves
+        return {
+            folded: min(fields, key=lambda one: (one.call, one.path))
+            if len(fields) > 1
+            else fields[0]
+            for folded, fields in self.records.tree.texts.items()
+        }
 
     @cached_property
     def keys(self) -> dict[str, str]:

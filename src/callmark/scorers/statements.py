@@ -247,7 +247,8 @@ def _deny(
     for one in findings:
         is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            is_denied(one.start) or (is_value and is_denied_value(outline, one.start, one.end))
+            (denied and is_denied(one.start))
+            or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
             because = "the answer says that this is not so"
@@ -364,18 +365,21 @@ def measure_copying(reading: TrialReading) -> Copying | None:
     if not leaves:
         return None
     stated = _Stated(reading)
-    count = sum(stated.holds(leaf) for leaf in leaves.values())
+    count = sum(
+        key in stated.numbers if isinstance(key, int) else stated.holds(key, text)
+        for key, text in leaves.items()
+    )
     return Copying(count, len(leaves), _count_verbatim(reading, tree))
 
 
-def _distinct_leaves(tree: RecordTree) -> dict[str, Json]:
-    leaves: dict[str, Json] = {}
-    for field in tree.fields:
-        number = number_of(field.value)
-        if number is not None:
-            leaves.setdefault(f"#{number}", field.value)
-        elif isinstance(field.value, str) and _TOKEN.search(field.value):
-            leaves.setdefault(fold(field.value), field.value)
+def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
+    """By their number, or by their folded text."""
+    leaves: dict[int | str, str] = {
+        field.number: "" for field in tree.fields if field.number is not None
+    }
+    for folded, fields in tree.texts.items():
+        if _TOKEN.search(folded):
+            leaves[folded] = str(fields[0].value)
     return leaves
 
 
@@ -386,21 +390,17 @@ class _Stated:
         tokens = _TOKEN.findall(fold(reading.text))
         self._words = set(tokens)
         self._pairs = set(pairwise(tokens))
-        self._numbers: set[int] = set()
+        self.numbers: set[int] = set()
         self._keys: set[str] = set()
         self._moments: set[Moment] = set()
         for value in flat(reading.grounder.values):
-            self._numbers.update(value.readings)
+            self.numbers.update(value.readings)
             self._moments.update(value.moments)
             if value.key:
                 self._keys.add(value.key)
 
-    def holds(self, leaf: Json) -> bool:
-        number = number_of(leaf)
-        if number is not None:
-            return number in self._numbers
-        text = str(leaf)
-        tokens = _TOKEN.findall(fold(text))
+    def holds(self, folded: str, text: str) -> bool:
+        tokens = _TOKEN.findall(folded)
         if self._words.issuperset(tokens) and self._pairs.issuperset(pairwise(tokens)):
             return True
         if len(tokens) > _SHORT:

@@ -3,9 +3,11 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.grounding.asking import kinds, lax, spans, unsupported, values
 
-from callmark.grounding.values import find_values
+from callmark.grounding.values import find_values, values_of
 
 NUMBER = [
     ("There are 5 files", "5"),
@@ -236,3 +238,28 @@ def test_strange_numbers_never_raise(text):
     find_values(text)
     find_values(text, "de")
     lax(f"it is {text} there", {"n": 5, "x": text})
+
+
+SHORT_CUTS = st.one_of(
+    st.text("aT10_#-", max_size=8),
+    st.text("ab .,–‑'é０．/@", max_size=8),
+    st.integers(0, 10**32).map(str),
+    st.sampled_from(["USD100", "PT1H24M", "top_5", "mid_2", "#W12", "12345e", "10:00", "May 5"]),
+)
+
+
+@given(SHORT_CUTS, st.sampled_from([None, "de"]))
+def test_what_most_leaves_are_is_read_as_any_text_is(text, locale):
+    assert values_of(text, locale) == tuple(find_values(text, locale))
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("I don't and won't say 'this here' now", ["this here"]),
+        ("'first words' of it", ["first words"]),
+        ("日'some words' 日", ["some words"]),
+    ],
+)
+def test_an_apostrophe_inside_a_word_begins_no_quotation(text, quoted):
+    assert [one.text for one in find_values(text) if one.kind == "quote"] == quoted

@@ -83,3 +83,17 @@ def test_what_denies_nothing(text):
 def test_a_negation_right_before_a_value_denies_it(text, expected):
     start = text.index("120")
     assert is_denied_value(Outline(text), start, start + 3) is expected
+
+
+def test_a_denial_is_found_far_behind_other_text_and_only_once():
+    filler = "The flight is right on time. " * 40
+    text = f"{filler}None of this is true: it costs 5.\n{filler}"
+    assert [text[:start].endswith("is true") for start, _ in find_denied(Outline(text))] == [True]
+
+
+def test_places_of_words_are_those_of_the_text_whatever_their_number():
+    outline = Outline("İ Booked one, booked_two and BOOKED three")
+    words = {"booked", "three"}
+    few = outline.places_of(words)
+    many = outline.places_of(words | {f"word{number}" for number in range(9)})
+    assert few == many == [2, 14, 29, 36]
