@@ -108,6 +108,7 @@ def probe_report() -> ProbeReport:
     cases = tuple(
         CaseOutcome(
             gold_tool_name="web.search",
+            standing="lost" if at == 2 else "kept",
             base=good,
             tuned=bad if at == 2 else good,
             disagreement=None,
@@ -118,7 +119,7 @@ def probe_report() -> ProbeReport:
     evidence = ProbeEvidence(
         json_valid_rate_base=1.0, json_valid_rate_ft=0.75, validity_delta=-0.25, mean_arg_disagreement=0.0,
         hallucination_rate=0.0, num_cases=4, num_arg_pairs_compared=3, num_hallucinated=0, z_by_rank=None,
-        raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0,
+        raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0, num_both_fail=0,
         p_value=0.5, smallest_drop=None, validity_delta_lower_95=-0.9, null_mean=None, null_std=None, num_nulls=None, null_rank=None,
         z_gate_applied=False, cases=cases,
     )  # fmt: skip

@@ -90,6 +90,10 @@ ASKED: Group = {
         "help": "check calls by JSON Schema (full, default), or by required keys and types",
     },
 }
+ASKED["--expect-format"] = {
+    "metavar": "F",
+    "help": "the format that the tuned model's calls should have (default: the base's)",
+}
 NULLS: Group = {
     "--nulls": {
         "type": int,
@@ -141,7 +145,8 @@ FIELDS = {
     "rank_multiplier": "rank_multipliers",
 }
 FOR_SPECS = ("base", "adapter", "tuned", "base_url", "tuned_url", "cases", "dataset", "limit",
-             "schema", "nulls", "null_method", "init_scale", "rank_multiplier", "seed")  # fmt: skip
+             "schema", "expect_format", "nulls", "null_method", "init_scale", "rank_multiplier",
+             "seed")  # fmt: skip
 
 
 def build_parser() -> CommandParser:
@@ -290,7 +295,14 @@ def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSi
 
 def spec_of(options: argparse.Namespace) -> ProbeSpec:
     """The spec of a file, or the one that the flags spell out."""
-    from callmark.probe.spec import Defaults, FidelitySpec, ProbeSpec, read_cases, read_spec
+    from callmark.probe.spec import (
+        Defaults,
+        FidelitySpec,
+        ProbeSpec,
+        expected_formats,
+        read_cases,
+        read_spec,
+    )
 
     given = vars(options)
     if options.spec is not None:
@@ -309,7 +321,10 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
         )
     schema = given.get("schema", "full")
     cases = read_cases(given["cases"], schema) if "cases" in given else ()
-    fidelity = FidelitySpec(cases=cases, schema=schema)
+    expected = given.get("expect_format")
+    if expected is not None:
+        expected_formats(expected, "--expect-format")
+    fidelity = FidelitySpec(cases=cases, schema=schema, expect_format=expected)
     nulls = _nulls_of(given)
     return ProbeSpec(
         version=1,

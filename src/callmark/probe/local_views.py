@@ -9,9 +9,10 @@ from importlib.metadata import version
 from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
 from callmark.probe.nulls import NullAdapters
-from callmark.probe.views import CannotAsk, NullRun, Question
+from callmark.probe.records import WrittenAnswer
+from callmark.probe.views import CannotAsk, NullRun, Question, written_of
 from callmark.records.jsontext import Json
-from callmark.records.seams import Failure
+from callmark.records.seams import Failure, Reply
 from callmark.run.loop import drive_at_once
 from callmark.runners.hf.folder import adapter_folder
 from callmark.runners.hf.local import ADAPTER, LIBRARIES, LocalRunner, open_local
@@ -56,14 +57,15 @@ class AdaptedViews:
                 " view (are all of its weights zero, or its target modules not in this model?)"
             )
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, self._before)
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, self._before)
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, ADAPTER)
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, ADAPTER)
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
-        return self._texts(questions, self._nulls.switched_to(run))
+        written = self._written(questions, self._nulls.switched_to(run))
+        return [one.text for one in written]
 
     def facts(self) -> dict[str, Json]:
         return {"views": "adapters on one loaded model", **facts_of(self._runner)}
@@ -81,9 +83,9 @@ class AdaptedViews:
     def warnings(self) -> tuple[str, ...]:
         return self._runner.observed().warnings
 
-    def _texts(self, questions: Sequence[Question], adapter: str | None) -> list[str]:
+    def _written(self, questions: Sequence[Question], adapter: str | None) -> list[WrittenAnswer]:
         with self._runner.loaded.adapter(adapter):
-            return texts_of(self._runner, questions)
+            return written_by(self._runner, questions)
 
 
 class TwoModels:
@@ -109,11 +111,11 @@ class TwoModels:
         if prints[0] == prints[1]:
             raise CannotAsk("both views are the same model: their files are equal, byte for byte")
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, "base")
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, "base")
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, "ft")
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, "ft")
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
@@ -130,30 +132,30 @@ class TwoModels:
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._warnings)
 
-    def _texts(self, questions: Sequence[Question], view: str) -> list[str]:
+    def _written(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
         with open_local(self._options[view]) as runner:
             drive_at_once(runner.ready())
             own = None if self._options[view].local.adapter is None else ADAPTER
             with runner.loaded.adapter(own):
-                texts = texts_of(runner, questions)
+                written = written_by(runner, questions)
             observed = runner.observed()
             self._facts[view] = facts_of(runner)
         self._measured[view] = observed.measured
         self._warnings += observed.warnings
-        return texts
+        return written
 
 
-def texts_of(runner: LocalRunner, questions: Sequence[Question]) -> list[str]:
+def written_by(runner: LocalRunner, questions: Sequence[Question]) -> list[WrittenAnswer]:
     """What the view that is switched on answers; every question with its own bound."""
     batch = [question.conversation(number) for number, question in enumerate(questions)]
     made = runner.texts(batch, [question.max_new_tokens for question in questions])
-    return [text_or_raise(text, question) for text, question in zip(made, questions, strict=True)]
+    return [_or_raise(reply, question) for reply, question in zip(made, questions, strict=True)]
 
 
-def text_or_raise(text: str | Failure, question: Question) -> str:
-    if isinstance(text, Failure):
-        raise Incomplete(f"case {question.name[:60]!r}: no answer: {text.reason}")
-    return text
+def _or_raise(reply: Reply | Failure, question: Question) -> WrittenAnswer:
+    if isinstance(reply, Failure):
+        raise Incomplete(f"case {question.name[:60]!r}: no answer: {reply.reason}")
+    return written_of(reply)
 
 
 def prompt_of(runner: LocalRunner, question: Question) -> str:

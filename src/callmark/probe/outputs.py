@@ -15,6 +15,7 @@ from callmark.probe.spec import (
     ToolUseCase,
     Where,
     cases_of,
+    check_format,
     check_tools,
     keys_of,
 )
@@ -94,6 +95,7 @@ def _spec_of(cases: Json, given: Json, reader: SpecReader) -> FidelitySpec | Non
     if spec is None or reader.problems.count:
         return None
     check_tools(made, spec.schema, reader, ("cases",))
+    check_format(spec, reader, ("spec",))
     return msgspec.structs.replace(spec, cases=made)
 
 

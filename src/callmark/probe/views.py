@@ -9,6 +9,7 @@ import msgspec
 
 from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
+from callmark.probe.records import WrittenAnswer
 from callmark.probe.spec import FidelitySpec, NullAdapterSpec, ToolUseCase
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Conversation, Failure, Reply
@@ -64,9 +65,9 @@ class Views(Protocol):
         """Raises CannotAsk where the two views are one, or a prompt lacks its tools."""
         ...
 
-    def base(self, questions: Sequence[Question]) -> list[str]: ...
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]: ...
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]: ...
 
@@ -120,16 +121,16 @@ class ServedViews:
         self._facts: dict[str, Json] = {}
         self._measured: dict[str, Json] = {}
         self._warnings: list[str] = []
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[WrittenAnswer]] = {}
 
     def check(self, questions: Sequence[Question]) -> None:
         """Weights and prompts of a server cannot be looked at: what the answers tell is a
         warning afterwards."""
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         return self._asked(questions, "base")
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         texts = self._asked(questions, "ft")
         if texts and texts == self._texts["base"]:
             self._warnings.append(
@@ -152,9 +153,9 @@ class ServedViews:
     def warnings(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._warnings))
 
-    def _asked(self, questions: Sequence[Question], view: str) -> list[str]:
+    def _asked(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
         """A request says how long an answer may be, so there is one runner for each length."""
-        found: dict[int, str] = {}
+        found: dict[int, WrittenAnswer] = {}
         for limit in sorted({question.max_new_tokens for question in questions}):
             numbers = [n for n, one in enumerate(questions) if one.max_new_tokens == limit]
             replies = self._replies([questions[number] for number in numbers], view, limit)
@@ -162,7 +163,7 @@ class ServedViews:
                 if isinstance(reply, Failure):
                     name = questions[number].name[:60]
                     raise Incomplete(f"case {name!r}: no answer: {reply.reason}")
-                found[number] = text_of(reply)
+                found[number] = written_of(reply)
         self._texts[view] = [found[number] for number in range(len(questions))]
         return self._texts[view]
 
@@ -187,9 +188,10 @@ class ServedViews:
         return replies
 
 
-def text_of(reply: Reply) -> str:
+def written_of(reply: Reply) -> WrittenAnswer:
     """A reply as one text: calls that came apart from it stand behind it, marked as calls."""
-    return "\n".join(filter(None, (reply.text, *map(_call_text, reply.calls or ()))))
+    text = "\n".join(filter(None, (reply.text, *map(_call_text, reply.calls or ()))))
+    return WrittenAnswer(text, reply.finish == "stop", structured=bool(reply.calls))
 
 
 def _call_text(call: TraceEntry) -> str:

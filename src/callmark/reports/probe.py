@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+import msgspec
+
+from callmark.errors import BadInput
 from callmark.probe.records import (
+    ArgumentChange,
     CaseOutcome,
     Decision,
     FidelityResult,
@@ -13,7 +17,10 @@ from callmark.probe.records import (
     ProbeEvidence,
     ProbeReport,
     ProbeResult,
+    Standing,
+    ViewAnswer,
 )
+from callmark.records.jsontext import canonical_json
 from callmark.reports.compare import (
     comparison_blocks,
     comparison_sections,
@@ -22,8 +29,12 @@ from callmark.reports.compare import (
 )
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
+from callmark.reports.word_diff import DiffPiece, diff_words
 
 SHOWN_CASES = 6
+SHOWN_GROUPS = 8
+SHOWN_CHANGES = 4
+LONGEST_CAUSE = 100
 LONGEST_NAME = 60
 DECISIONS: dict[Decision, tuple[str, Style]] = {
     "regression": ("REGRESSION", "bad"),
@@ -78,6 +89,8 @@ def _word(result: FidelityResult) -> tuple[str, Style]:
         return "NO CALLS", "bad"
     if result.hallucination_ok is False and result.decision != "regression":
         return "INVENTED TOOLS", "bad"
+    if result.format_kept == "fail" and result.decision != "regression":
+        return "FORMAT CHANGED", "bad"
     return DECISIONS[result.decision]
 
 
@@ -90,7 +103,9 @@ def _sentence(result: FidelityResult) -> str:
     if not after:
         return said
     invented = evidence.num_hallucinated
-    return f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+    said = f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+    changed = evidence.num_format_changed
+    return f"{said}; {changed} in another format" if changed else said
 
 
 def _names(count: int) -> str:
@@ -107,6 +122,9 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     yield line(f"{result.verdict} by the point rule: {result.message}", indent=2)
     if result.decision_reason is not None:
         yield line(f"decision: {result.decision_reason}", indent=2)
+    if (told := format_line(result)) is not None:
+        style: Style = "bad" if result.format_kept == "fail" else "warn"
+        yield line(f"format_kept {result.format_kept}: {told}", style, indent=2)
     yield line()
     yield Table(
         ("signal", "base", "tuned", "change", "95 % interval of tuned"),
@@ -115,8 +133,11 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     )
     yield line()
     yield _by_tool(evidence.cases)
+    yield from _failure_lines(evidence)
     yield from _list("lost", _lost(one, evidence.cases), "bad")
     yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
+    yield from _list("without a valid call in either view", _both_fail(one, evidence), "warn")
+    yield from _list("with other arguments", _changed(one, evidence.cases), "plain")
 
 
 def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[Cell, ...]]:
@@ -130,6 +151,7 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
         between,
     )
     yield _row("calls with a wrong tool", "", round_text(evidence.hallucination_rate))
+    yield _row("calls in another format", "", *_format_texts(result, evidence))
     pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
     differ = round_text(evidence.mean_arg_disagreement)
     yield _row("arguments that differ", "", differ, "", pairs)
@@ -138,6 +160,28 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
         rank = evidence.null_rank or ""
         yield _row("valid calls of nulls", "", round_text(evidence.null_mean), z, rank)
     yield _row("score", "", round_text(result.score))
+
+
+def _format_texts(result: FidelityResult, evidence: ProbeEvidence) -> tuple[str, str, str]:
+    if not evidence.num_format_pairs:
+        return "n/a", "", "no pair of calls in text"
+    changed, n = evidence.num_format_changed, evidence.num_format_pairs
+    return round_text(changed / n), "", f"{changed} of {n} pairs: {result.format_kept}"
+
+
+def format_line(result: FidelityResult) -> str | None:
+    """What the fine-tune did to the format of the calls; None where it is kept, or unknown."""
+    evidence = result.evidence
+    if evidence is None or not evidence.num_format_changed:
+        return None
+    before, after = (
+        ", ".join(f"{name} ({count})" for name, count in formats.items())
+        for formats in (evidence.formats_base, evidence.formats_ft)
+    )
+    changed = f"format changed in {evidence.num_format_changed} of {evidence.num_format_pairs}"
+    if evidence.expected_format is not None:
+        return f"{changed}: tuned writes {after}, expected {evidence.expected_format}"
+    return f"{changed}: base writes {before}, tuned {after}"
 
 
 def _row(*texts: str) -> tuple[Cell, ...]:
@@ -178,6 +222,143 @@ def _list_invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
         for name, case in zip(one.case_names, cases, strict=True)
         if case.hallucinated and case.tuned.call is not None
     ]
+
+
+def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
+    """Why answers of the tuned view fail, by how often."""
+    if not evidence.failures:
+        return
+    yield line()
+    yield line("why the tuned view fails", "strong")
+    for group in evidence.failures[:SHOWN_GROUPS]:
+        both = (
+            f", {group.num_both_fail} of them without a valid call before as well"
+            if group.num_both_fail
+            else ""
+        )
+        yield line(f"{group.count} × {one_line(group.cause, LONGEST_CAUSE)}{both}", indent=2)
+    if len(evidence.failures) > SHOWN_GROUPS:
+        more = evidence.failures[SHOWN_GROUPS:]
+        count = sum(group.count for group in more)
+        yield line(f"{count} × {len(more)} other reasons (--json lists all)", "quiet", indent=2)
+
+
+def _both_fail(one: ProbeResult, evidence: ProbeEvidence) -> list[str]:
+    return [
+        f"{_show(name)}: {case.tuned.cause or case.tuned.reason or 'no valid call'}"
+        for name, case in zip(one.case_names, evidence.cases, strict=True)
+        if case.standing == "both_fail"
+    ]
+
+
+def _changed(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+    return [
+        f"{_show(name)}: {'; '.join(map(change_text, case.changes[:SHOWN_CHANGES]))}"
+        for name, case in zip(one.case_names, cases, strict=True)
+        if case.changes
+    ]
+
+
+def change_text(change: ArgumentChange) -> str:
+    """`/top_k: 3 → 5`; a side that does not give the argument says so."""
+    base, tuned = (
+        "(not given)"
+        if isinstance(value, msgspec.UnsetType)
+        else one_line(canonical_json(value), LONGEST_NAME)
+        for value in (change.base, change.tuned)
+    )
+    return f"{one_line(change.path, LONGEST_NAME)}: {base} → {tuned}"
+
+
+STANDINGS: dict[Standing, tuple[str, Style]] = {
+    "kept": ("valid in both views", "good"),
+    "lost": ("lost: valid before the fine-tune, not after", "bad"),
+    "gained": ("gained: valid after the fine-tune, not before", "good"),
+    "both_fail": ("no valid call in either view", "warn"),
+}
+
+
+def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
+    """Every case with its number, for who wants to look at one."""
+    rows = [
+        (
+            Cell(str(number)),
+            Cell(case.standing.replace("_", " "), STANDINGS[case.standing][1]),
+            Cell(case.gold_tool_name),
+            Cell(case.tuned.cause or ""),
+            Cell(one_line(name, LONGEST_NAME)),
+        )
+        for number, (name, case) in enumerate(_all_cases(report), start=1)
+    ]
+    yield Table(
+        ("case", "standing", "expected tool", "why", "prompt"),
+        tuple(rows),
+        frozenset({0}),
+        frozenset({3, 4}),
+    )
+
+
+def find_case(report: ProbeReport, wanted: str) -> tuple[int, str, CaseOutcome]:
+    """One case by its number (from 1) or its name, with both; raises BadInput."""
+    cases = list(_all_cases(report))
+    found = [at for at, (name, _) in enumerate(cases) if name == wanted]
+    if not found and wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
+        found = [int(wanted) - 1]
+    if len(found) != 1:
+        why = "is no case of this probe" if not found else f"is the name of {len(found)} cases"
+        raise BadInput(
+            f"{one_line(wanted, LONGEST_NAME)}: {why}: give its number, 1 to {len(cases)}"
+        )
+    return found[0] + 1, *cases[found[0]]
+
+
+def _all_cases(report: ProbeReport) -> Iterator[tuple[str, CaseOutcome]]:
+    for one in report.results:
+        if one.result.evidence is not None:
+            yield from zip(one.case_names, one.result.evidence.cases, strict=True)
+
+
+def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
+    """What both views wrote to one case; what only one of them wrote is marked."""
+    said, style = STANDINGS[case.standing]
+    yield TextLine((Cell(f"case {number}  ", "strong"), Cell(said, style)))
+    yield from (line(part, indent=2) for part in name.split("\n"))
+    yield line(f"expects {case.gold_tool_name}", "quiet", indent=2)
+    diff = diff_words(case.base.text, case.tuned.text)
+    yield from _written_blocks("base", case.base, diff.left, ("[-", "-]"), "good")
+    yield from _written_blocks("tuned", case.tuned, diff.right, ("{+", "+}"), "bad")
+    if case.changes:
+        yield line()
+        yield line("arguments that changed", "strong")
+        yield from (line(change_text(change), indent=2) for change in case.changes)
+
+
+def _written_blocks(
+    view: str, answer: ViewAnswer, pieces: Sequence[DiffPiece], marks: tuple[str, str], style: Style
+) -> Iterator[Block]:
+    yield line()
+    yield TextLine((Cell(f"{view}  ", "strong"), *_judgement(answer)))
+    cells: list[Cell] = []
+    for piece in pieces:
+        text = f"{marks[0]}{piece.text}{marks[1]}" if piece.differs else piece.text
+        for at, part in enumerate(text.split("\n")):
+            if at:
+                yield TextLine(tuple(cells), indent=2)
+                cells = []
+            if part:
+                cells.append(Cell(part, style if piece.differs else "plain"))
+    yield TextLine(tuple(cells) or (Cell("(no text)", "quiet"),), indent=2)
+
+
+def _judgement(answer: ViewAnswer) -> Iterator[Cell]:
+    if answer.valid:
+        written = f", written as {answer.format}" if answer.format else ""
+        yield Cell(f"valid call of {answer.call.name if answer.call else ''}{written}", "good")
+    else:
+        yield Cell("no valid call", "bad")
+        yield Cell(f": {answer.reason}" if answer.reason else "")
+    if answer.ended is False:
+        yield Cell(", never ended", "warn")
 
 
 def _list(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:

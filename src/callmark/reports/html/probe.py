@@ -10,7 +10,15 @@ import msgspec
 from callmark.probe.records import CaseOutcome, ProbeReport, ProbeResult, ViewAnswer
 from callmark.records.results import Result
 from callmark.reports.html.compare import comparison_plots, comparison_tables, pairs_of
-from callmark.reports.html.overview import MADE_BY, PageCell, PageHead, PageTable, left_out
+from callmark.reports.html.overview import (
+    MADE_BY,
+    Bar,
+    PageCell,
+    PageHead,
+    PageTable,
+    Plot,
+    left_out,
+)
 from callmark.reports.html.page import (
     NOT_IN_THE_FILE,
     Candidates,
@@ -20,9 +28,16 @@ from callmark.reports.html.page import (
     page_json,
 )
 from callmark.reports.layout import Style, Table, TextLine, one_line
-from callmark.reports.probe import decision_lines, probe_blocks
+from callmark.reports.probe import change_text, decision_lines, probe_blocks
+from callmark.reports.word_diff import DiffPiece, diff_words
 
-LABELS = {"fails": "lost or wrong", "gained": "gained", "status": "calls", "tool": "expected tool"}
+LABELS = {
+    "fails": "lost or wrong",
+    "gained": "gained",
+    "status": "calls",
+    "why": "why",
+    "tool": "expected tool",
+}
 SIDES = ("base", "tuned")
 URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 
@@ -82,14 +97,38 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
         facts=tuple(_facts(report)),
         warnings=tuple(one_line(warning, 2000) for warning in report.warnings),
         tables=tables,
-        plots=()
-        if comparison is None
-        else tuple(plot for plot in comparison_plots(comparison) if plot.bars),
+        plots=tuple(plot for plot in _plots(report) if plot.bars),
         pins=tuple(
             (one_line(f"{side} {key}", 100), one_line(str(value), 300))
             for side, facts in (*report.models.items(), *report.views.items())
             for key, value in (facts if isinstance(facts, dict) else {"": facts}).items()
             if value is not None
+        ),
+    )
+
+
+def _plots(report: ProbeReport) -> Iterator[Plot]:
+    for at, one in enumerate(report.results):
+        if one.result.evidence is not None:
+            yield _format_plot(one, at)
+    if report.comparison is not None:
+        yield from comparison_plots(report.comparison)
+
+
+def _format_plot(one: ProbeResult, at: int) -> Plot:
+    """Only where it shows something: two views in one format need no drawing."""
+    evidence = one.result.evidence
+    base, tuned = ({}, {}) if evidence is None else (evidence.formats_base, evidence.formats_ft)
+    names = sorted(base.keys() | tuned.keys()) if base != tuned else []
+    return Plot(
+        id=f"formats-{at}",
+        title="How calls are written",
+        note="Cases with a valid call in both views, by the format of the call.",
+        label="format",
+        series=SIDES,
+        bars=tuple(
+            Bar(one_line(name, 60), (float(base.get(name, 0)), float(tuned.get(name, 0))))
+            for name in names
         ),
     )
 
@@ -127,36 +166,47 @@ def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
     if evidence is None:
         return
     for name, case in zip(one.case_names, evidence.cases, strict=True):
+        diff = diff_words(case.base.text, case.tuned.text)
         sides = [
-            {"label": label, "result": _side(answer)}
-            for label, answer in zip(SIDES, (case.base, case.tuned), strict=True)
+            {"label": label, "result": _side(answer, pieces)}
+            for label, answer, pieces in zip(SIDES, (case.base, case.tuned), diff, strict=True)
         ]
-        yield _row(name, case), page_json({"sides": sides})
+        changes = [change_text(change) for change in case.changes]
+        yield _row(name, case), page_json({"sides": sides, "changes": changes})
 
 
-def _side(answer: ViewAnswer) -> dict[str, object]:
-    return {"valid": answer.valid, "call": answer.call, "reason": answer.reason}
+def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
+    return {
+        "valid": answer.valid,
+        "call": answer.call,
+        "reason": answer.reason,
+        "format": answer.format,
+        "ended": answer.ended,
+        "written": [[piece.text, piece.differs] for piece in pieces],
+    }
 
 
 def _row(name: str, case: CaseOutcome) -> Row:
     lost = ("valid call lost",) if case.base.valid and not case.tuned.valid else ()
     wrong = ("wrong tool",) if case.hallucinated else ()
     gained = ("valid call gained",) if case.tuned.valid and not case.base.valid else ()
+    neither = ("no valid call in either view",) if case.standing == "both_fail" else ()
     valid = {
-        (True, True): "both valid",
-        (True, False): "only base valid",
-        (False, True): "only tuned valid",
-        (False, False): "none valid",
-    }[case.base.valid, case.tuned.valid]
+        "kept": "both valid",
+        "lost": "only base valid",
+        "gained": "only tuned valid",
+        "both_fail": "none valid",
+    }[case.standing]
     called = "nothing" if case.tuned.call is None else case.tuned.call.name
     return Row(
         sample_id=name,
         trial=0,
         text=one_line(f"expects {case.gold_tool_name}; tuned calls {called}", 160) + "\n",
         facets={
-            "fails": (*lost, *wrong),
+            "fails": (*lost, *wrong, *neither),
             "gained": gained,
             "status": (valid,),
+            "why": (case.tuned.cause,) if case.tuned.cause else (),
             "tool": (case.gold_tool_name,),
         },
         numbers=(),

@@ -169,13 +169,16 @@ class LocalRunner(Runner):
 
     def texts(
         self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
-    ) -> list[str | Failure]:
-        """What the model writes, calls and all, by the adapter that is switched on. `limits`: how
-        many tokens each answer may have; None: as many as the run allows."""
+    ) -> list[Reply | Failure]:
+        """What the model writes, calls and all in the text, by the adapter that is switched on.
+        `limits`: how many tokens each answer may have; None: as many as the run allows."""
         return [
-            self._replies.text(one.generated)
+            Reply(
+                text=self._replies.text(one.generated),
+                finish="stop" if one.generated.ended else "length",
+            )
             if isinstance(one, _Written)
-            else (one.text if isinstance(one, Reply) else one)
+            else one
             for one in self._written(batch, limits)
         ]
 
