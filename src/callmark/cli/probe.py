@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from callmark.config import RunConfig
     from callmark.probe.nulls import NullCache
-    from callmark.probe.records import ProbeReport
+    from callmark.probe.records import Checkpoint, ProbeReport
     from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
     from callmark.records.jsontext import Json
     from callmark.reports.html.probe import BothSides
@@ -54,7 +54,7 @@ class Once(argparse.Action):
     ) -> None:
         if hasattr(namespace, self.dest):
             flag = self.option_strings[0]
-            raise UsageError(f"{flag}: given more than once: probe one model at a time")
+            raise UsageError(f"{flag}: given more than once: one is meant")
         setattr(namespace, self.dest, values)
 
 
@@ -65,7 +65,6 @@ MODELS: Group = {
             "metavar": "M",
             "help": "the base model: a checkpoint, or the name of a served model",
         },
-        "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
         "--tuned": {
             "metavar": "M",
             "help": "the fine-tune: a checkpoint, or the name of a served model",
@@ -76,6 +75,22 @@ MODELS: Group = {
             "help": "where --tuned is served (default: at --base-url)",
         },
     }.items()
+}
+MODELS = {
+    "--base": MODELS.pop("--base"),
+    "--adapter": {
+        "metavar": "A",
+        "action": "append",
+        "help": "the fine-tune: a PEFT adapter on top of --base; several, in the order of"
+        " training, are a series",
+    },
+    "--checkpoints": {
+        "metavar": "DIR",
+        "type": Path,
+        "action": Once,
+        "help": "a series: every checkpoint-N in this folder, adapters or whole models",
+    },
+    **MODELS,
 }
 ASKED: Group = {
     "--cases": {
@@ -144,9 +159,9 @@ FIELDS = {
     "init_scale": "init_scale",
     "rank_multiplier": "rank_multipliers",
 }
-FOR_SPECS = ("base", "adapter", "tuned", "base_url", "tuned_url", "cases", "dataset", "limit",
-             "schema", "expect_format", "nulls", "null_method", "init_scale", "rank_multiplier",
-             "seed")  # fmt: skip
+FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "cases", "dataset",
+             "limit", "schema", "expect_format", "nulls", "null_method", "init_scale",
+             "rank_multiplier", "seed")  # fmt: skip
 
 
 def build_parser() -> CommandParser:
@@ -155,7 +170,9 @@ def build_parser() -> CommandParser:
         """
         What did a fine-tune do to the tool calls? The model is asked the same cases before and
         after it, greedily; its calls are read, checked against the tool's schema and compared.
-        Random adapters of the same shape show what noise would do. With --dataset, both models also
+        Random adapters of the same shape show what noise would do. With --checkpoints, or several
+        --adapter, the base is asked once, every checkpoint is decided about, and the first that
+        loses is named; the exit code is that of the last. With --dataset, both models also
         go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
         no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
         in either view, an adapter that is not applied); 5 inconclusive.
@@ -164,6 +181,7 @@ def build_parser() -> CommandParser:
         callmark probe spec.yaml --json probe.json
         callmark probe --base models/base --adapter adapters/mine --cases cases.jsonl
         callmark probe --base models/base --adapter adapters/mine --dataset d.jsonl --fixtures fx
+        callmark probe --base models/base --checkpoints outputs --cases cases.jsonl --html p.html
         callmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
         """,
     )
@@ -197,10 +215,11 @@ def main(arguments: list[str]) -> int:
     from callmark.probe.nulls import NullCache
     from callmark.probe.run import report_bytes
     from callmark.reports.html.probe import write_probe_page
-    from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
+    from callmark.reports.probe import probe_blocks, probe_markdown, quiet_lines
 
     forms = own_forms_of(options)
-    spec = spec_of(options)
+    series = series_of(vars(options))
+    spec = spec_of(options, series)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
     try:
@@ -211,6 +230,7 @@ def main(arguments: list[str]) -> int:
             cache,
             quiet=options.quiet,
             require_power=options.require_power,
+            series=series,
         )
     except UsageError as error:
         raise _as_given(error, spec.models, options.spec) from None
@@ -227,7 +247,7 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(decision_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
+    write(quiet_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     if options.quiet:
         say_warnings(report.warnings)
     return report.exit_code
@@ -241,6 +261,7 @@ def probe_views(
     *,
     quiet: bool,
     require_power: bool = False,
+    series: tuple[Checkpoint, ...] = (),
 ) -> ProbeReport:
     import msgspec
 
@@ -256,6 +277,7 @@ def probe_views(
         probes=tuple(map(probe_of, fidelity)),
         nulls=nulls,
         require_power=require_power,
+        series=series,
     )
     asking = None if quiet or not sys.stderr.isatty() else _say
     if config.dataset is not None:
@@ -293,7 +315,31 @@ def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSi
     return BothSides(*(results_compared(out_dir / name, tools) for name in FOLDERS.values()))
 
 
-def spec_of(options: argparse.Namespace) -> ProbeSpec:
+def series_of(given: dict[str, Json]) -> tuple[Checkpoint, ...]:
+    """The checkpoints of a series, in the order of training; none: one fine-tune is probed."""
+    if "checkpoints" not in given and len(_adapters_of(given)) < 2:
+        return ()
+    flag = "--checkpoints" if "checkpoints" in given else "--adapter"
+    for other in ("adapter", "tuned", "base_url", "dataset"):
+        if other in given and f"--{other}" != flag:
+            raise UsageError(
+                f"{flag}: a series is of local checkpoints and asked --cases: leave out"
+                f" --{other.replace('_', '-')}"
+            )
+    from callmark.probe.series import find_checkpoints, name_checkpoints
+
+    folder = given.get("checkpoints")
+    if isinstance(folder, Path):
+        return find_checkpoints(folder)
+    return name_checkpoints(_adapters_of(given))
+
+
+def _adapters_of(given: dict[str, Json]) -> list[str]:
+    adapters = given.get("adapter")
+    return [str(one) for one in adapters] if isinstance(adapters, list) else []
+
+
+def spec_of(options: argparse.Namespace, series: tuple[Checkpoint, ...] = ()) -> ProbeSpec:
     """The spec of a file, or the one that the flags spell out."""
     from callmark.probe.spec import (
         Defaults,
@@ -325,10 +371,11 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
     if expected is not None:
         expected_formats(expected, "--expect-format")
     fidelity = FidelitySpec(cases=cases, schema=schema, expect_format=expected)
-    nulls = _nulls_of(given)
+    # Every null is one more view, and a series is asked for its course.
+    nulls = None if series and "nulls" not in given else _nulls_of(given)
     return ProbeSpec(
         version=1,
-        models=_models_of(given),
+        models=_models_of(given, series),
         defaults=_make(Defaults, {"seed": given.get("seed", 0)}),
         suite=(fidelity,) if nulls is None else (nulls, fidelity),
     )
@@ -351,22 +398,27 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
     return config
 
 
-def _models_of(given: dict[str, Json]) -> Models:
+def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models:
+    from callmark.probe.series import model_of
     from callmark.probe.spec import Models, ModelSpec
 
     if "base" not in given:
         raise UsageError("--base: which model was tuned? Name its folder, or its served name")
+    if series:
+        before = ModelSpec(base=str(given["base"]))
+        return Models(base=before, ft=model_of(series[-1].path or "", before))
     if ("adapter" in given) == ("tuned" in given):
         raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
     base, tuned, url = texts["base"], texts.get("tuned"), texts.get("base_url")
     tuned_url = texts.get("tuned_url") or url
+    adapter = next(iter(_adapters_of(given)), None)
     if url is None:
         if tuned_url is not None:
             raise UsageError("--tuned-url: needs --base-url too: both models must be served")
         return Models(
             base=ModelSpec(base=base),
-            ft=ModelSpec(base=tuned or base, adapter=texts.get("adapter")),
+            ft=ModelSpec(base=tuned or base, adapter=adapter),
         )
     if tuned is None:
         raise UsageError("--adapter: a served model takes none: name the tuned model with --tuned")

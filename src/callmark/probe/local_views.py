@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 
+import msgspec
+
 from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
 from callmark.probe.nulls import NullAdapters
@@ -19,6 +21,7 @@ from callmark.runners.hf.local import ADAPTER, LIBRARIES, LocalRunner, open_loca
 from callmark.runners.hf.prompts import CannotRender
 from callmark.runners.options import RunnerOptions
 
+CHECKPOINT = "checkpoint"  # one of a series, while it is asked
 EARLIER = "earlier"  # the adapter of the base view, where it has one
 
 
@@ -44,6 +47,7 @@ class AdaptedViews:
     def __init__(self, runner: LocalRunner, before: str | None) -> None:
         self._runner = runner
         self._before = before
+        self._worn = ADAPTER
         self._nulls = NullAdapters(runner.loaded, ADAPTER)
         self.why_no_nulls = self._nulls.why_not()
 
@@ -51,7 +55,7 @@ class AdaptedViews:
         prompts = [prompt_of(self._runner, question) for question in questions]
         loaded = self._runner.loaded
         ids = (self._runner.encoded(prompt) for prompt in prompts)
-        if questions and not any(loaded.changes(ADAPTER, one, self._before) for one in ids):
+        if questions and not any(loaded.changes(self._worn, one, self._before) for one in ids):
             raise CannotAsk(
                 "the adapter is not applied: for every prompt the logits are those of the base"
                 " view (are all of its weights zero, or its target modules not in this model?)"
@@ -61,11 +65,23 @@ class AdaptedViews:
         return self._written(questions, self._before)
 
     def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        return self._written(questions, ADAPTER)
+        return self._written(questions, self._worn)
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         written = self._written(questions, self._nulls.switched_to(run))
         return [one.text for one in written]
+
+    @contextmanager
+    def wearing(self, folder: str) -> Iterator[None]:
+        loaded = self._runner.loaded
+        loaded.add_adapter(CHECKPOINT, adapter_folder(folder))
+        self._worn = CHECKPOINT
+        try:
+            yield
+        finally:
+            # One at a time: a long training leaves more adapters than a memory holds.
+            self._worn = ADAPTER
+            loaded.drop_adapter(CHECKPOINT)
 
     def facts(self) -> dict[str, Json]:
         return {"views": "adapters on one loaded model", **facts_of(self._runner)}
@@ -119,6 +135,15 @@ class TwoModels:
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
+
+    @contextmanager
+    def wearing(self, folder: str) -> Iterator[None]:
+        last = self._options["ft"]
+        self._options["ft"] = msgspec.structs.replace(last, model=folder)
+        try:
+            yield
+        finally:
+            self._options["ft"] = last
 
     def facts(self) -> dict[str, Json]:
         return {"views": "two checkpoints", **self._facts}

@@ -199,8 +199,37 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     case_names: tuple[str, ...]
 
 
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One state of a model in training. `path`: its folder; None: it was asked in memory."""
+
+    label: str
+    path: str | None = None
+    step: int | None = None
+
+
+# `loses`: a regression that the fixed sequence confirms; `dips`: one that it does not reach.
+CheckpointStanding = Literal["holds", "loses", "dips", "error"]
+
+
+class SeriesPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """`valid_ci_95`: the Wilson interval of the share of valid calls."""
+
+    checkpoint: Checkpoint
+    standing: CheckpointStanding
+    valid_ci_95: tuple[float, float] | None
+    result: FidelityResult
+
+
+class SeriesResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Checkpoints in the order of training. `first_losing`: from here to the end all are worse."""
+
+    points: tuple[SeriesPoint, ...]
+    first_losing: str | None
+
+
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`comparison`: base and tuned through the whole pipeline, where a dataset was given."""
+    """`comparison`: base and tuned through the whole pipeline, where a dataset was given.
+    `series`: every checkpoint, of which `results` hold the last one."""
 
     probe_version: str = PROBE_VERSION
     callmark_version: str
@@ -209,6 +238,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     views: dict[str, Json]
     results: tuple[ProbeResult, ...]
     nulls: NullResult | None = None
+    series: SeriesResult | None = None
     comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
     exit_code: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -70,6 +71,11 @@ class Views(Protocol):
     def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]: ...
+
+    def wearing(self, folder: str) -> AbstractContextManager[None]:
+        """Within it, another checkpoint than the one the views were opened with is the tuned
+        view."""
+        ...
 
     def facts(self) -> dict[str, Json]:
         """Who was asked, and how; part of the report. No clock."""
@@ -140,6 +146,9 @@ class ServedViews:
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
+
+    def wearing(self, folder: str) -> AbstractContextManager[None]:
+        raise RuntimeError("the models are served: a series needs local checkpoints")
 
     def facts(self) -> dict[str, Json]:
         return {"views": "two served models", **self._facts}

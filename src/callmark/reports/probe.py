@@ -11,12 +11,15 @@ from callmark.errors import BadInput
 from callmark.probe.records import (
     ArgumentChange,
     CaseOutcome,
+    CheckpointStanding,
     Decision,
     FidelityResult,
     NullResult,
     ProbeEvidence,
     ProbeReport,
     ProbeResult,
+    SeriesPoint,
+    SeriesResult,
     Standing,
     ViewAnswer,
 )
@@ -55,11 +58,74 @@ def probe_blocks(report: ProbeReport) -> Iterator[Block]:
 
 def result_blocks(report: ProbeReport) -> Iterator[Block]:
     """What the probes and their nulls found."""
+    if report.series is not None:
+        yield from _series_blocks(report.series)
     for one in report.results:
         yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
     if not report.results:
         yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
     yield from _null_lines(report.nulls)
+
+
+_SPARKS = "▁▂▃▄▅▆▇█"
+CHECKPOINT_STANDINGS: dict[CheckpointStanding, tuple[str, Style]] = {
+    "holds": ("holds", "plain"),
+    "loses": ("loses", "bad"),
+    "dips": ("dips, not confirmed", "warn"),
+    "error": ("ERROR", "bad"),
+}
+
+
+def series_texts(series: SeriesResult) -> Iterator[str]:
+    """The course of a series in one or two sentences."""
+    n = len(series.points)
+    if series.first_losing is None:
+        yield f"no checkpoint of {n} is a confirmed regression (tested from the last backwards)"
+    else:
+        losing = sum(1 for one in series.points if one.standing == "loses")
+        after = f"and the {losing - 1} after it" if losing > 1 else "which is the last"
+        yield f"the first checkpoint that loses is {series.first_losing}, {after}"
+    dips = [one.checkpoint.label for one in series.points if one.standing == "dips"]
+    if dips:
+        yield f"dips that recovered, an observation and no finding: {', '.join(dips)}"
+
+
+def _series_blocks(series: SeriesResult) -> Iterator[Block]:
+    rates = [one.result.ft_value for one in series.points]
+    spark = "".join("·" if rate is None else _SPARKS[round(rate * 7)] for rate in rates)
+    first, last = (one_line(series.points[at].checkpoint.label, 40) for at in (0, -1))
+    yield TextLine((Cell(f"{spark}  ", "strong"), Cell(f"valid calls from {first} to {last}")))
+    yield from (line(text, indent=2) for text in series_texts(series))
+    yield line()
+    yield Table(
+        ("checkpoint", "valid calls", "95 % interval", "change", "p", "decision", "wrong tool",
+         "other format", ""),
+        tuple(map(_point_row, series.points)),
+        frozenset({1, 3, 4, 6, 7}),
+    )  # fmt: skip
+    yield line()
+    yield line(f"the last checkpoint, {last}", "strong")
+
+
+def _point_row(point: SeriesPoint) -> tuple[Cell, ...]:
+    result, evidence = point.result, point.result.evidence
+    word, style = CHECKPOINT_STANDINGS[point.standing]
+    label = Cell(one_line(point.checkpoint.label, 40))
+    if evidence is None:
+        said = Cell(one_line(result.message, 80))
+        return (label, *(Cell("") for _ in range(4)), said, Cell(""), Cell(""), Cell(word, style))
+    low, high = point.valid_ci_95 or (0.0, 1.0)
+    return (
+        label,
+        Cell(round_text(evidence.json_valid_rate_ft)),
+        Cell(f"{low:.3f} to {high:.3f}", "quiet"),
+        Cell(sign_text(evidence.validity_delta)),
+        Cell(f"{evidence.p_value:.3g}"),
+        Cell((result.decision or "").replace("_", " ")),
+        Cell(str(evidence.num_hallucinated)),
+        Cell(str(evidence.num_format_changed)),
+        Cell(word, style),
+    )
 
 
 def answer_lines(report: ProbeReport) -> Iterator[TextLine]:
@@ -72,6 +138,13 @@ def decision_lines(report: ProbeReport) -> Iterator[TextLine]:
     yield from answer_lines(report)
     if report.comparison is not None:
         yield decision_line(report.comparison)
+
+
+def quiet_lines(report: ProbeReport) -> Iterator[TextLine]:
+    """And with the course of a series, in a sentence."""
+    yield from decision_lines(report)
+    if report.series is not None:
+        yield from (line(text, indent=2) for text in series_texts(report.series))
 
 
 def answer_line(result: FidelityResult) -> TextLine:

@@ -7,7 +7,13 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from callmark.probe.records import CaseOutcome, ProbeReport, ProbeResult, ViewAnswer
+from callmark.probe.records import (
+    CaseOutcome,
+    ProbeReport,
+    ProbeResult,
+    SeriesResult,
+    ViewAnswer,
+)
 from callmark.records.results import Result
 from callmark.reports.html.compare import comparison_plots, comparison_tables, pairs_of
 from callmark.reports.html.overview import (
@@ -16,6 +22,7 @@ from callmark.reports.html.overview import (
     PageCell,
     PageHead,
     PageTable,
+    Pick,
     Plot,
     left_out,
 )
@@ -28,7 +35,12 @@ from callmark.reports.html.page import (
     page_json,
 )
 from callmark.reports.layout import Style, Table, TextLine, one_line
-from callmark.reports.probe import change_text, decision_lines, probe_blocks
+from callmark.reports.probe import (
+    change_text,
+    decision_lines,
+    probe_blocks,
+    series_texts,
+)
 from callmark.reports.word_diff import DiffPiece, diff_words
 
 LABELS = {
@@ -37,7 +49,9 @@ LABELS = {
     "status": "calls",
     "why": "why",
     "tool": "expected tool",
+    "checkpoint": "checkpoint",
 }
+TITLES = {"signal": "Signals", "expected tool": "By tool", "checkpoint": "Checkpoints"}
 SIDES = ("base", "tuned")
 URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 
@@ -63,7 +77,7 @@ def write_probe_page(stream: BinaryIO, report: ProbeReport, both: BothSides | No
 
 
 def _write_cases(page: PageFile, head: PageHead, report: ProbeReport) -> None:
-    cases = [case for one in report.results for case in _cases(one)]
+    cases = list(_listed_cases(report))
     candidates = Candidates(report.seed)
     for row, encoded in cases:
         candidates.offer(row.sample_id, row.trial, row=row.cost, size=len(encoded))
@@ -108,11 +122,38 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
 
 
 def _plots(report: ProbeReport) -> Iterator[Plot]:
+    if report.series is not None:
+        yield _series_plot(report.series)
     for at, one in enumerate(report.results):
         if one.result.evidence is not None:
             yield _format_plot(one, at)
     if report.comparison is not None:
         yield from comparison_plots(report.comparison)
+
+
+def _series_plot(series: SeriesResult) -> Plot:
+    evidence = series.points[-1].result.evidence
+    return Plot(
+        id="series",
+        title="Valid calls, checkpoint by checkpoint",
+        note="Share of cases with a valid call, with its 95 % interval (Wilson); the line is the"
+        " base model.",
+        label="checkpoint",
+        series=("valid calls",),
+        bars=tuple(
+            Bar(
+                one_line(point.checkpoint.label, 60),
+                (point.result.ft_value,),
+                Pick("checkpoint", point.checkpoint.label),
+                point.valid_ci_95,
+            )
+            for point in series.points
+        ),
+        top=1.0,
+        curve=True,
+        level=None if evidence is None else evidence.json_valid_rate_base,
+        marks=tuple(series_texts(series)),
+    )
 
 
 def _format_plot(one: ProbeResult, at: int) -> Plot:
@@ -149,9 +190,7 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
         if isinstance(block, Table):
             yield PageTable(
                 id=f"probe-{at}",
-                title={"signal": "Signals", "expected tool": "By tool"}.get(
-                    block.columns[0], block.columns[0]
-                ),
+                title=TITLES.get(block.columns[0], block.columns[0]),
                 columns=block.columns,
                 rows=tuple(
                     tuple(PageCell(one_line(cell.text, 300), cell.style) for cell in row)
@@ -159,6 +198,20 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
                 ),
                 right=tuple(sorted(block.right)),
             )
+
+
+def _listed_cases(report: ProbeReport) -> Iterator[tuple[Row, bytes]]:
+    """Of a series those of every checkpoint, the last one first: it is what is decided about."""
+    if report.series is None:
+        for one in report.results:
+            yield from _cases(one)
+        return
+    names = report.results[0].case_names
+    for at, point in reversed(list(enumerate(report.series.points))):
+        one = ProbeResult(result=point.result, case_names=names)
+        for row, encoded in _cases(one):
+            facets = {**row.facets, "checkpoint": (point.checkpoint.label,)}
+            yield msgspec.structs.replace(row, trial=at, facets=facets), encoded
 
 
 def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:

@@ -127,6 +127,13 @@ class LoadedModel:
         self._peft.eval()
         self._switch()
 
+    def drop_adapter(self, name: str) -> None:
+        """Forget an adapter; another one has to be there."""
+        other = next(one for one in self._peft.peft_config if one != name)
+        self._peft.set_adapter(other, inference_mode=True)  # to delete the active one is a warning
+        self._peft.delete_adapter(name)
+        self._switch()
+
     @contextmanager
     def adapter(self, name: str | None) -> Iterator[None]:
         """The model with this adapter switched on; None is the base model alone."""
