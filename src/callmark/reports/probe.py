@@ -64,7 +64,9 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
         yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
     if not report.results:
         yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
-    yield from _null_lines(report.nulls)
+    if report.nulls is not None:
+        yield line()
+        yield from null_lines(report.nulls)
 
 
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -448,10 +450,9 @@ def _show(name: str) -> str:
     return one_line(name, LONGEST_NAME)
 
 
-def _null_lines(nulls: NullResult | None) -> Iterator[Block]:
+def null_lines(nulls: NullResult | None) -> Iterator[TextLine]:
     if nulls is None:
         return
-    yield line()
     if nulls.unavailable is not None:
         yield line(f"no nulls: {nulls.unavailable}", "quiet", indent=2)
     for one in nulls.calibrations:

@@ -34,10 +34,12 @@ from callmark.reports.html.page import (
     Row,
     page_json,
 )
-from callmark.reports.layout import Style, Table, TextLine, one_line
+from callmark.reports.layout import Style, Table, one_line
 from callmark.reports.probe import (
     change_text,
     decision_lines,
+    format_line,
+    null_lines,
     probe_blocks,
     series_texts,
 )
@@ -98,7 +100,7 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
     ] or [("NOTHING PROBED", "warn", "the suite holds no tool_use_fidelity")]
     word, style, reason = min(words, key=lambda one: URGENCY.index(one[1]))
     comparison = report.comparison
-    tables = tuple(_tables(report))
+    tables = (*_tables(report), *_failure_tables(report))
     if comparison is not None:
         tables += tuple(comparison_tables(comparison))
     return PageHead(
@@ -175,13 +177,39 @@ def _format_plot(one: ProbeResult, at: int) -> Plot:
 
 
 def _facts(report: ProbeReport) -> Iterator[str]:
-    """What the terminal says in lines between its tables."""
-    alone = msgspec.structs.replace(report, comparison=None, warnings=())
-    for block in list(probe_blocks(alone))[1:]:
-        if isinstance(block, TextLine):
-            text = "".join(cell.text for cell in block.cells).strip()
-            if text:
-                yield one_line(text, 500)
+    """What stands below the answer: why it was given."""
+    if report.series is not None:
+        yield from series_texts(report.series)
+    for one in report.results:
+        result = one.result
+        if result.evidence is not None:
+            yield f"{result.verdict} by the point rule: {result.message}"
+        if result.decision_reason is not None:
+            yield f"decision: {result.decision_reason}"
+        if (told := format_line(result)) is not None:
+            yield f"format_kept {result.format_kept}: {told}"
+    for block in null_lines(report.nulls):
+        yield "".join(cell.text for cell in block.cells)
+
+
+def _failure_tables(report: ProbeReport) -> Iterator[PageTable]:
+    for at, one in enumerate(report.results):
+        groups = () if one.result.evidence is None else one.result.evidence.failures
+        yield PageTable(
+            id=f"why-{at}",
+            title="Why the tuned view fails",
+            columns=("why", "cases", "lost", "without a valid call before as well"),
+            rows=tuple(
+                (
+                    PageCell(one_line(group.cause, 200), "plain", Pick("why", group.cause)),
+                    PageCell(str(group.count)),
+                    PageCell(str(group.num_lost), "bad" if group.num_lost else "plain"),
+                    PageCell(str(group.num_both_fail)),
+                )
+                for group in groups
+            ),
+            right=(1, 2, 3),
+        )
 
 
 def _tables(report: ProbeReport) -> Iterator[PageTable]:
@@ -210,22 +238,26 @@ def _listed_cases(report: ProbeReport) -> Iterator[tuple[Row, bytes]]:
     for at, point in reversed(list(enumerate(report.series.points))):
         one = ProbeResult(result=point.result, case_names=names)
         for row, encoded in _cases(one):
-            facets = {**row.facets, "checkpoint": (point.checkpoint.label,)}
-            yield msgspec.structs.replace(row, trial=at, facets=facets), encoded
+            label = point.checkpoint.label
+            facets = {**row.facets, "checkpoint": (label,)}
+            text = f"{one_line(label, 60)}: {row.text}"
+            yield msgspec.structs.replace(row, trial=at, facets=facets, text=text), encoded
 
 
 def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
     evidence = one.result.evidence
     if evidence is None:
         return
-    for name, case in zip(one.case_names, evidence.cases, strict=True):
+    why = {at: group.cause for group in evidence.failures for at in group.cases}
+    cases = zip(one.case_names, evidence.cases, strict=True)
+    for number, (name, case) in enumerate(cases, start=1):
         diff = diff_words(case.base.text, case.tuned.text)
         sides = [
             {"label": label, "result": _side(answer, pieces)}
             for label, answer, pieces in zip(SIDES, (case.base, case.tuned), diff, strict=True)
         ]
         changes = [change_text(change) for change in case.changes]
-        yield _row(name, case), page_json({"sides": sides, "changes": changes})
+        yield _row(name, case, why.get(number)), page_json({"sides": sides, "changes": changes})
 
 
 def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
@@ -239,7 +271,7 @@ def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
     }
 
 
-def _row(name: str, case: CaseOutcome) -> Row:
+def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
     lost = ("valid call lost",) if case.base.valid and not case.tuned.valid else ()
     wrong = ("wrong tool",) if case.hallucinated else ()
     gained = ("valid call gained",) if case.tuned.valid and not case.base.valid else ()
@@ -250,16 +282,15 @@ def _row(name: str, case: CaseOutcome) -> Row:
         "gained": "only tuned valid",
         "both_fail": "none valid",
     }[case.standing]
-    called = "nothing" if case.tuned.call is None else case.tuned.call.name
     return Row(
         sample_id=name,
         trial=0,
-        text=one_line(f"expects {case.gold_tool_name}; tuned calls {called}", 160) + "\n",
+        text=one_line(f"expects {case.gold_tool_name}{'; ' if why else ''}{why or ''}", 160) + "\n",
         facets={
             "fails": (*lost, *wrong, *neither),
             "gained": gained,
             "status": (valid,),
-            "why": (case.tuned.cause,) if case.tuned.cause else (),
+            "why": () if why is None else (why,),
             "tool": (case.gold_tool_name,),
         },
         numbers=(),
