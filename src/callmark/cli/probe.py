@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -24,7 +25,7 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import TextLine, line, write
 
 if TYPE_CHECKING:
     import msgspec
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="msgspec.Struct")
 
 OUT_DIR = Path("probe-run")
+MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "dataset")
+CHURN = {
+    0.0: "the fine-tune only loses calls",
+    0.05: "it also mends 5 of 100 calls and breaks 5 more",
+}
 _MODEL = "--model: "  # how a runner calls what it was given
 
 
@@ -196,6 +202,13 @@ def build_parser() -> CommandParser:
         help=f"with --dataset: where the results of both models go (default: {OUT_DIR})",
     )
     parser.add_argument(
+        "--plan",
+        type=float,
+        metavar="POINTS",
+        help="no probe: how many cases would find a drop of so many points (with --cases: and"
+        " what those would find)",
+    )
+    parser.add_argument(
         "--no-cache",
         action="store_true",
         help="ask random adapters again even if their answers are cached",
@@ -211,6 +224,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    if options.plan is not None:
+        write(plan_lines(options), sys.stdout)
+        return 0
 
     from callmark.probe.nulls import NullCache
     from callmark.probe.run import report_bytes
@@ -251,6 +267,42 @@ def main(arguments: list[str]) -> int:
     if options.quiet:
         say_warnings(report.warnings)
     return report.exit_code
+
+
+def plan_lines(options: argparse.Namespace) -> Iterator[TextLine]:
+    """How many cases are enough; models play no part in it."""
+    from callmark.probe.spec import FidelitySpec, read_cases
+    from callmark.probe.stats import POWER, cases_needed, cases_to_rule_out, power_of
+
+    floor = FidelitySpec().assert_validity_delta_gte
+    flag = next((name for name in ("spec", *MODEL_FLAGS) if getattr(options, name, None)), None)
+    if flag is not None:
+        word = flag if flag == "spec" else f"--{flag.replace('_', '-')}"
+        raise UsageError(f"--plan: asks no model: leave out {word}")
+    drop = options.plan / 100
+    if not -floor < drop <= 1:
+        raise UsageError(
+            f"--plan: {options.plan:g}: give the drop in points, more than {-100 * floor:g} (up to"
+            " there nothing is called a regression) and at most 100: --plan 10"
+        )
+    yield line(
+        f"a drop of {options.plan:g} points is called a regression in {POWER:.0%} of probes",
+        "strong",
+    )
+    for gained, where in CHURN.items():
+        if drop + 2 * gained <= 1:
+            needed = cases_needed(drop, gained, floor)
+            yield line(f"with {needed or 'more than 20000'} cases, where {where}", indent=2)
+    yield line(
+        f"to rule out a drop of more than {-100 * floor:g} points takes"
+        f" {cases_to_rule_out(floor)} cases without a single change, more with changes"
+    )
+    if hasattr(options, "cases"):
+        cases = read_cases(options.cases, getattr(options, "schema", "full"))
+        given = sum(1 for case in cases if case.gold_tool_name is not None)
+        chance = power_of(given, drop, 0.0, floor)
+        counted = f"{options.cases}: {given} cases"
+        yield line(f"{counted} find it in {chance:.0%} of probes, if calls are only lost")
 
 
 def probe_views(

@@ -52,8 +52,10 @@ NO_CALL = "there is no call in the text"
 def read_answer(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode = "full") -> ViewAnswer:
     """Every call in the text is tried: in whatever format it is written, or with `minimal` as a
     JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
-    check = _check_of(case, mode)
     text = written.text
+    if case.gold_tool_name is None:
+        return _read_silence(written, case)
+    check = _check_of(case, mode)
     unfit: _ReadCall | None = None
     reason: str | None = None
     for found in _minimal_calls(text) if mode == "minimal" else _calls(text, case):
@@ -71,6 +73,19 @@ def read_answer(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode = "f
         format=None if unfit is None or written.structured else family_of(unfit.format),
         ended=written.ended,
         cause=_cause(written, unfit, reason or NO_CALL, case, mode),
+    )
+
+
+def _read_silence(written: WrittenAnswer, case: ToolUseCase) -> ViewAnswer:
+    """Where no call is asked for, every attempt is one too many."""
+    found = next(_calls(written.text, case), None)
+    return ViewAnswer(
+        found is None,
+        None if found is None else found.call,
+        None if found is None else "no call was asked for",
+        text=written.text,
+        ended=written.ended,
+        cause=None if found is None else "a call where none was asked for",
     )
 
 
@@ -221,7 +236,7 @@ def _failure(
 ) -> str | None:
     """A call of a wrong tool is that first: its arguments cannot fit another tool's schema."""
     call = one.tuned.call
-    if call is None:
+    if call is None or one.gold_tool_name is None:
         return one.tuned.cause
     is_wrong = call.name != one.gold_tool_name if allowed is None else call.name not in allowed
     if is_wrong:

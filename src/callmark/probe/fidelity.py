@@ -78,9 +78,13 @@ def fidelity(
         what = "no tool-use cases (inline 'cases' was empty)"
         return FidelityResult(name=spec.name, verdict="skip", message=what)
     outcomes = tuple(_outcomes(spec, base_outputs, tuned_outputs))
+    asked = _asked(outcomes)
+    if not asked:
+        what = "no case expects a call: cases with a gold_tool_name are needed"
+        return FidelityResult(name=spec.name, verdict="skip", message=what)
     change = validity_change(
-        [outcome.base.valid for outcome in outcomes],
-        [outcome.tuned.valid for outcome in outcomes],
+        [outcome.base.valid for outcome in asked],
+        [outcome.tuned.valid for outcome in asked],
         spec.assert_validity_delta_gte,
     )
     return finalise(_judge(spec, outcomes, change, nulls or Nulls(), seed))
@@ -89,8 +93,17 @@ def fidelity(
 def valid_rate(spec: FidelitySpec, outputs: Sequence[Output]) -> float:
     """The share of cases that one view answered with a valid call: what nulls are measured by."""
     answers = _pair(spec.cases, outputs, "outputs")
-    valid = [read_answer(text, case, spec.schema).valid for case, text in answers]
-    return sum(valid) / len(valid)
+    valid = [
+        read_answer(text, case, spec.schema).valid
+        for case, text in answers
+        if case.gold_tool_name is not None
+    ]
+    return sum(valid) / len(valid) if valid else 0.0
+
+
+def _asked(outcomes: Sequence[CaseOutcome]) -> tuple[CaseOutcome, ...]:
+    """The cases that expect a call; the others say nothing about valid ones."""
+    return tuple(one for one in outcomes if one.gold_tool_name is not None)
 
 
 def error_result(name: str, message: str) -> FidelityResult:
@@ -125,7 +138,9 @@ def _outcomes(
     for (case, base_text), (_, tuned_text) in zip(before, after, strict=True):
         base = read_answer(base_text, case, spec.schema)
         tuned = read_answer(tuned_text, case, spec.schema)
-        ours, theirs = _valid_call(tuned), _valid_call(base)
+        # Where no call is expected, none can be right or agree with another.
+        expected = case.gold_tool_name is not None
+        ours, theirs = (_valid_call(one) if expected else None for one in (tuned, base))
         both = None if ours is None or theirs is None else (theirs, ours)
         ordered = spec.ordered_lists
         yield CaseOutcome(
@@ -186,7 +201,9 @@ def _evidence(
     rate, known = change.tuned_rate, nulls.known
     disagreements = [one.disagreement for one in outcomes if one.disagreement is not None]
     invented = [one.hallucinated for one in outcomes if one.hallucinated is not None]
-    flags = [float(outcome.tuned.valid) for outcome in outcomes]
+    asked = _asked(outcomes)
+    silent = [one for one in outcomes if one.gold_tool_name is None]
+    flags = [float(outcome.tuned.valid) for outcome in asked]
     interval = interval_95(SampledValue("mean", (flags,)), seed)
     return ProbeEvidence(
         json_valid_rate_base=change.base_rate,
@@ -205,7 +222,7 @@ def _evidence(
         num_valid_ft=change.tuned_valid,
         num_lost=change.lost,
         num_gained=change.gained,
-        num_both_fail=sum(1 for one in outcomes if one.standing == "both_fail"),
+        num_both_fail=sum(1 for one in asked if one.standing == "both_fail"),
         p_value=change.p,
         smallest_drop=change.smallest_drop,
         validity_delta_lower_95=change.lower_bound,
@@ -216,7 +233,10 @@ def _evidence(
         z_gate_applied=z_gate_applies(known, change.base_rate)
         and known is not None
         and known.z(rate) is not None,
-        **_formats(spec, outcomes),
+        num_no_call=len(silent),
+        num_unwanted_base=sum(1 for one in silent if not one.base.valid),
+        num_unwanted_ft=sum(1 for one in silent if not one.tuned.valid),
+        **_formats(spec, asked),
         failures=group_failures(outcomes, spec.allowed_tools, _known_tools(spec)),
         cases=outcomes,
     )
@@ -334,7 +354,7 @@ def _pair(
 
 
 def _known_tools(spec: FidelitySpec) -> frozenset[str]:
-    named = {one.gold_tool_name for one in spec.cases}
+    named = {one.gold_tool_name for one in spec.cases if one.gold_tool_name is not None}
     return frozenset(named | {str(one.function.get("name")) for one in spec.cases})
 
 

@@ -61,10 +61,11 @@ Standing = Literal["kept", "lost", "gained", "both_fail"]
 
 
 class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One case in both views. `disagreement` and `changes`: only where both calls are valid;
-    `hallucinated`: only where the tuned one is."""
+    """One case in both views; without a `gold_tool_name` the right answer makes no call.
+    `disagreement` and `changes`: only where both calls are valid; `hallucinated`: only where the
+    tuned one is."""
 
-    gold_tool_name: str
+    gold_tool_name: str | None
     standing: Standing
     base: ViewAnswer
     tuned: ViewAnswer
@@ -116,6 +117,9 @@ class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     num_nulls: int | None
     null_rank: str | None
     z_gate_applied: bool
+    num_no_call: int = 0
+    num_unwanted_base: int = 0
+    num_unwanted_ft: int = 0
     num_format_pairs: int = 0
     num_format_changed: int = 0
     formats_base: dict[str, int] = {}

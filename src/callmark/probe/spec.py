@@ -39,12 +39,14 @@ MAX_NULLS = 1000
 
 class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One prompt, the tool that its call is checked against (an OpenAI-style function, plain or
-    wrapped), and the tool that should be called."""
+    wrapped), and the tool that should be called; None: no call should be made. `other_tools` are
+    offered beside it."""
 
     prompt: str
     tool_spec: dict[str, Json]
-    gold_tool_name: _Name
+    gold_tool_name: _Name | None
     max_new_tokens: _Positive = 256
+    other_tools: tuple[dict[str, Json], ...] = ()
 
     @property
     def function(self) -> dict[str, Json]:
@@ -173,6 +175,7 @@ _SYNONYMS: dict[type[msgspec.Struct], dict[str, str]] = {
         **dict.fromkeys(
             ("expectedtool", "goldtool", "toolname", "gold", "expected", "name"), "gold_tool_name"
         ),
+        **dict.fromkeys(("distractors", "others"), "other_tools"),
         **dict.fromkeys(("question", "input", "messages", "text", "query"), "prompt"),
         **dict.fromkeys(("maxtokens",), "max_new_tokens"),
     },

@@ -95,13 +95,19 @@ def probe_of(spec: FidelitySpec) -> Probe:
 
 
 def question_of(case: ToolUseCase) -> Question:
-    """A case asks with its own tool and nothing else."""
+    """A case asks with its own tool and those that it names beside it, in the order of their
+    names: where the right one stands must say nothing."""
     name = case.function.get("name")
-    function = {**case.function, "name": name if isinstance(name, str) else case.gold_tool_name}
+    named = name if isinstance(name, str) else case.gold_tool_name or "tool"
+    tools: list[Tool] = [{"type": "function", "function": {**case.function, "name": named}}]
+    for other in case.other_tools:
+        inner = other.get("function")
+        function = inner if isinstance(inner, dict) else other
+        tools.append({"type": "function", "function": function})
     return Question(
         name=case.prompt,
         messages=[{"role": "user", "content": case.prompt}],
-        tools=[{"type": "function", "function": function}],
+        tools=sorted(tools, key=name_of_tool),
         max_new_tokens=case.max_new_tokens,
     )
 

@@ -226,6 +226,13 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
         between,
     )
     yield _row("calls with a wrong tool", "", round_text(evidence.hallucination_rate))
+    if evidence.num_no_call:
+        base, tuned = (
+            round_text(count / evidence.num_no_call)
+            for count in (evidence.num_unwanted_base, evidence.num_unwanted_ft)
+        )
+        pairs = f"over {evidence.num_no_call} cases that ask for none, not judged"
+        yield _row("calls where none is asked for", base, tuned, "", pairs)
     yield _row("calls in another format", "", *_format_texts(result, evidence))
     pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
     differ = round_text(evidence.mean_arg_disagreement)
@@ -263,10 +270,14 @@ def _row(*texts: str) -> tuple[Cell, ...]:
     return tuple(Cell(text) for text in (*texts, *[""] * (5 - len(texts))))
 
 
+def expected_tool(case: CaseOutcome) -> str:
+    return case.gold_tool_name or "(no call)"
+
+
 def _by_tool(cases: Sequence[CaseOutcome]) -> Table:
     rows = []
-    for tool in sorted({case.gold_tool_name for case in cases}):
-        own = [case for case in cases if case.gold_tool_name == tool]
+    for tool in sorted({expected_tool(case) for case in cases}):
+        own = [case for case in cases if expected_tool(case) == tool]
         before = sum(case.base.valid for case in own)
         after = sum(case.tuned.valid for case in own)
         wrong = sum(case.hallucinated is True for case in own)
@@ -359,7 +370,7 @@ def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
         (
             Cell(str(number)),
             Cell(case.standing.replace("_", " "), STANDINGS[case.standing][1]),
-            Cell(case.gold_tool_name),
+            Cell(expected_tool(case)),
             Cell(case.tuned.cause or ""),
             Cell(one_line(name, LONGEST_NAME)),
         )
@@ -398,7 +409,7 @@ def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
     said, style = STANDINGS[case.standing]
     yield TextLine((Cell(f"case {number}  ", "strong"), Cell(said, style)))
     yield from (line(part, indent=2) for part in name.split("\n"))
-    yield line(f"expects {case.gold_tool_name}", "quiet", indent=2)
+    yield line(f"expects {expected_tool(case)}", "quiet", indent=2)
     diff = diff_words(case.base.text, case.tuned.text)
     yield from _written_blocks("base", case.base, diff.left, ("[-", "-]"), "good")
     yield from _written_blocks("tuned", case.tuned, diff.right, ("{+", "+}"), "bad")

@@ -38,6 +38,7 @@ from callmark.reports.layout import Style, Table, one_line
 from callmark.reports.probe import (
     change_text,
     decision_lines,
+    expected_tool,
     format_line,
     null_lines,
     probe_blocks,
@@ -285,13 +286,13 @@ def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
     return Row(
         sample_id=name,
         trial=0,
-        text=one_line(f"expects {case.gold_tool_name}{'; ' if why else ''}{why or ''}", 160) + "\n",
+        text=one_line(f"expects {expected_tool(case)}{'; ' if why else ''}{why or ''}", 160) + "\n",
         facets={
             "fails": (*lost, *wrong, *neither),
             "gained": gained,
             "status": (valid,),
             "why": () if why is None else (why,),
-            "tool": (case.gold_tool_name,),
+            "tool": (expected_tool(case),),
         },
         numbers=(),
     )
