@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from callmark.calls.attempts import Attempt, MalformedCall, ToolCall
-from callmark.calls.ledger import read_turn
+from callmark.calls.ledger import read_turn, without_tokens, without_wrappers
 from callmark.calls.scan import Scanner
 from callmark.calls.schema import compile_once, pointer, schema_errors
 from callmark.probe.records import (
@@ -52,6 +52,28 @@ NO_CALL = "there is no call in the text"
 def read_answer(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode = "full") -> ViewAnswer:
     """Every call in the text is tried: in whatever format it is written, or with `minimal` as a
     JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
+    answer = _read_call(written, case, mode)
+    runs_on, repeats = _after_calls(written, case)
+    return msgspec.structs.replace(answer, runs_on=runs_on, repeats=repeats)
+
+
+def _after_calls(written: WrittenAnswer, case: ToolUseCase) -> tuple[bool, int]:
+    """Whether text follows the last call, and how many calls only say again what one before them
+    said."""
+    attempts = _attempts(written.text, case)
+    if not attempts:
+        return False, 0
+    calls = [
+        canonical_json([one.name, one.arguments]) for one in attempts if isinstance(one, ToolCall)
+    ]
+    last = attempts[-1].raw
+    begin = written.text.rfind(last) if last else -1
+    rest = "" if begin < 0 else written.text[begin + len(last) :]
+    left = without_wrappers(without_tokens(rest))
+    return any(map(str.isalnum, left)), len(calls) - len(set(calls))
+
+
+def _read_call(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode) -> ViewAnswer:
     text = written.text
     if case.gold_tool_name is None:
         return _read_silence(written, case)

@@ -183,6 +183,9 @@ def _object(schema: dict[str, Json], random: Random, *, with_optional: bool) -> 
     required = [str(one) for one in want_list(schema.get("required"))]
     optional = [name for name in properties if name not in required] if with_optional else []
     kept = random.sample(optional, random.randint(1, len(optional))) if optional else []
+    short = _bound(schema, "minProperties", 0) - len(required) - len(kept)
+    spare = [name for name in properties if name not in required and name not in kept]
+    kept += random.sample(spare, min(len(spare), max(0, short)))
     order = [name for name in properties if name in required or name in kept]
     names = dict.fromkeys([*order, *required])
     return {name: _value(properties.get(name), random) for name in names}

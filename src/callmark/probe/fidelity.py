@@ -45,6 +45,7 @@ from callmark.probe.stats import (
     z_by_rank,
     z_gate_applies,
 )
+from callmark.probe.turns import check_ends
 from callmark.stats.estimates import SAME, SampledValue, interval_95
 
 __all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]
@@ -237,6 +238,7 @@ def _evidence(
         num_unwanted_base=sum(1 for one in silent if not one.base.valid),
         num_unwanted_ft=sum(1 for one in silent if not one.tuned.valid),
         **_formats(spec, asked),
+        checks=check_ends(outcomes),
         failures=group_failures(outcomes, spec.allowed_tools, _known_tools(spec)),
         cases=outcomes,
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import msgspec
 
 from callmark.calls.registry import name_of_tool
-from callmark.errors import Incomplete
+from callmark.errors import Incomplete, UsageError
 from callmark.probe.nulls import NullAdapters
-from callmark.probe.records import WrittenAnswer
+from callmark.probe.records import Rendering, WrittenAnswer
 from callmark.probe.views import CannotAsk, NullRun, Question, written_of
 from callmark.records.jsontext import Json
 from callmark.records.seams import Failure, Reply
@@ -22,6 +23,7 @@ from callmark.runners.hf.prompts import CannotRender
 from callmark.runners.options import RunnerOptions
 
 CHECKPOINT = "checkpoint"  # one of a series, while it is asked
+TOKENIZER_CONFIG = "tokenizer_config.json"
 EARLIER = "earlier"  # the adapter of the base view, where it has one
 
 
@@ -60,6 +62,12 @@ class AdaptedViews:
                 "the adapter is not applied: for every prompt the logits are those of the base"
                 " view (are all of its weights zero, or its target modules not in this model?)"
             )
+
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        folder = self._runner.adapter_path
+        if folder is None or not (folder / TOKENIZER_CONFIG).is_file():
+            return None
+        return compare_rendering(self._runner, questions, folder)
 
     def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         return self._written(questions, self._before)
@@ -127,6 +135,10 @@ class TwoModels:
         if prints[0] == prints[1]:
             raise CannotAsk("both views are the same model: their files are equal, byte for byte")
 
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        with open_local(self._options["base"]) as runner:
+            return compare_rendering(runner, questions, Path(self._options["ft"].model or ""))
+
     def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         return self._written(questions, "base")
 
@@ -181,6 +193,29 @@ def _or_raise(reply: Reply | Failure, question: Question) -> WrittenAnswer:
     if isinstance(reply, Failure):
         raise Incomplete(f"case {question.name[:60]!r}: no answer: {reply.reason}")
     return written_of(reply)
+
+
+def compare_rendering(
+    runner: LocalRunner, questions: Sequence[Question], folder: Path
+) -> Rendering:
+    """The prompts of a runner beside those of the tokenizer in another folder: texts and tokens."""
+    different, note = 0, f"the tokenizer in {folder}"
+    try:
+        own = runner.with_tokenizer(folder)
+    except UsageError as error:
+        return Rendering(prompts=len(questions), different=len(questions), note=f"{note}: {error}")
+    for question in questions:
+        given = question.conversation(0)
+        try:
+            text, other = runner.prompt(given), own.prompt(given)
+            different += text != other or runner.encoded(text) != own.encoded(other)
+        except CannotRender:
+            different += 1
+    if own.tools_block != runner.tools_block:
+        note += (
+            f" shows tools by a {own.tools_block} block, the base's by a {runner.tools_block} one"
+        )
+    return Rendering(prompts=len(questions), different=different, note=note)
 
 
 def prompt_of(runner: LocalRunner, question: Question) -> str:

@@ -37,7 +37,8 @@ class WrittenAnswer(msgspec.Struct, frozen=True):
 class ViewAnswer(msgspec.Struct, frozen=True):
     """The first call of a text that fits the tool's schema; if none does, the first that could be
     read at all, and why it does not fit. `cause`: the same in words that are equal for all cases
-    of the kind. `format`: how the call is written; None: there is none, or it is structured."""
+    of the kind. `format`: how the call is written; None: there is none, or it is structured.
+    `runs_on`: more text follows the last call; `repeats`: so many calls are there already."""
 
     valid: bool
     call: ViewCall | None = None
@@ -46,6 +47,8 @@ class ViewAnswer(msgspec.Struct, frozen=True):
     format: str | None = None
     ended: bool | None = None
     cause: str | None = None
+    runs_on: bool = False
+    repeats: int = 0
 
 
 class ArgumentChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,24 @@ def standing_of(base: ViewAnswer, tuned: ViewAnswer) -> Standing:
     if base.valid:
         return "kept" if tuned.valid else "lost"
     return "gained" if tuned.valid else "both_fail"
+
+
+class TurnCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """How often something about the turns of each view is not as it should be, of `n`."""
+
+    name: Literal["never_ends", "runs_on", "repeats", "ignores_results", "renders_otherwise"]
+    base: int
+    tuned: int
+    n: int
+    note: str = ""
+
+
+class Rendering(msgspec.Struct, frozen=True, kw_only=True):
+    """Prompts that the tokenizer saved with the fine-tune renders otherwise than the base's."""
+
+    prompts: int
+    different: int
+    note: str
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +146,7 @@ class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     formats_base: dict[str, int] = {}
     formats_ft: dict[str, int] = {}
     expected_format: str | None = None
+    checks: tuple[TurnCheck, ...] = ()
     failures: tuple[FailureGroup, ...] = ()
     cases: tuple[CaseOutcome, ...]
 

@@ -14,7 +14,7 @@ from callmark.calls.registry import name_of_tool
 from callmark.compare.compare import CompareOptions, Tools, compare_runs
 from callmark.compare.records import Comparison
 from callmark.config import RunConfig
-from callmark.errors import UsageError
+from callmark.errors import Incomplete, UsageError
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
 from callmark.probe.local_views import TwoModels, adapted_views, open_adapted
 from callmark.probe.nulls import NullCache
@@ -26,6 +26,8 @@ from callmark.probe.records import (
     NullResult,
     ProbeReport,
     ProbeResult,
+    TurnCheck,
+    ViewCall,
     WrittenAnswer,
     exit_code_of,
 )
@@ -39,6 +41,7 @@ from callmark.probe.spec import (
     calibration_spec,
 )
 from callmark.probe.stats import null_stats_of
+from callmark.probe.turns import check_rendering, check_results, follow_ups
 from callmark.probe.views import (
     CannotAsk,
     NullRun,
@@ -158,7 +161,33 @@ class ProbeRun:
         self._asking(checkpoint or "tuned", len(questions))
         tuned = self._views.tuned(questions)
         nulls = self._nulls_of(probe) if checkpoint is None else None
-        return fidelity(spec, base, tuned, nulls=nulls, seed=self._suite.seed)
+        result = fidelity(spec, base, tuned, nulls=nulls, seed=self._suite.seed)
+        return self._with_checks(result, questions) if checkpoint is None else result
+
+    def _with_checks(self, result: FidelityResult, questions: Sequence[Question]) -> FidelityResult:
+        """What only the views can tell: how prompts are rendered, and how results are answered.
+        A series is asked nothing twice."""
+        evidence = result.evidence
+        if evidence is None:
+            return result
+        checks = [*evidence.checks]
+        rendering = self._views.rendering(questions)
+        if rendering is not None:
+            checks.append(check_rendering(rendering))
+        calls, asked = follow_ups(questions, evidence.cases)
+        if asked and not self._suite.series:
+            self._asking("both views again, with results", len(asked))
+            checks.append(self._results_check(calls, asked))
+        evidence = msgspec.structs.replace(evidence, checks=tuple(checks))
+        return msgspec.structs.replace(result, evidence=evidence)
+
+    def _results_check(self, calls: Sequence[ViewCall], asked: Sequence[Question]) -> TurnCheck:
+        try:
+            return check_results(calls, self._views.base(asked), self._views.tuned(asked))
+        except Incomplete as error:
+            # Some servers refuse a tool's result: that costs this line, and not the probe.
+            note = f"how results are answered could not be asked: {error}"
+            return TurnCheck(name="ignores_results", base=0, tuned=0, n=0, note=note)
 
     def _nulls_of(self, probe: Probe) -> Nulls | None:
         """The rates of the trained rank decide; other ranks are told apart."""

@@ -10,7 +10,7 @@ import msgspec
 
 from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
-from callmark.probe.records import WrittenAnswer
+from callmark.probe.records import Rendering, WrittenAnswer
 from callmark.probe.spec import FidelitySpec, NullAdapterSpec, ToolUseCase
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Conversation, Failure, Reply
@@ -64,6 +64,11 @@ class Views(Protocol):
 
     def check(self, questions: Sequence[Question]) -> None:
         """Raises CannotAsk where the two views are one, or a prompt lacks its tools."""
+        ...
+
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        """Whether the tuned model's own tokenizer renders the prompts as the base's does; None:
+        it has none of its own, or it cannot be looked at."""
         ...
 
     def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
@@ -139,16 +144,14 @@ class ServedViews:
         """Weights and prompts of a server cannot be looked at: what the answers tell is a
         warning afterwards."""
 
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        return None
+
     def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         return self._asked(questions, "base")
 
     def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        texts = self._asked(questions, "ft")
-        if texts and texts == self._texts["base"]:
-            self._warnings.append(
-                "both endpoints gave the same text in every case: do they serve the same model?"
-            )
-        return texts
+        return self._asked(questions, "ft")
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
@@ -166,7 +169,9 @@ class ServedViews:
         return self._measured
 
     def warnings(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._warnings))
+        same = self._texts.get("base") and self._texts.get("base") == self._texts.get("ft")
+        told = ["both endpoints gave the same text in every case: do they serve the same model?"]
+        return tuple(dict.fromkeys([*self._warnings, *(told if same else ())]))
 
     def _asked(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
         """A request says how long an answer may be, so there is one runner for each length."""
@@ -179,8 +184,9 @@ class ServedViews:
                     name = questions[number].name[:60]
                     raise Incomplete(f"case {name!r}: no answer: {reply.reason}")
                 found[number] = written_of(reply)
-        self._texts[view] = [found[number] for number in range(len(questions))]
-        return self._texts[view]
+        made = [found[number] for number in range(len(questions))]
+        self._texts.setdefault(view, []).extend(made)
+        return made
 
     def _replies(
         self, questions: Sequence[Question], view: str, limit: int

@@ -21,6 +21,7 @@ from callmark.probe.records import (
     SeriesPoint,
     SeriesResult,
     Standing,
+    TurnCheck,
     ViewAnswer,
 )
 from callmark.records.jsontext import canonical_json
@@ -200,6 +201,7 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     if (told := format_line(result)) is not None:
         style: Style = "bad" if result.format_kept == "fail" else "warn"
         yield line(f"format_kept {result.format_kept}: {told}", style, indent=2)
+    yield from _check_blocks(evidence.checks)
     yield line()
     yield Table(
         ("signal", "base", "tuned", "change", "95 % interval of tuned"),
@@ -213,6 +215,34 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
     yield from _list("without a valid call in either view", _both_fail(one, evidence), "warn")
     yield from _list("with other arguments", _changed(one, evidence.cases), "plain")
+
+
+CHECKS = {
+    "never_ends": "turns that never end (no end token before max_new_tokens)",
+    "runs_on": "text after the call",
+    "repeats": "the same call again in one answer",
+    "ignores_results": "no answer to the result of a call, or the same call again",
+    "renders_otherwise": "prompts that its own tokenizer renders otherwise than the base's",
+}
+
+
+def _check_blocks(checks: Sequence[TurnCheck]) -> Iterator[Block]:
+    """Before the statistics: is the model still one that can be talked to?"""
+    if not checks:
+        return
+    yield line()
+    rows = tuple(
+        (
+            Cell(CHECKS[one.name]),
+            Cell(str(one.base)),
+            Cell(str(one.tuned), "bad" if one.tuned > one.base else "plain"),
+            Cell(str(one.n)),
+        )
+        for one in checks
+    )
+    yield Table(("check", "base", "tuned", "of"), rows, frozenset({1, 2, 3}), frozenset({0}))
+    worse = [one for one in checks if one.note and (one.tuned > one.base or not one.n)]
+    yield from (line(one.note, "warn", indent=2) for one in worse)
 
 
 def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[Cell, ...]]:

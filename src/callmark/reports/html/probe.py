@@ -54,7 +54,12 @@ LABELS = {
     "tool": "expected tool",
     "checkpoint": "checkpoint",
 }
-TITLES = {"signal": "Signals", "expected tool": "By tool", "checkpoint": "Checkpoints"}
+TITLES = {
+    "check": "How turns end",
+    "signal": "Signals",
+    "expected tool": "By tool",
+    "checkpoint": "Checkpoints",
+}
 SIDES = ("base", "tuned")
 URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 

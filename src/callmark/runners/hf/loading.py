@@ -71,12 +71,14 @@ def steady_computing(seed: int, *, determinism_mode: bool) -> Iterator[None]:
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
+    return load_tokenizer_of(folder.path)
+
+
+def load_tokenizer_of(path: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with _sentence("--model", folder.path, "its tokenizer cannot be loaded"):
-        return AutoTokenizer.from_pretrained(
-            folder.path, local_files_only=True, trust_remote_code=False
-        )
+    with _sentence("--model", path, "its tokenizer cannot be loaded"):
+        return AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
 
 def device_of(name: str) -> torch.device:

@@ -30,6 +30,7 @@ from callmark.runners.hf.loading import (
     device_of,
     load_model,
     load_tokenizer,
+    load_tokenizer_of,
     quiet_libraries,
     require_extra,
     steady_computing,
@@ -158,6 +159,23 @@ class LocalRunner(Runner):
         base = copy(self)
         base._adapter = None
         return base
+
+    @property
+    def adapter_path(self) -> Path | None:
+        return None if self._adapter is None else self._adapter.path
+
+    @property
+    def tools_block(self) -> str:
+        return self._prompts.tools_block
+
+    def with_tokenizer(self, folder: Path) -> LocalRunner:
+        """A runner that renders with the tokenizer of another folder; raises UsageError."""
+        other = copy(self)
+        other._tokenizer = load_tokenizer_of(folder)
+        tools = self._offered(self._options.tools)
+        raw = self._options.raw_prompt
+        other._prompts = open_prompts(other._tokenizer, tools, raw=raw, where=str(folder))
+        return other
 
     def prompt(self, conversation: Conversation) -> str:
         """What the model is given, up to where it speaks; raises CannotRender."""
