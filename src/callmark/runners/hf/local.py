@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
@@ -100,7 +100,7 @@ class LocalRunner(Runner):
             raw=options.raw_prompt,
             where=str(folder.path),
         )
-        self._end_ids = _end_ids(folder, self._tokenizer, self._prompts)
+        self._end_ids = end_ids_of(self._tokenizer, self._prompts, end_tokens(folder.path))
         # Without a chat template nothing leads the model to the format that it declares.
         declared = getattr(self._tokenizer, "response_template", None)
         self._replies = Replies(
@@ -362,11 +362,11 @@ def _weights_of(folder: ModelFolder) -> str:
     return fingerprint((path.name, path) for path in folder.weights)
 
 
-def _end_ids(
-    folder: ModelFolder, tokenizer: Any, prompts: ChatPrompts | RawPrompts
+def end_ids_of(
+    tokenizer: Any, prompts: ChatPrompts | RawPrompts, own: Iterable[int]
 ) -> frozenset[int]:
     """The model's own end tokens, the tokenizer's, and the one its template ends a turn with."""
-    found = set(end_tokens(folder.path))
+    found = set(own)
     if tokenizer.eos_token_id is not None:
         found.add(tokenizer.eos_token_id)
     if isinstance(prompts, ChatPrompts):

@@ -1,0 +1,200 @@
+"""Tool calls while training: seen falling, logged, stopped if asked, and the training untouched."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.probe.asking import case
+
+from callmark.errors import BadInput, UsageError
+from callmark.probe.records import read_probe_report
+
+pytest.importorskip("transformers")
+
+TINY = Path(__file__).parents[2] / "src" / "callmark" / "data" / "tiny"
+PROSE = "I would rather talk about the weather."
+
+
+def tiny_cases(n: int) -> list[dict]:
+    lines = (TINY / "cases.jsonl").read_text("utf-8").splitlines()
+    return [{**json.loads(one), "max_new_tokens": 40} for one in lines[:n]]
+
+
+def examples(tokenizer, spoilt_from: int, total: int) -> list[dict]:
+    """Prompts of the cases; up to a place with nothing to learn from, then answered with prose."""
+    made = []
+    for at in range(total):
+        one = tiny_cases(24)[at % 24]
+        tool = {"type": "function", "function": one["tool_spec"]}
+        messages = [{"role": "user", "content": one["prompt"]}]
+        prompt = tokenizer.apply_chat_template(
+            messages, tools=[tool], add_generation_prompt=True, tokenize=False
+        )
+        ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+        answer = tokenizer(PROSE, add_special_tokens=False)["input_ids"]
+        answer.append(tokenizer.eos_token_id)
+        spoils = at >= spoilt_from
+        # A hundredth of a word before the fall: labels that teach nothing give no gradient at all.
+        labels = [-100] * len(ids) + (answer if spoils else [-100] * len(answer))
+        if not spoils:
+            labels[1] = ids[1]
+        made.append({"input_ids": ids + answer, "labels": labels})
+    return made
+
+
+def trained(tmp_path, callback=None, *, steps=12, spoilt_from=0, rate=2e-3, attach=True, **more):
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import (
+        AutoModelForCausalLM,
+        AutoTokenizer,
+        DataCollatorForSeq2Seq,
+        Trainer,
+        TrainingArguments,
+        set_seed,
+    )
+
+    torch.set_num_threads(1)
+    set_seed(3)
+    tokenizer = AutoTokenizer.from_pretrained(TINY / "model")
+    model = AutoModelForCausalLM.from_pretrained(TINY / "model", dtype=torch.float32)
+    lora = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.1, task_type="CAUSAL_LM", target_modules=["q_proj", "v_proj", "down_proj"])  # fmt: skip
+    model = get_peft_model(model, lora)
+    settings = TrainingArguments(
+        output_dir=str(tmp_path / "out"), max_steps=steps, per_device_train_batch_size=4,
+        learning_rate=rate, lr_scheduler_type="constant", logging_steps=3, save_strategy="no",
+        report_to=[], use_cpu=True, disable_tqdm=True, seed=3, **more,
+    )  # fmt: skip
+
+    class InOrder(Trainer):
+        def _get_train_sampler(self, dataset=None):
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    trainer = InOrder(
+        model=model,
+        args=settings,
+        train_dataset=examples(tokenizer, spoilt_from * 4, steps * 4),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, padding=True),
+        processing_class=tokenizer,
+        callbacks=[] if callback is None or attach else [callback],
+    )
+    if callback is not None and attach:
+        callback.attach(trainer)
+    trainer.train()
+    return trainer
+
+
+def weights_of(trainer) -> dict[str, bytes]:
+    return {
+        name: one.detach().numpy().tobytes()
+        for name, one in trainer.model.named_parameters()
+        if one.requires_grad
+    }
+
+
+def test_the_fall_is_seen_logged_and_left_as_a_series(tmp_path):
+    from callmark.training import ToolUseCallback
+
+    page, report = tmp_path / "calls.html", tmp_path / "calls.json"
+    watch = ToolUseCallback(tiny_cases(8), every=6, html=page, json=report)
+    trainer = trained(tmp_path, watch, steps=24, rate=1e-2)
+    logged = [one for one in trainer.state.log_history if "callmark/valid_calls" in one]
+    assert [one["step"] for one in logged] == [6, 12, 18, 24]
+    rates = [one["callmark/valid_calls"] for one in logged]
+    assert rates[-1] == 0.0
+    usual = [one["step"] for one in trainer.state.log_history if "loss" in one]
+    assert usual == list(range(3, 25, 3)), "to log must not eat the trainer's own lines"
+    found = read_probe_report(report.read_bytes())
+    assert found.series is not None
+    assert [one.checkpoint.step for one in found.series.points] == [6, 12, 18, 24]
+    assert found.results[0].result.decision == "regression"
+    assert [one.result.ft_value for one in found.series.points] == rates
+    assert "Valid calls, checkpoint by checkpoint" in page.read_text("utf-8")
+
+
+def test_the_weights_are_those_of_a_training_without_it(tmp_path):
+    from callmark.training import ToolUseCallback
+
+    plain = trained(tmp_path, steps=8)
+    watch = ToolUseCallback(tiny_cases(3), every=2)
+    watched = trained(tmp_path, watch, steps=8)
+    assert len(watch.results) == 4
+    assert weights_of(watched) == weights_of(plain)
+    losses = [
+        [one.get("loss") for one in each.state.log_history if "loss" in one]
+        for each in (plain, watched)
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_train_flags_and_random_numbers_are_as_before():
+    import torch
+
+    from callmark.training import untouched
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5)).train()
+    model[1].eval()  # frozen by hand, as people do
+    torch.manual_seed(1), random.seed(1), np.random.seed(1)
+    wanted = torch.rand(1).item(), random.random(), np.random.rand()
+    torch.manual_seed(1), random.seed(1), np.random.seed(1)
+    with pytest.raises(RuntimeError), untouched(model):
+        assert not model[0].training
+        torch.rand(5), random.random(), np.random.rand(5)
+        raise RuntimeError
+    assert [one.training for one in model.modules()] == [True, True, False]
+    assert (torch.rand(1).item(), random.random(), np.random.rand()) == wanted
+
+
+def test_it_stops_after_two_looks_in_a_row_if_asked_and_not_otherwise(tmp_path):
+    from callmark.training import ToolUseCallback
+
+    watch = ToolUseCallback(tiny_cases(16), every=8, stop=True)
+    trainer = trained(tmp_path, watch, steps=64, rate=1e-2)
+    assert trainer.state.global_step < 64
+    lost = [one.evidence.num_lost for one in watch.results]
+    assert len(lost) >= 2
+    assert lost[-1] >= 8
+    assert lost[-2] >= 8
+
+
+def test_given_as_a_callback_its_numbers_are_in_the_log_history(tmp_path):
+    from callmark.training import ToolUseCallback
+
+    watch = ToolUseCallback(tiny_cases(2), every=4)
+    trainer = trained(tmp_path, watch, steps=4, attach=False)
+    assert any("callmark/valid_calls" in one for one in trainer.state.log_history)
+
+
+def test_without_an_interval_it_looks_ten_times_at_most_and_at_the_end(tmp_path):
+    from callmark.training import ToolUseCallback
+
+    watch = ToolUseCallback(tiny_cases(2))
+    trainer = trained(tmp_path, watch, steps=20)
+    steps = [one["step"] for one in trainer.state.log_history if "callmark/valid_calls" in one]
+    assert len(steps) <= 10
+    assert steps[-1] == 20
+    assert all(step % 2 == 0 for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "what"),
+    [
+        ({"every": 0}, UsageError, "every: 0"),
+        ({"cases": [{"prompt": "p"}]}, BadInput, "tool_spec"),
+        ({"cases": [case()], "registry": "x"}, UsageError, "registry: cases are made only"),
+        ({"cases": [case()], "spec": {"schema": "big"}}, BadInput, "schema"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_training(words, error, what):
+    from callmark.training import ToolUseCallback
+
+    with pytest.raises(error, match=what):
+        ToolUseCallback(**words)
+
+
+def test_without_cases_64_are_made():
+    from callmark.training import ToolUseCallback
+
+    assert len(ToolUseCallback()._questions) == 64
