@@ -22,29 +22,42 @@ def tiny_cases(n: int) -> list[dict]:
     return [{**json.loads(one), "max_new_tokens": 40} for one in lines[:n]]
 
 
-def examples(tokenizer, spoilt_from: int, total: int) -> list[dict]:
-    """Prompts of the cases; up to a place with nothing to learn from, then answered with prose."""
+def own_answers() -> list[str]:
+    """What the model says to the cases before it learns anything."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from callmark.probe.spec import read_cases
+    from callmark.probe.views import question_of
+    from callmark.training import ask_in_memory
+
+    torch.set_num_threads(1)
+    model = AutoModelForCausalLM.from_pretrained(TINY / "model", dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(TINY / "model")
+    questions = [question_of(one) for one in read_cases(TINY / "cases.jsonl")]
+    return [one.text for one in ask_in_memory(model, tokenizer, questions)]
+
+
+def examples(tokenizer, answers: list[str], total: int) -> list[dict]:
+    """Prompts of the cases, with `answers` to them first, then with prose."""
     made = []
+    asked = tiny_cases(24)
     for at in range(total):
-        one = tiny_cases(24)[at % 24]
+        one = asked[at % 24]
         tool = {"type": "function", "function": one["tool_spec"]}
         messages = [{"role": "user", "content": one["prompt"]}]
         prompt = tokenizer.apply_chat_template(
             messages, tools=[tool], add_generation_prompt=True, tokenize=False
         )
         ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        answer = tokenizer(PROSE, add_special_tokens=False)["input_ids"]
+        said = answers[at] if at < len(answers) else PROSE
+        answer = tokenizer(said, add_special_tokens=False)["input_ids"]
         answer.append(tokenizer.eos_token_id)
-        spoils = at >= spoilt_from
-        # A hundredth of a word before the fall: labels that teach nothing give no gradient at all.
-        labels = [-100] * len(ids) + (answer if spoils else [-100] * len(answer))
-        if not spoils:
-            labels[1] = ids[1]
-        made.append({"input_ids": ids + answer, "labels": labels})
+        made.append({"input_ids": ids + answer, "labels": [-100] * len(ids) + answer})
     return made
 
 
-def trained(tmp_path, callback=None, *, steps=12, spoilt_from=0, rate=2e-3, attach=True, **more):
+def trained(tmp_path, callback=None, *, steps=12, rate=2e-3, attach=True, **more):
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import (
@@ -75,7 +88,7 @@ def trained(tmp_path, callback=None, *, steps=12, spoilt_from=0, rate=2e-3, atta
     trainer = InOrder(
         model=model,
         args=settings,
-        train_dataset=examples(tokenizer, spoilt_from * 4, steps * 4),
+        train_dataset=examples(tokenizer, [], steps * 4),
         data_collator=DataCollatorForSeq2Seq(tokenizer, padding=True),
         processing_class=tokenizer,
         callbacks=[] if callback is None or attach else [callback],
@@ -198,3 +211,66 @@ def test_without_cases_64_are_made():
     from callmark.training import ToolUseCallback
 
     assert len(ToolUseCallback()._questions) == 64
+
+
+def trl_trained(tmp_path, callback, *, steps: int, spoilt_from: int):
+    import torch
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
+    from trl import SFTConfig, SFTTrainer
+
+    torch.set_num_threads(1)
+    set_seed(3)
+    tokenizer = AutoTokenizer.from_pretrained(TINY / "model")
+    right = (own_answers() * steps)[: spoilt_from * 4]
+    rows = examples(tokenizer, right, steps * 4)
+    masked = [
+        {"input_ids": one["input_ids"], "completion_mask": [int(label != -100) for label in one["labels"]]}
+        for one in rows
+    ]  # fmt: skip
+
+    class InOrder(SFTTrainer):
+        def _get_train_sampler(self, dataset=None):
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    trainer = InOrder(
+        model=AutoModelForCausalLM.from_pretrained(TINY / "model", dtype=torch.float32),
+        args=SFTConfig(
+            output_dir=str(tmp_path / "out"), max_steps=steps, per_device_train_batch_size=4,
+            learning_rate=4e-3, lr_scheduler_type="constant", logging_steps=10, bf16=False,
+            save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True, seed=3,
+            gradient_checkpointing=False, max_length=None,
+        ),
+        train_dataset=Dataset.from_list(masked),
+        processing_class=tokenizer,
+        peft_config=LoraConfig(
+            r=4, lora_alpha=8, lora_dropout=0.1, task_type="CAUSAL_LM",
+            target_modules=["q_proj", "v_proj", "down_proj"],
+        ),
+    )  # fmt: skip
+    if callback is not None:
+        callback.attach(trainer)
+    trainer.train()
+    return trainer
+
+
+@pytest.mark.slow
+def test_in_trl_the_fall_is_seen_where_it_was_planted_and_can_end_the_training(tmp_path):
+    pytest.importorskip("trl")
+    from callmark.training import ToolUseCallback
+
+    watch = ToolUseCallback(tiny_cases(24), every=20)
+    watched = trl_trained(tmp_path, watch, steps=200, spoilt_from=100)
+    rates = [one.ft_value for one in watch.results]
+    assert len(rates) == 10
+    assert min(rates[:5]) >= 0.9
+    assert max(rates[6:]) <= 0.5, rates
+    series = watch.report().series
+    assert series is not None
+    assert series.first_losing in ("step 120", "step 140")
+    plain = trl_trained(tmp_path, None, steps=200, spoilt_from=100)
+    assert weights_of(watched) == weights_of(plain)
+    stopping = ToolUseCallback(tiny_cases(24), every=20, stop=True)
+    stopped = trl_trained(tmp_path, stopping, steps=200, spoilt_from=100)
+    assert 120 < stopped.state.global_step <= 160
