@@ -50,6 +50,7 @@ except ImportError:  # said in one sentence, as everywhere
 Cases = Path | str | Sequence[ToolUseCase | Mapping[str, Json]]
 
 CASES = 64
+SEED = 0  # of intervals, and of cases that are made
 PLANNED_LOOKS = 10
 SHARE_OF_TIME = 0.1  # of the training, for all looks after the first; if no interval is given
 IN_A_ROW = 2
@@ -87,13 +88,12 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
         spec: Mapping[str, Json] | None = None,
         json: Path | str | None = None,
         html: Path | str | None = None,
-        seed: int = 0,
     ) -> None:
         if every is not None and every < 1:
             raise UsageError(f"every: {every}: look every 1 step or more")
-        self._spec = _spec_of(cases, registry, limit, spec, seed)
+        self._spec = _spec_of(cases, registry, limit, spec)
         self._questions = probe_of(self._spec).questions
-        self._every, self._stop, self._seed = every, stop, seed
+        self._every, self._stop = every, stop
         self._json, self._html = json, html
         self._log: Any = None
         self._base: list[WrittenAnswer] | None = None
@@ -125,7 +125,7 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
         return ProbeReport(
             callmark_version=__version__,
             models={"base": {"base": "at the start"}, "ft": {"base": "in training"}},
-            seed=self._seed,
+            seed=SEED,
             views={"views": "one model in memory, while it is trained"},
             results=(ProbeResult(result=last, case_names=names),),
             series=series,
@@ -144,9 +144,9 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
         self._began, self._spent = time.perf_counter(), 0.0
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self._base is not None and state.global_step % self._interval == 0:
-            if self._every is not None or self._is_affordable():
-                self._look(state, control, kwargs)
+        is_due = self._base is not None and state.global_step % self._interval == 0
+        if is_due and (self._every is not None or self._is_affordable()):
+            self._look(state, control, kwargs)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._base is None:
@@ -172,7 +172,7 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
     def _look(self, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
         assert self._base is not None  # noqa: S101 - who calls has looked
         tuned = self._ask(kwargs)
-        result = fidelity(self._spec, self._base, tuned, seed=self._seed)
+        result = fidelity(self._spec, self._base, tuned, seed=SEED)
         step = int(state.global_step)
         self._looks.append((Checkpoint(label=f"step {step}", step=step), result))
         if self._log is None:
@@ -281,10 +281,9 @@ def _spec_of(
     registry: str | None,
     limit: int | None,
     fields: Mapping[str, Json] | None,
-    seed: int,
 ) -> FidelitySpec:
     if cases is None:
-        made = make_cases(open_registry(registry), limit or CASES, seed).cases
+        made = make_cases(open_registry(registry), limit or CASES, SEED).cases
         return read_spec_values(made, fields)
     if registry is not None:
         raise UsageError("registry: cases are made only where none are given")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.probing import (
+    BARE,
     GOOD,
     KINDS,
     OTHER,
@@ -91,6 +92,23 @@ def test_a_model_that_says_nothing_to_results_is_found(base, tmp_path):
     assert (found["base"], found["tuned"], found["n"]) == (0, 8, 8)
     harmless = steering_adapter(tmp_path / "harmless", base, {A: OTHER, "<|t|>": TALK})
     assert probed(base, tmp_path, harmless)["ignores_results"]["tuned"] == 0
+
+
+@pytest.mark.parametrize(("schema", "code", "word"), [("full", 0, "warn"), ("minimal", 1, "fail")])
+def test_f22_an_adapter_that_writes_calls_in_another_format(
+    base, tmp_path, capsys, schema, code, word
+):
+    """Every call stays valid; who parses only what the base wrote sees none of them."""
+    adapter = steering_adapter(tmp_path / "bare", base, {A: BARE, B: BARE})
+    asked = write_cases(tmp_path / "cases.jsonl", cases(12, 12))
+    words = ["--base", base, "--adapter", adapter, "--cases", asked, "--nulls", 0]
+    assert main(["probe", *map(str, words), "--schema", schema]) == code
+    shown = capsys.readouterr().out
+    assert (
+        f"format_kept {word}: format changed in 24 of 24: base writes hermes (24), tuned json (24)"
+        in shown
+    )
+    assert shown.startswith("FORMAT CHANGED" if code else "NO DROP SEEN")
 
 
 def test_a_tokenizer_that_shows_other_prompts_is_found(base, tmp_path):

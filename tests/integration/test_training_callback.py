@@ -2,14 +2,18 @@
 
 import json
 import random
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tests.unit.probe.asking import case
 
 from callmark.errors import BadInput, UsageError
-from callmark.probe.records import read_probe_report
+from callmark.probe.fidelity import fidelity
+from callmark.probe.records import Checkpoint, FidelityResult, read_probe_report
+from callmark.probe.stats import validity_change
 
 pytest.importorskip("transformers")
 
@@ -57,7 +61,7 @@ def examples(tokenizer, answers: list[str], total: int) -> list[dict]:
     return made
 
 
-def trained(tmp_path, callback=None, *, steps=12, rate=2e-3, attach=True, **more):
+def trained(tmp_path, callback=None, *, steps=12, rate=2e-3, attach=True, answers=()):
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import (
@@ -78,7 +82,7 @@ def trained(tmp_path, callback=None, *, steps=12, rate=2e-3, attach=True, **more
     settings = TrainingArguments(
         output_dir=str(tmp_path / "out"), max_steps=steps, per_device_train_batch_size=4,
         learning_rate=rate, lr_scheduler_type="constant", logging_steps=3, save_strategy="no",
-        report_to=[], use_cpu=True, disable_tqdm=True, seed=3, **more,
+        report_to=[], use_cpu=True, disable_tqdm=True, seed=3,
     )  # fmt: skip
 
     class InOrder(Trainer):
@@ -88,7 +92,7 @@ def trained(tmp_path, callback=None, *, steps=12, rate=2e-3, attach=True, **more
     trainer = InOrder(
         model=model,
         args=settings,
-        train_dataset=examples(tokenizer, [], steps * 4),
+        train_dataset=examples(tokenizer, [*answers], steps * 4),
         data_collator=DataCollatorForSeq2Seq(tokenizer, padding=True),
         processing_class=tokenizer,
         callbacks=[] if callback is None or attach else [callback],
@@ -152,7 +156,7 @@ def test_train_flags_and_random_numbers_are_as_before():
     torch.manual_seed(1), random.seed(1), np.random.seed(1)
     wanted = torch.rand(1).item(), random.random(), np.random.rand()
     torch.manual_seed(1), random.seed(1), np.random.seed(1)
-    with pytest.raises(RuntimeError), untouched(model):
+    with suppress(RuntimeError), untouched(model):
         assert not model[0].training
         torch.rand(5), random.random(), np.random.rand(5)
         raise RuntimeError
@@ -170,6 +174,32 @@ def test_it_stops_after_two_looks_in_a_row_if_asked_and_not_otherwise(tmp_path):
     assert len(lost) >= 2
     assert lost[-1] >= 8
     assert lost[-2] >= 8
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.9, 0.98])
+def test_a_training_in_which_nothing_is_wrong_is_seldom_stopped(rate):
+    """Ten looks at 64 cases; what a look finds is drawn anew each time."""
+    from callmark.training import ToolUseCallback
+
+    draw, stopped = np.random.default_rng(5), 0
+    call = '{"name": "search_web", "arguments": {"query": "x"}}'
+    known = fidelity(ToolUseCallback([case()])._spec, [call], [call])
+
+    def look(base: list[bool]) -> tuple[Checkpoint, FidelityResult]:
+        change = validity_change(base, (draw.random(64) < rate).tolist(), -0.05)
+        evidence = msgspec.structs.replace(
+            known.evidence, validity_delta=change.delta, p_value=change.p
+        )
+        return Checkpoint(label="look"), msgspec.structs.replace(known, evidence=evidence)
+
+    for _ in range(300):
+        watch, base = ToolUseCallback([case()], stop=True), (draw.random(64) < rate).tolist()
+        for _ in range(10):
+            watch._looks.append(look(base))
+            if watch._is_lost():
+                stopped += 1
+                break
+    assert stopped <= 0.05 * 300
 
 
 def test_given_as_a_callback_its_numbers_are_in_the_log_history(tmp_path):
@@ -274,3 +304,21 @@ def test_in_trl_the_fall_is_seen_where_it_was_planted_and_can_end_the_training(t
     stopping = ToolUseCallback(tiny_cases(24), every=20, stop=True)
     stopped = trl_trained(tmp_path, stopping, steps=200, spoilt_from=100)
     assert 120 < stopped.state.global_step <= 160
+
+
+@pytest.mark.slow
+def test_f22_a_fine_tune_that_was_trained_into_another_format_is_found(tmp_path, capsys):
+    """The right calls without their tags: after some steps they are written that way."""
+    from callmark.cli import main
+
+    bare = [
+        text.replace("<tool_call>", "").replace("</tool_call>", "").strip()
+        for text in own_answers()
+    ]
+    trainer = trained(tmp_path, steps=120, rate=4e-3, answers=bare * 20)
+    trainer.model.save_pretrained(tmp_path / "bare")
+    words = ["--base", TINY / "model", "--adapter", tmp_path / "bare", "--cases", TINY / "cases.jsonl", "--nulls", 0]  # fmt: skip
+    assert main(["probe", *map(str, words), "--schema", "minimal"]) == 1
+    shown = capsys.readouterr().out
+    assert "format_kept fail: format changed in " in shown
+    assert "base writes hermes" in shown
