@@ -37,8 +37,9 @@ GOOD = '<tool_call>\n{"name": "web.search", "arguments": {"q": "rope"}}\n</tool_
 OTHER = '<tool_call>\n{"name": "web.search", "arguments": {"q": "sail"}}\n</tool_call>'
 WRONG = '<tool_call>\n{"name": "web.find", "arguments": {"q": "rope"}}\n</tool_call>'
 BROKEN = '<tool_call>\n{"name": "web.search", "arguments": {"query": 1}}\n</tool_call>'
+BARE = '{"name": "web.search", "arguments": {"q": "rope"}}'
 TALK = "I would rather talk."
-SAID = (GOOD, OTHER, WRONG, BROKEN, TALK)
+SAID = (GOOD, OTHER, WRONG, BROKEN, BARE, TALK)
 
 
 def probed_model(folder: Path, a: str, b: str, template: str = KIND_TEMPLATE) -> Path:

@@ -2,11 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 
 from callmark.cli import main
 from callmark.probe.records import (
     CaseOutcome,
+    Checkpoint,
     FidelityResult,
     ProbeEvidence,
     ProbeReport,
@@ -14,6 +16,7 @@ from callmark.probe.records import (
     ViewAnswer,
     ViewCall,
 )
+from callmark.probe.series import judge_series
 from callmark.reports.html.probe import write_probe_page
 from callmark.resources import demo_paths
 
@@ -102,12 +105,13 @@ def test_two_reports_without_results_have_a_page_without_samples(
 
 def probe_report() -> ProbeReport:
     good, bad = (
-        ViewAnswer(True, ViewCall("web.search", {"q": "x"})),
-        ViewAnswer(False, None, "not a call <b>"),
+        ViewAnswer(True, ViewCall("web.search", {"q": "x"}), text="<call> one <b>"),
+        ViewAnswer(False, None, "not a call <b>", text="<call> two <b>"),
     )
     cases = tuple(
         CaseOutcome(
             gold_tool_name="web.search",
+            standing="lost" if at == 2 else "kept",
             base=good,
             tuned=bad if at == 2 else good,
             disagreement=None,
@@ -118,7 +122,7 @@ def probe_report() -> ProbeReport:
     evidence = ProbeEvidence(
         json_valid_rate_base=1.0, json_valid_rate_ft=0.75, validity_delta=-0.25, mean_arg_disagreement=0.0,
         hallucination_rate=0.0, num_cases=4, num_arg_pairs_compared=3, num_hallucinated=0, z_by_rank=None,
-        raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0,
+        raw_ci_95=(0.25, 1.0), weight=1.0, num_valid_base=4, num_valid_ft=3, num_lost=1, num_gained=0, num_both_fail=0,
         p_value=0.5, smallest_drop=None, validity_delta_lower_95=-0.9, null_mean=None, null_std=None, num_nulls=None, null_rank=None,
         z_gate_applied=False, cases=cases,
     )  # fmt: skip
@@ -140,6 +144,21 @@ def probe_report() -> ProbeReport:
     )
 
 
+def test_a_series_draws_a_curve_and_lists_the_cases_of_every_checkpoint(browser, tmp_path):
+    report, page = probe_report(), tmp_path / "series.html"
+    result = msgspec.structs.replace(report.results[0].result, ft_value=0.75)
+    named = [Checkpoint(label=f"step {at}") for at in (1, 2)]
+    series = judge_series(named, [result, result])
+    with page.open("wb") as stream:
+        write_probe_page(stream, msgspec.structs.replace(report, series=series))
+    browser.open(page)
+    assert browser.js("return document.querySelectorAll('#plot-series circle').length") == 2
+    assert browser.violations() == []
+    browser.open(page, "view=samples&fails=valid+call+lost&checkpoint=step+1")
+    assert browser.texts(".row .text") == ["step 1: expects web.search"]
+    assert browser.complaints() == []
+
+
 def test_a_probe_shows_each_case_of_both_models(browser, tmp_path):
     page = tmp_path / "probe.html"
     with page.open("wb") as stream:
@@ -152,5 +171,6 @@ def test_a_probe_shows_each_case_of_both_models(browser, tmp_path):
     base, tuned = browser.texts("#sample .one")
     assert "✓ valid call" in base
     assert "not a call <b>" in tuned
+    assert browser.texts("#sample mark.differs") == ["one", "two"]
     assert browser.violations() == []
     assert browser.complaints() == []

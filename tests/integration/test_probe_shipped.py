@@ -52,9 +52,10 @@ def test_f21_three_cases_are_inconclusive_and_power_can_be_asked_for(probe, tmp_
     assert (code, report["exit_code"]) == (5, 5)
 
 
-@pytest.mark.parametrize("flag", ["--adapter", "--base"])
+@pytest.mark.parametrize("flag", ["--base", "--checkpoints"])
 def test_f20_two_models_in_one_place_are_an_error(flag, capsys):
-    words = ["--base", TINY / "model", "--adapter", TINY / "adapters" / "damages"]
+    """Several --adapter are a series; of everything else one is meant."""
+    words = ["--base", TINY / "model", "--checkpoints", TINY / "adapters"]
     words += [flag, TINY / "adapters" / "keeps", "--cases", TINY / "cases.jsonl"]
     assert main(["probe", *map(str, words)]) == 2
     assert f"{flag}: given more than once" in capsys.readouterr().err

@@ -59,6 +59,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "view": (SHOWN, False),
     "cli": (WORK | {"reports", "view", "api"}, False),
     "api": (WORK, False),
+    "training": (WORK | {"reports"}, False),
     "pytest_plugin": (WORK | {"reports", "api", "pytest_runs"}, False),
     "pytest_runs": (WORK | {"reports", "api"}, False),
     "__init__": (WORK | {"api"}, False),

@@ -40,15 +40,26 @@ def build_parser() -> CommandParser:
         callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures
         callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures \\
             --with-answers flawed --fault altered_number=0.2 --fault leaked_email=0.05
+        callmark dataset generate --cases 80 --registry tools.json --out cases.jsonl
         """,
     )
     add = parser.add_argument
     add(
         "--total",
         type=int,
-        required=True,
         metavar="N",
         help="number of samples; 400 are enough to decide every gate",
+    )
+    add(
+        "--cases",
+        type=int,
+        metavar="N",
+        help="instead of a dataset: N cases for `callmark probe`, about the tools of --registry",
+    )
+    add(
+        "--registry",
+        metavar="FILE",
+        help="with --cases: your tools, a file or a folder (default: the built-in ones)",
     )
     add(
         "--seed",
@@ -62,12 +73,11 @@ def build_parser() -> CommandParser:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the dataset to write, with a sealed header",
+        help="the dataset to write, with a sealed header, or the file of cases",
     )
     add(
         "--fixtures",
         type=Path,
-        required=True,
         metavar="DIR",
         help="folder to write the fixtures to",
     )
@@ -87,6 +97,9 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    if options.cases is not None:
+        return _write_cases(options)
+    _need(options)
 
     from callmark.datasets.generate import generate
 
@@ -95,6 +108,38 @@ def main(arguments: list[str]) -> int:
         options.total, options.seed, out=options.out, fixtures=options.fixtures, answers=answers
     )
     write(_blocks(options, answers, made), sys.stdout)
+    return 0
+
+
+def _need(options: Namespace) -> None:
+    if options.registry is not None:
+        raise UsageError("--registry: goes with --cases N: a generated dataset has its own tools")
+    for flag in ("total", "fixtures"):
+        if getattr(options, flag) is None:
+            raise UsageError(
+                f"--{flag}: is needed for a dataset\n  see: callmark dataset generate --help"
+            )
+
+
+def _write_cases(options: Namespace) -> int:
+    from callmark.probe.case_making import cases_text, make_cases
+    from callmark.run.offers import open_registry
+    from callmark.store.files import atomic_writer
+
+    for flag in ("total", "fixtures", "with_answers", "answers", "fault"):
+        if getattr(options, flag):
+            word = f"--{flag.replace('_', '-')}"
+            raise UsageError(f"{word}: is for a dataset: leave it out with --cases")
+    made = make_cases(open_registry(options.registry), options.cases, options.seed)
+    with atomic_writer(options.out) as stream:
+        stream.write(cases_text(made.cases).encode())
+    silent = sum(1 for case in made.cases if case.gold_tool_name is None)
+    tools = {case.gold_tool_name for case in made.cases} - {None}
+    text = f"{options.out}: {len(made.cases)} cases for {len(tools)} tools, seed {options.seed}"
+    blocks = [line(text, "strong"), line(f"{silent} of them ask for no call")]
+    blocks += [line(f"left out: {name}: {why}", "warn") for name, why in made.left_out.items()]
+    how = f"--base MODEL --adapter ADAPTER --cases {options.out}"
+    write([*blocks, line(f"next: callmark probe {how}", "quiet")], sys.stdout)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -24,14 +25,14 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import TextLine, line, write
 
 if TYPE_CHECKING:
     import msgspec
 
     from callmark.config import RunConfig
     from callmark.probe.nulls import NullCache
-    from callmark.probe.records import ProbeReport
+    from callmark.probe.records import Checkpoint, ProbeReport
     from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
     from callmark.records.jsontext import Json
     from callmark.reports.html.probe import BothSides
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="msgspec.Struct")
 
 OUT_DIR = Path("probe-run")
+MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "dataset")
+CHURN = {
+    0.0: "the fine-tune only loses calls",
+    0.05: "it also mends 5 of 100 calls and breaks 5 more",
+}
 _MODEL = "--model: "  # how a runner calls what it was given
 
 
@@ -54,7 +60,7 @@ class Once(argparse.Action):
     ) -> None:
         if hasattr(namespace, self.dest):
             flag = self.option_strings[0]
-            raise UsageError(f"{flag}: given more than once: probe one model at a time")
+            raise UsageError(f"{flag}: given more than once: one is meant")
         setattr(namespace, self.dest, values)
 
 
@@ -65,7 +71,6 @@ MODELS: Group = {
             "metavar": "M",
             "help": "the base model: a checkpoint, or the name of a served model",
         },
-        "--adapter": {"metavar": "A", "help": "the fine-tune: a PEFT adapter on top of --base"},
         "--tuned": {
             "metavar": "M",
             "help": "the fine-tune: a checkpoint, or the name of a served model",
@@ -76,6 +81,22 @@ MODELS: Group = {
             "help": "where --tuned is served (default: at --base-url)",
         },
     }.items()
+}
+MODELS = {
+    "--base": MODELS.pop("--base"),
+    "--adapter": {
+        "metavar": "A",
+        "action": "append",
+        "help": "the fine-tune: a PEFT adapter on top of --base; several, in the order of"
+        " training, are a series",
+    },
+    "--checkpoints": {
+        "metavar": "DIR",
+        "type": Path,
+        "action": Once,
+        "help": "a series: every checkpoint-N in this folder, adapters or whole models",
+    },
+    **MODELS,
 }
 ASKED: Group = {
     "--cases": {
@@ -89,6 +110,10 @@ ASKED: Group = {
         "choices": ("full", "minimal"),
         "help": "check calls by JSON Schema (full, default), or by required keys and types",
     },
+}
+ASKED["--expect-format"] = {
+    "metavar": "F",
+    "help": "the format that the tuned model's calls should have (default: the base's)",
 }
 NULLS: Group = {
     "--nulls": {
@@ -140,8 +165,9 @@ FIELDS = {
     "init_scale": "init_scale",
     "rank_multiplier": "rank_multipliers",
 }
-FOR_SPECS = ("base", "adapter", "tuned", "base_url", "tuned_url", "cases", "dataset", "limit",
-             "schema", "nulls", "null_method", "init_scale", "rank_multiplier", "seed")  # fmt: skip
+FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "cases", "dataset",
+             "limit", "schema", "expect_format", "nulls", "null_method", "init_scale",
+             "rank_multiplier", "seed")  # fmt: skip
 
 
 def build_parser() -> CommandParser:
@@ -150,7 +176,9 @@ def build_parser() -> CommandParser:
         """
         What did a fine-tune do to the tool calls? The model is asked the same cases before and
         after it, greedily; its calls are read, checked against the tool's schema and compared.
-        Random adapters of the same shape show what noise would do. With --dataset, both models also
+        Random adapters of the same shape show what noise would do. With --checkpoints, or several
+        --adapter, the base is asked once, every checkpoint is decided about, and the first that
+        loses is named; the exit code is that of the last. With --dataset, both models also
         go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
         no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
         in either view, an adapter that is not applied); 5 inconclusive.
@@ -159,6 +187,7 @@ def build_parser() -> CommandParser:
         callmark probe spec.yaml --json probe.json
         callmark probe --base models/base --adapter adapters/mine --cases cases.jsonl
         callmark probe --base models/base --adapter adapters/mine --dataset d.jsonl --fixtures fx
+        callmark probe --base models/base --checkpoints outputs --cases cases.jsonl --html p.html
         callmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
         """,
     )
@@ -171,6 +200,13 @@ def build_parser() -> CommandParser:
         metavar="DIR",
         default=OUT_DIR,
         help=f"with --dataset: where the results of both models go (default: {OUT_DIR})",
+    )
+    parser.add_argument(
+        "--plan",
+        type=float,
+        metavar="POINTS",
+        help="no probe: how many cases would find a drop of so many points (with --cases: and"
+        " what those would find)",
     )
     parser.add_argument(
         "--no-cache",
@@ -188,14 +224,18 @@ def build_parser() -> CommandParser:
 
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
+    if options.plan is not None:
+        write(plan_lines(options), sys.stdout)
+        return 0
 
     from callmark.probe.nulls import NullCache
     from callmark.probe.run import report_bytes
     from callmark.reports.html.probe import write_probe_page
-    from callmark.reports.probe import decision_lines, probe_blocks, probe_markdown
+    from callmark.reports.probe import probe_blocks, probe_markdown, quiet_lines
 
     forms = own_forms_of(options)
-    spec = spec_of(options)
+    series = series_of(vars(options))
+    spec = spec_of(options, series)
     config = config_of(options, spec)
     cache = NullCache(None) if options.no_cache else NullCache.of_this_user()
     try:
@@ -206,6 +246,7 @@ def main(arguments: list[str]) -> int:
             cache,
             quiet=options.quiet,
             require_power=options.require_power,
+            series=series,
         )
     except UsageError as error:
         raise _as_given(error, spec.models, options.spec) from None
@@ -222,10 +263,46 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(decision_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
+    write(quiet_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
     if options.quiet:
         say_warnings(report.warnings)
     return report.exit_code
+
+
+def plan_lines(options: argparse.Namespace) -> Iterator[TextLine]:
+    """How many cases are enough; models play no part in it."""
+    from callmark.probe.spec import FidelitySpec, read_cases
+    from callmark.probe.stats import POWER, cases_needed, cases_to_rule_out, power_of
+
+    floor = FidelitySpec().assert_validity_delta_gte
+    flag = next((name for name in ("spec", *MODEL_FLAGS) if getattr(options, name, None)), None)
+    if flag is not None:
+        word = flag if flag == "spec" else f"--{flag.replace('_', '-')}"
+        raise UsageError(f"--plan: asks no model: leave out {word}")
+    drop = options.plan / 100
+    if not -floor < drop <= 1:
+        raise UsageError(
+            f"--plan: {options.plan:g}: give the drop in points, more than {-100 * floor:g} (up to"
+            " there nothing is called a regression) and at most 100: --plan 10"
+        )
+    yield line(
+        f"a drop of {options.plan:g} points is called a regression in {POWER:.0%} of probes",
+        "strong",
+    )
+    for gained, where in CHURN.items():
+        if drop + 2 * gained <= 1:
+            needed = cases_needed(drop, gained, floor)
+            yield line(f"with {needed or 'more than 20000'} cases, where {where}", indent=2)
+    yield line(
+        f"to rule out a drop of more than {-100 * floor:g} points takes"
+        f" {cases_to_rule_out(floor)} cases without a single change, more with changes"
+    )
+    if hasattr(options, "cases"):
+        cases = read_cases(options.cases, getattr(options, "schema", "full"))
+        given = sum(1 for case in cases if case.gold_tool_name is not None)
+        chance = power_of(given, drop, 0.0, floor)
+        counted = f"{options.cases}: {given} cases"
+        yield line(f"{counted} find it in {chance:.0%} of probes, if calls are only lost")
 
 
 def probe_views(
@@ -236,6 +313,7 @@ def probe_views(
     *,
     quiet: bool,
     require_power: bool = False,
+    series: tuple[Checkpoint, ...] = (),
 ) -> ProbeReport:
     import msgspec
 
@@ -251,6 +329,7 @@ def probe_views(
         probes=tuple(map(probe_of, fidelity)),
         nulls=nulls,
         require_power=require_power,
+        series=series,
     )
     asking = None if quiet or not sys.stderr.isatty() else _say
     if config.dataset is not None:
@@ -288,9 +367,40 @@ def _both_sides(report: ProbeReport, config: RunConfig, out_dir: Path) -> BothSi
     return BothSides(*(results_compared(out_dir / name, tools) for name in FOLDERS.values()))
 
 
-def spec_of(options: argparse.Namespace) -> ProbeSpec:
+def series_of(given: dict[str, Json]) -> tuple[Checkpoint, ...]:
+    """The checkpoints of a series, in the order of training; none: one fine-tune is probed."""
+    if "checkpoints" not in given and len(_adapters_of(given)) < 2:
+        return ()
+    flag = "--checkpoints" if "checkpoints" in given else "--adapter"
+    for other in ("adapter", "tuned", "base_url", "dataset"):
+        if other in given and f"--{other}" != flag:
+            raise UsageError(
+                f"{flag}: a series is of local checkpoints and asked --cases: leave out"
+                f" --{other.replace('_', '-')}"
+            )
+    from callmark.probe.series import find_checkpoints, name_checkpoints
+
+    folder = given.get("checkpoints")
+    if isinstance(folder, Path):
+        return find_checkpoints(folder)
+    return name_checkpoints(_adapters_of(given))
+
+
+def _adapters_of(given: dict[str, Json]) -> list[str]:
+    adapters = given.get("adapter")
+    return [str(one) for one in adapters] if isinstance(adapters, list) else []
+
+
+def spec_of(options: argparse.Namespace, series: tuple[Checkpoint, ...] = ()) -> ProbeSpec:
     """The spec of a file, or the one that the flags spell out."""
-    from callmark.probe.spec import Defaults, FidelitySpec, ProbeSpec, read_cases, read_spec
+    from callmark.probe.spec import (
+        Defaults,
+        FidelitySpec,
+        ProbeSpec,
+        expected_formats,
+        read_cases,
+        read_spec,
+    )
 
     given = vars(options)
     if options.spec is not None:
@@ -309,11 +419,15 @@ def spec_of(options: argparse.Namespace) -> ProbeSpec:
         )
     schema = given.get("schema", "full")
     cases = read_cases(given["cases"], schema) if "cases" in given else ()
-    fidelity = FidelitySpec(cases=cases, schema=schema)
-    nulls = _nulls_of(given)
+    expected = given.get("expect_format")
+    if expected is not None:
+        expected_formats(expected, "--expect-format")
+    fidelity = FidelitySpec(cases=cases, schema=schema, expect_format=expected)
+    # Every null is one more view, and a series is asked for its course.
+    nulls = None if series and "nulls" not in given else _nulls_of(given)
     return ProbeSpec(
         version=1,
-        models=_models_of(given),
+        models=_models_of(given, series),
         defaults=_make(Defaults, {"seed": given.get("seed", 0)}),
         suite=(fidelity,) if nulls is None else (nulls, fidelity),
     )
@@ -336,22 +450,27 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
     return config
 
 
-def _models_of(given: dict[str, Json]) -> Models:
+def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models:
+    from callmark.probe.series import model_of
     from callmark.probe.spec import Models, ModelSpec
 
     if "base" not in given:
         raise UsageError("--base: which model was tuned? Name its folder, or its served name")
+    if series:
+        before = ModelSpec(base=str(given["base"]))
+        return Models(base=before, ft=model_of(series[-1].path or "", before))
     if ("adapter" in given) == ("tuned" in given):
         raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
     base, tuned, url = texts["base"], texts.get("tuned"), texts.get("base_url")
     tuned_url = texts.get("tuned_url") or url
+    adapter = next(iter(_adapters_of(given)), None)
     if url is None:
         if tuned_url is not None:
             raise UsageError("--tuned-url: needs --base-url too: both models must be served")
         return Models(
             base=ModelSpec(base=base),
-            ft=ModelSpec(base=tuned or base, adapter=texts.get("adapter")),
+            ft=ModelSpec(base=tuned or base, adapter=adapter),
         )
     if tuned is None:
         raise UsageError("--adapter: a served model takes none: name the tuned model with --tuned")

@@ -19,18 +19,20 @@ def build_parser() -> CommandParser:
         (which call, which JSON path, which value); and every flag in one sentence. With
         --statements, for one sample or the whole run: how many statements of the answers have
         each label (supported, derived, unsupported, misattributed, unchecked, …), by which rule,
-        and every flag with what was expected instead.
+        and every flag with what was expected instead. Of a probe's JSON report: its cases, or what
+        both views wrote to one of them.
         """,
         """
         callmark show results.jsonl search-rope-01
         callmark show demo-run search-rope-01 --full
         callmark show results.jsonl --statements
+        callmark show probe.json 3
         """,
     )
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="results file, or a folder with results.jsonl"
+        "run", type=Path, metavar="RUN", help="results file, a folder with one, or a probe's report"
     )
-    parser.add_argument("id", nargs="?", metavar="ID", help="sample id")
+    parser.add_argument("id", nargs="?", metavar="ID", help="sample id, or a probe's case")
     parser.add_argument(
         "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
@@ -52,6 +54,8 @@ def main(arguments: list[str]) -> int:
     from callmark.store.files import find_result
     from callmark.store.runs import results_of
 
+    if _is_probe(options.run):
+        return _show_probe(options.run, options.id)
     path = results_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
@@ -59,6 +63,39 @@ def main(arguments: list[str]) -> int:
         raise UsageError("show: name a sample (callmark show RUN ID), or give --statements")
     _, result = find_result(path, options.id, options.trial)
     write(show_blocks(result, full=options.full), sys.stdout)
+    return 0
+
+
+def _is_probe(path: Path) -> bool:
+    from callmark.probe.records import is_probe_report
+    from callmark.store.files import open_input
+
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with open_input(path) as stream:
+        return is_probe_report(stream.read(64))
+
+
+def _show_probe(path: Path, case: str | None) -> int:
+    import msgspec
+
+    from callmark.errors import BadInput
+    from callmark.probe.records import read_probe_report
+    from callmark.reports.probe import case_blocks, case_list_blocks, find_case
+    from callmark.store.files import open_input
+
+    with open_input(path) as stream:
+        data = stream.read()
+    try:
+        report = read_probe_report(data)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise BadInput(
+            f"{path}: is no probe report of this version ({error}): probe again with --json"
+        ) from None
+    if case is None:
+        write(case_list_blocks(report), sys.stdout)
+    else:
+        write(case_blocks(*find_case(report, case)), sys.stdout)
     return 0
 
 

@@ -1,30 +1,38 @@
 """What did the fine-tune do to the tool calls? From the answers of two views to one result.
 
-Three signals: the change in valid calls, the disagreement of arguments where both views made a
-valid call, and the share of the tuned view's valid calls that name a tool they may not."""
+Four signals: the change in valid calls, the format of the calls and the disagreement of arguments
+where both views made a valid call, and the share of the tuned view's valid calls that name a tool
+they may not."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import assert_never
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TypedDict, assert_never
 
 import msgspec
 
-from callmark.calls.attempts import MalformedCall, ToolCall
-from callmark.calls.ledger import read_turn
-from callmark.calls.scan import Scanner
-from callmark.calls.schema import compile_once, schema_errors
 from callmark.errors import UsageError
+from callmark.probe.answers import (
+    argument_changes,
+    disagreement,
+    group_failures,
+    is_invented,
+    read_answer,
+)
 from callmark.probe.records import (
     CaseOutcome,
     FidelityResult,
+    GateWord,
     ProbeEvidence,
     ViewAnswer,
     ViewCall,
+    WrittenAnswer,
     exit_code,
+    standing_of,
 )
-from callmark.probe.spec import FidelitySpec, SchemaMode, ToolUseCase
+from callmark.probe.spec import FidelitySpec, ToolUseCase, expected_formats
 from callmark.probe.stats import (
     MIN_CASES,
     NULLS_BELOW_BASE,
@@ -37,139 +45,12 @@ from callmark.probe.stats import (
     z_by_rank,
     z_gate_applies,
 )
-from callmark.records.jsontext import Json, canonical_json, want_list, want_object
-from callmark.run.offers import installed_formats
+from callmark.probe.turns import check_ends
 from callmark.stats.estimates import SAME, SampledValue, interval_95
-
-Check = Callable[[dict[str, Json]], tuple[str, ...]]
-Leaves = dict[tuple[str, ...], str]
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
-}
-
-
-def read_answer(text: str, case: ToolUseCase, mode: SchemaMode) -> ViewAnswer:
-    """Every call in the text is tried: in whatever format it is written, or with `minimal` as a
-    JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
-    check = _check_of(case, mode)
-    unfit: ViewAnswer | None = None
-    for found in _minimal_calls(text) if mode == "minimal" else _calls(text):
-        answer = ViewAnswer(False, None, found) if isinstance(found, str) else _fit(found, check)
-        if answer.valid:
-            return answer
-        if unfit is None or (unfit.call is None and answer.call is not None):
-            unfit = answer
-    return unfit or ViewAnswer(False, None, "there is no call in the text")
-
-
-def _fit(call: ViewCall, check: Check) -> ViewAnswer:
-    errors = check(call.arguments)
-    return ViewAnswer(False, call, errors[0]) if errors else ViewAnswer(True, call)
-
-
-def _calls(text: str) -> Iterator[ViewCall | str]:
-    """The calls of every known format; of one that cannot be read, why."""
-    for attempt in read_turn(text, offered=None, formats=installed_formats()).attempts:
-        match attempt:
-            case ToolCall(name=name, arguments=arguments):
-                yield ViewCall(name, arguments)
-            case MalformedCall(reason=reason):
-                yield reason
-            case _:
-                assert_never(attempt)
-
-
-def _minimal_calls(text: str) -> Iterator[ViewCall | str]:
-    """The outermost JSON objects of what the model said, thoughts left out."""
-    scanner = Scanner(read_turn(text, offered=None, formats=()).text)
-    position, is_broken = scanner.find("{", 0), False
-    while position >= 0:
-        element = scanner.value_at(position)
-        if element is None:
-            if not is_broken:  # once: a long text of braces must not be read for each of them
-                yield scanner.reason_at(position, len(scanner.text))
-            is_broken, end = True, position + 1
-        else:
-            end = element.end
-            match element.value:
-                case {"name": str(name), "arguments": dict(arguments)}:
-                    yield ViewCall(name, arguments)
-                case {"name": str()}:
-                    yield "the call has no object of arguments"
-                case _:
-                    yield "the JSON object names no tool"
-        position = scanner.find("{", end)
-
-
-def is_invented(name: str, case: ToolUseCase, allowed: tuple[str, ...] | None) -> bool:
-    """Whether a call names a tool that it may not: exact, case and all."""
-    return name != case.gold_tool_name if allowed is None else name not in allowed
-
-
-def disagreement(one: ViewCall, other: ViewCall, *, ordered_lists: bool) -> float:
-    """The share of leaves in which two sets of arguments differ; one that only one of them has
-    differs. Two empty sets agree."""
-    left = dict(_leaves(one.arguments, ordered_lists))
-    right = dict(_leaves(other.arguments, ordered_lists))
-    paths = left.keys() | right.keys()
-    if not paths:
-        return 0.0
-    return sum(1 for path in paths if left.get(path) != right.get(path)) / len(paths)
-
-
-def _leaves(
-    value: Json, ordered: bool, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(value, dict) and (value or not path):
-        for key, inner in value.items():
-            yield from _leaves(inner, ordered, (*path, key))
-    else:
-        # As text: 2 and 2.0, true and 1 are equal in Python, but not the same argument.
-        yield path, canonical_json(value if ordered else _without_order(value))
-
-
-def _without_order(value: Json) -> Json:
-    if isinstance(value, list):
-        return sorted((_without_order(entry) for entry in value), key=canonical_json)
-    if isinstance(value, dict):
-        return {key: _without_order(entry) for key, entry in value.items()}
-    return value
-
-
-def _check_of(case: ToolUseCase, mode: SchemaMode) -> Check:
-    if mode == "minimal":
-        return lambda arguments: tuple(_minimal_errors(case.parameters, arguments))
-    validator = compile_once(case.parameters)
-    return lambda arguments: schema_errors(validator, arguments)
-
-
-def _minimal_errors(parameters: dict[str, Json], arguments: dict[str, Json]) -> Iterator[str]:
-    """Required keys and plain type tags; every other rule, and every other key, is let be."""
-    for name in want_list(parameters.get("required")):
-        if name not in arguments:
-            yield f"/: {name} is missing"
-    properties = want_object(parameters.get("properties"))
-    for name, value in arguments.items():
-        schema = properties.get(name)
-        tag = schema.get("type") if isinstance(schema, dict) else None
-        types = _TYPES.get(tag) if isinstance(tag, str) else None
-        if types is not None and not _is_of(value, types):
-            yield f"/{name}: is no {tag}"
-
-
-def _is_of(value: Json, types: tuple[type, ...]) -> bool:
-    # To Python true is an integer, to JSON it is not.
-    return type(value) is bool if types == (bool,) else type(value) in types
-
 
 __all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]
 
+Output = str | WrittenAnswer
 CEILING = 0.95  # from here on nulls have no room to be better than the base
 
 
@@ -187,8 +68,8 @@ class Nulls(msgspec.Struct, frozen=True, kw_only=True):
 
 def fidelity(
     spec: FidelitySpec,
-    base_outputs: Sequence[str],
-    tuned_outputs: Sequence[str],
+    base_outputs: Sequence[Output],
+    tuned_outputs: Sequence[Output],
     *,
     nulls: Nulls | None = None,
     seed: int = 0,
@@ -198,19 +79,32 @@ def fidelity(
         what = "no tool-use cases (inline 'cases' was empty)"
         return FidelityResult(name=spec.name, verdict="skip", message=what)
     outcomes = tuple(_outcomes(spec, base_outputs, tuned_outputs))
+    asked = _asked(outcomes)
+    if not asked:
+        what = "no case expects a call: cases with a gold_tool_name are needed"
+        return FidelityResult(name=spec.name, verdict="skip", message=what)
     change = validity_change(
-        [outcome.base.valid for outcome in outcomes],
-        [outcome.tuned.valid for outcome in outcomes],
+        [outcome.base.valid for outcome in asked],
+        [outcome.tuned.valid for outcome in asked],
         spec.assert_validity_delta_gte,
     )
     return finalise(_judge(spec, outcomes, change, nulls or Nulls(), seed))
 
 
-def valid_rate(spec: FidelitySpec, outputs: Sequence[str]) -> float:
+def valid_rate(spec: FidelitySpec, outputs: Sequence[Output]) -> float:
     """The share of cases that one view answered with a valid call: what nulls are measured by."""
     answers = _pair(spec.cases, outputs, "outputs")
-    valid = [read_answer(text, case, spec.schema).valid for case, text in answers]
-    return sum(valid) / len(valid)
+    valid = [
+        read_answer(text, case, spec.schema).valid
+        for case, text in answers
+        if case.gold_tool_name is not None
+    ]
+    return sum(valid) / len(valid) if valid else 0.0
+
+
+def _asked(outcomes: Sequence[CaseOutcome]) -> tuple[CaseOutcome, ...]:
+    """The cases that expect a call; the others say nothing about valid ones."""
+    return tuple(one for one in outcomes if one.gold_tool_name is not None)
 
 
 def error_result(name: str, message: str) -> FidelityResult:
@@ -238,21 +132,25 @@ def finalise(result: FidelityResult) -> FidelityResult:
 
 
 def _outcomes(
-    spec: FidelitySpec, base_outputs: Sequence[str], tuned_outputs: Sequence[str]
+    spec: FidelitySpec, base_outputs: Sequence[Output], tuned_outputs: Sequence[Output]
 ) -> Iterable[CaseOutcome]:
     before = _pair(spec.cases, base_outputs, "base_outputs")
     after = _pair(spec.cases, tuned_outputs, "tuned_outputs")
     for (case, base_text), (_, tuned_text) in zip(before, after, strict=True):
         base = read_answer(base_text, case, spec.schema)
         tuned = read_answer(tuned_text, case, spec.schema)
-        ours, theirs = _valid_call(tuned), _valid_call(base)
+        # Where no call is expected, none can be right or agree with another.
+        expected = case.gold_tool_name is not None
+        ours, theirs = (_valid_call(one) if expected else None for one in (tuned, base))
+        both = None if ours is None or theirs is None else (theirs, ours)
+        ordered = spec.ordered_lists
         yield CaseOutcome(
             gold_tool_name=case.gold_tool_name,
+            standing=standing_of(base, tuned),
             base=base,
             tuned=tuned,
-            disagreement=None
-            if ours is None or theirs is None
-            else disagreement(theirs, ours, ordered_lists=spec.ordered_lists),
+            disagreement=None if both is None else disagreement(*both, ordered_lists=ordered),
+            changes=() if both is None else argument_changes(*both, ordered_lists=ordered),
             hallucinated=None if ours is None else is_invented(ours.name, case, spec.allowed_tools),
         )
 
@@ -272,6 +170,8 @@ def _judge(
     if hallucination is not None:
         hallucination_ok = hallucination <= spec.assert_hallucination_lte + SAME
     holds = [change.delta >= spec.assert_validity_delta_gte - SAME, hallucination_ok is True]
+    format_kept = _format_gate(spec, evidence)
+    holds.append(format_kept != "fail")
     if z is not None and evidence.z_gate_applied:
         holds.append(z >= spec.assert_z_gte - SAME)
     return FidelityResult(
@@ -286,6 +186,7 @@ def _judge(
         ft_value=rate,
         ci_95=evidence.raw_ci_95,
         hallucination_ok=hallucination_ok,
+        format_kept=format_kept,
         evidence=evidence,
         message=_message(spec, change, evidence, z),
     )
@@ -301,7 +202,9 @@ def _evidence(
     rate, known = change.tuned_rate, nulls.known
     disagreements = [one.disagreement for one in outcomes if one.disagreement is not None]
     invented = [one.hallucinated for one in outcomes if one.hallucinated is not None]
-    flags = [float(outcome.tuned.valid) for outcome in outcomes]
+    asked = _asked(outcomes)
+    silent = [one for one in outcomes if one.gold_tool_name is None]
+    flags = [float(outcome.tuned.valid) for outcome in asked]
     interval = interval_95(SampledValue("mean", (flags,)), seed)
     return ProbeEvidence(
         json_valid_rate_base=change.base_rate,
@@ -320,6 +223,7 @@ def _evidence(
         num_valid_ft=change.tuned_valid,
         num_lost=change.lost,
         num_gained=change.gained,
+        num_both_fail=sum(1 for one in asked if one.standing == "both_fail"),
         p_value=change.p,
         smallest_drop=change.smallest_drop,
         validity_delta_lower_95=change.lower_bound,
@@ -330,8 +234,57 @@ def _evidence(
         z_gate_applied=z_gate_applies(known, change.base_rate)
         and known is not None
         and known.z(rate) is not None,
+        num_no_call=len(silent),
+        num_unwanted_base=sum(1 for one in silent if not one.base.valid),
+        num_unwanted_ft=sum(1 for one in silent if not one.tuned.valid),
+        **_formats(spec, asked),
+        checks=check_ends(outcomes),
+        failures=group_failures(outcomes, spec.allowed_tools, _known_tools(spec)),
         cases=outcomes,
     )
+
+
+class _Formats(TypedDict):
+    num_format_pairs: int
+    num_format_changed: int
+    formats_base: dict[str, int]
+    formats_ft: dict[str, int]
+    expected_format: str | None
+
+
+def _formats(spec: FidelitySpec, outcomes: Sequence[CaseOutcome]) -> _Formats:
+    """How calls are written, over cases that are valid in both views; with an expectation, over
+    all valid calls of the tuned one. What a server gives apart from the text has no format."""
+    expected = None if spec.expect_format is None else expected_formats(spec.expect_format)
+    pairs = [
+        (one.base.format, one.tuned.format)
+        for one in outcomes
+        if one.tuned.valid and one.tuned.format is not None
+        if expected is not None or (one.base.valid and one.base.format is not None)
+    ]
+    changed = [
+        after for before, after in pairs if (after not in expected if expected else after != before)
+    ]
+    base = Counter(before for before, _ in pairs if before is not None)
+    tuned = Counter(after for _, after in pairs if after is not None)
+    return _Formats(
+        num_format_pairs=len(pairs),
+        num_format_changed=len(changed),
+        formats_base=dict(sorted(base.items())),
+        formats_ft=dict(sorted(tuned.items())),
+        expected_format=spec.expect_format,
+    )
+
+
+def _format_gate(spec: FidelitySpec, evidence: ProbeEvidence) -> GateWord | None:
+    """Another format is a warning, for a parser may read both; `minimal` stands for one that
+    reads the base's only, and who says which format he expects means it."""
+    pairs = evidence.num_format_pairs
+    if not pairs:
+        return None
+    if (pairs - evidence.num_format_changed) / pairs >= spec.assert_format_kept_gte - SAME:
+        return "pass"
+    return "fail" if spec.schema == "minimal" or spec.expect_format is not None else "warn"
 
 
 def _message(
@@ -347,6 +300,9 @@ def _message(
         f"validity ft={change.tuned_rate:.0%} (base={change.base_rate:.0%}, "
         f"Δ={change.delta:+.0%}), hallucination={_percent(evidence.hallucination_rate)}"
     )
+    if evidence.num_format_changed:
+        counts = f"{evidence.num_format_changed} of {evidence.num_format_pairs}"
+        signals += f", format changed in {counts}"
     keep = _nulls_keep(evidence)
     if z is not None:
         note = f" ({keep}, so its gate does not apply)" if keep else ""
@@ -389,13 +345,19 @@ def _decision_reason(change: ValidityChange) -> str:
 
 
 def _pair(
-    cases: Sequence[ToolUseCase], outputs: Sequence[str], name: str
-) -> list[tuple[ToolUseCase, str]]:
+    cases: Sequence[ToolUseCase], outputs: Sequence[Output], name: str
+) -> list[tuple[ToolUseCase, WrittenAnswer]]:
     if len(cases) != len(outputs):
         raise UsageError(
             f"{name}: holds {len(outputs)} outputs for {len(cases)} cases: give one for each"
         )
-    return list(zip(cases, outputs, strict=True))
+    written = (WrittenAnswer(one) if isinstance(one, str) else one for one in outputs)
+    return list(zip(cases, written, strict=True))
+
+
+def _known_tools(spec: FidelitySpec) -> frozenset[str]:
+    named = {one.gold_tool_name for one in spec.cases if one.gold_tool_name is not None}
+    return frozenset(named | {str(one.function.get("name")) for one in spec.cases})
 
 
 def _valid_call(answer: ViewAnswer) -> ViewCall | None:

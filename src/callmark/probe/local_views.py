@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
 
 from callmark.calls.registry import name_of_tool
-from callmark.errors import Incomplete
+from callmark.errors import Incomplete, UsageError
 from callmark.probe.nulls import NullAdapters
-from callmark.probe.views import CannotAsk, NullRun, Question
+from callmark.probe.records import Rendering, WrittenAnswer
+from callmark.probe.views import CannotAsk, NullRun, Question, written_of
 from callmark.records.jsontext import Json
-from callmark.records.seams import Failure
+from callmark.records.seams import Failure, Reply
 from callmark.run.loop import drive_at_once
 from callmark.runners.hf.folder import adapter_folder
 from callmark.runners.hf.local import ADAPTER, LIBRARIES, LocalRunner, open_local
 from callmark.runners.hf.prompts import CannotRender
 from callmark.runners.options import RunnerOptions
 
+CHECKPOINT = "checkpoint"  # one of a series, while it is asked
+TOKENIZER_CONFIG = "tokenizer_config.json"
 EARLIER = "earlier"  # the adapter of the base view, where it has one
 
 
@@ -43,6 +49,7 @@ class AdaptedViews:
     def __init__(self, runner: LocalRunner, before: str | None) -> None:
         self._runner = runner
         self._before = before
+        self._worn = ADAPTER
         self._nulls = NullAdapters(runner.loaded, ADAPTER)
         self.why_no_nulls = self._nulls.why_not()
 
@@ -50,20 +57,39 @@ class AdaptedViews:
         prompts = [prompt_of(self._runner, question) for question in questions]
         loaded = self._runner.loaded
         ids = (self._runner.encoded(prompt) for prompt in prompts)
-        if questions and not any(loaded.changes(ADAPTER, one, self._before) for one in ids):
+        if questions and not any(loaded.changes(self._worn, one, self._before) for one in ids):
             raise CannotAsk(
                 "the adapter is not applied: for every prompt the logits are those of the base"
                 " view (are all of its weights zero, or its target modules not in this model?)"
             )
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, self._before)
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        folder = self._runner.adapter_path
+        if folder is None or not (folder / TOKENIZER_CONFIG).is_file():
+            return None
+        return compare_rendering(self._runner, questions, folder)
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, ADAPTER)
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, self._before)
+
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, self._worn)
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
-        return self._texts(questions, self._nulls.switched_to(run))
+        written = self._written(questions, self._nulls.switched_to(run))
+        return [one.text for one in written]
+
+    @contextmanager
+    def wearing(self, folder: str) -> Iterator[None]:
+        loaded = self._runner.loaded
+        loaded.add_adapter(CHECKPOINT, adapter_folder(folder))
+        self._worn = CHECKPOINT
+        try:
+            yield
+        finally:
+            # One at a time: a long training leaves more adapters than a memory holds.
+            self._worn = ADAPTER
+            loaded.drop_adapter(CHECKPOINT)
 
     def facts(self) -> dict[str, Json]:
         return {"views": "adapters on one loaded model", **facts_of(self._runner)}
@@ -81,9 +107,9 @@ class AdaptedViews:
     def warnings(self) -> tuple[str, ...]:
         return self._runner.observed().warnings
 
-    def _texts(self, questions: Sequence[Question], adapter: str | None) -> list[str]:
+    def _written(self, questions: Sequence[Question], adapter: str | None) -> list[WrittenAnswer]:
         with self._runner.loaded.adapter(adapter):
-            return texts_of(self._runner, questions)
+            return written_by(self._runner, questions)
 
 
 class TwoModels:
@@ -109,14 +135,27 @@ class TwoModels:
         if prints[0] == prints[1]:
             raise CannotAsk("both views are the same model: their files are equal, byte for byte")
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, "base")
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        with open_local(self._options["base"]) as runner:
+            return compare_rendering(runner, questions, Path(self._options["ft"].model or ""))
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
-        return self._texts(questions, "ft")
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, "base")
+
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._written(questions, "ft")
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
+
+    @contextmanager
+    def wearing(self, folder: str) -> Iterator[None]:
+        last = self._options["ft"]
+        self._options["ft"] = msgspec.structs.replace(last, model=folder)
+        try:
+            yield
+        finally:
+            self._options["ft"] = last
 
     def facts(self) -> dict[str, Json]:
         return {"views": "two checkpoints", **self._facts}
@@ -130,30 +169,53 @@ class TwoModels:
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._warnings)
 
-    def _texts(self, questions: Sequence[Question], view: str) -> list[str]:
+    def _written(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
         with open_local(self._options[view]) as runner:
             drive_at_once(runner.ready())
             own = None if self._options[view].local.adapter is None else ADAPTER
             with runner.loaded.adapter(own):
-                texts = texts_of(runner, questions)
+                written = written_by(runner, questions)
             observed = runner.observed()
             self._facts[view] = facts_of(runner)
         self._measured[view] = observed.measured
         self._warnings += observed.warnings
-        return texts
+        return written
 
 
-def texts_of(runner: LocalRunner, questions: Sequence[Question]) -> list[str]:
+def written_by(runner: LocalRunner, questions: Sequence[Question]) -> list[WrittenAnswer]:
     """What the view that is switched on answers; every question with its own bound."""
     batch = [question.conversation(number) for number, question in enumerate(questions)]
     made = runner.texts(batch, [question.max_new_tokens for question in questions])
-    return [text_or_raise(text, question) for text, question in zip(made, questions, strict=True)]
+    return [_or_raise(reply, question) for reply, question in zip(made, questions, strict=True)]
 
 
-def text_or_raise(text: str | Failure, question: Question) -> str:
-    if isinstance(text, Failure):
-        raise Incomplete(f"case {question.name[:60]!r}: no answer: {text.reason}")
-    return text
+def _or_raise(reply: Reply | Failure, question: Question) -> WrittenAnswer:
+    if isinstance(reply, Failure):
+        raise Incomplete(f"case {question.name[:60]!r}: no answer: {reply.reason}")
+    return written_of(reply)
+
+
+def compare_rendering(
+    runner: LocalRunner, questions: Sequence[Question], folder: Path
+) -> Rendering:
+    """The prompts of a runner beside those of the tokenizer in another folder: texts and tokens."""
+    different, note = 0, f"the tokenizer in {folder}"
+    try:
+        own = runner.with_tokenizer(folder)
+    except UsageError as error:
+        return Rendering(prompts=len(questions), different=len(questions), note=f"{note}: {error}")
+    for question in questions:
+        given = question.conversation(0)
+        try:
+            text, other = runner.prompt(given), own.prompt(given)
+            different += text != other or runner.encoded(text) != own.encoded(other)
+        except CannotRender:
+            different += 1
+    if own.tools_block != runner.tools_block:
+        note += (
+            f" shows tools by a {own.tools_block} block, the base's by a {runner.tools_block} one"
+        )
+    return Rendering(prompts=len(questions), different=different, note=note)
 
 
 def prompt_of(runner: LocalRunner, question: Question) -> str:

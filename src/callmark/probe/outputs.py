@@ -15,6 +15,7 @@ from callmark.probe.spec import (
     ToolUseCase,
     Where,
     cases_of,
+    check_format,
     check_tools,
     keys_of,
 )
@@ -80,6 +81,17 @@ def tool_use_fidelity(
     return plain_object(fidelity(made, base, tuned, nulls=nulls, seed=seed))
 
 
+def read_spec_values(
+    cases: Iterable[ToolUseCase | Mapping[str, Json]], spec: Mapping[str, Json] | None
+) -> FidelitySpec:
+    """Cases and the other fields of a suite entry, checked; raises BadInput."""
+    reader = SpecReader()
+    made = _spec_of(cases, spec, reader)
+    if made is None or reader.problems.count:
+        raise BadInput(reader.problems.found)
+    return made
+
+
 def _spec_of(cases: Json, given: Json, reader: SpecReader) -> FidelitySpec | None:
     listed = list(cases) if isinstance(cases, Iterable) and not _is_text(cases) else cases
     if isinstance(listed, list):
@@ -94,6 +106,7 @@ def _spec_of(cases: Json, given: Json, reader: SpecReader) -> FidelitySpec | Non
     if spec is None or reader.problems.count:
         return None
     check_tools(made, spec.schema, reader, ("cases",))
+    check_format(spec, reader, ("spec",))
     return msgspec.structs.replace(spec, cases=made)
 
 

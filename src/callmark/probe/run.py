@@ -14,20 +14,25 @@ from callmark.calls.registry import name_of_tool
 from callmark.compare.compare import CompareOptions, Tools, compare_runs
 from callmark.compare.records import Comparison
 from callmark.config import RunConfig
-from callmark.errors import UsageError
+from callmark.errors import Incomplete, UsageError
 from callmark.plugins import find_runner
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
 from callmark.probe.local_views import TwoModels, adapted_views, open_adapted
 from callmark.probe.nulls import NullCache
 from callmark.probe.records import (
     Calibration,
+    Checkpoint,
     FidelityResult,
     NullRates,
     NullResult,
     ProbeReport,
     ProbeResult,
+    TurnCheck,
+    ViewCall,
+    WrittenAnswer,
     exit_code_of,
 )
+from callmark.probe.series import judge_series, series_exit_code
 from callmark.probe.spec import (
     FidelitySpec,
     Models,
@@ -37,6 +42,7 @@ from callmark.probe.spec import (
     calibration_spec,
 )
 from callmark.probe.stats import null_stats_of
+from callmark.probe.turns import check_rendering, check_results, follow_ups
 from callmark.probe.views import (
     CannotAsk,
     NullRun,
@@ -62,13 +68,15 @@ Asking = Callable[[str, int], None]
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is asked of one pair of models. `nulls` None: no calibration.
-    `require_power`: that no drop was seen is not enough."""
+    `require_power`: that no drop was seen is not enough. `series`: the checkpoints of a training,
+    of which the models name the last; there is one probe then."""
 
     models: Models
     seed: int
     probes: tuple[Probe, ...]
     nulls: NullAdapterSpec | None = None
     require_power: bool = False
+    series: tuple[Checkpoint, ...] = ()
 
 
 class ProbeRun:
@@ -82,11 +90,13 @@ class ProbeRun:
         self._cache = cache
         self._asking = asking or _say_nothing
         self._calibrations: list[Calibration] = []
+        self._base_answers: dict[str, list[WrittenAnswer]] = {}
         self._started = time.perf_counter()
 
     def report(self, compare: Callable[[], Comparison] | None = None) -> ProbeReport:
         """`compare`: both models through the whole pipeline, after the single calls; not where
         these already show that there is nothing to compare."""
+        earlier = self._earlier_results()
         results = tuple(
             ProbeResult(
                 result=self._result(probe),
@@ -97,6 +107,9 @@ class ProbeRun:
         # A suite without cases still shows what nulls do, on cases that ship.
         self._calibrate_on_sentinels()
         asked = time.perf_counter()
+        series = None
+        if self._suite.series:
+            series = judge_series(self._suite.series, [*earlier, results[0].result])
         broken = any(one.result.verdict == "error" for one in results)
         comparison = None if compare is None or broken else compare()
         return ProbeReport(
@@ -106,13 +119,16 @@ class ProbeRun:
             views=self._views.facts(),
             results=results,
             nulls=self._null_result(),
+            series=series,
             comparison=comparison,
             warnings=self._views.warnings(),
             exit_code=exit_code_of(
                 [one.result for one in results],
                 comparison,
                 require_power=self._suite.require_power,
-            ),
+            )
+            if series is None
+            else series_exit_code(series, require_power=self._suite.require_power),
             timing={
                 "probe_sec": asked - self._started,
                 "pipeline_sec": time.perf_counter() - asked,
@@ -121,7 +137,17 @@ class ProbeRun:
             },
         )
 
-    def _result(self, probe: Probe) -> FidelityResult:
+    def _earlier_results(self) -> list[FidelityResult]:
+        """Of every checkpoint of a series but the last, which is what the views were opened
+        with."""
+        results = []
+        for checkpoint in self._suite.series[:-1]:
+            with self._views.wearing(checkpoint.path or ""):
+                results.append(self._result(self._suite.probes[0], checkpoint.label))
+        return results
+
+    def _result(self, probe: Probe, checkpoint: str | None = None) -> FidelityResult:
+        """`checkpoint`: an earlier one of a series; only the last is compared with nulls."""
         spec, questions = probe.spec, probe.questions
         if not questions:
             return fidelity(spec, (), ())
@@ -129,11 +155,40 @@ class ProbeRun:
             self._views.check(questions)
         except CannotAsk as why:
             return error_result(spec.name, str(why))
-        self._asking("base", len(questions))
-        base = self._views.base(questions)
-        self._asking("tuned", len(questions))
+        if spec.name not in self._base_answers:
+            self._asking("base", len(questions))
+            self._base_answers[spec.name] = self._views.base(questions)
+        base = self._base_answers[spec.name]
+        self._asking(checkpoint or "tuned", len(questions))
         tuned = self._views.tuned(questions)
-        return fidelity(spec, base, tuned, nulls=self._nulls_of(probe), seed=self._suite.seed)
+        nulls = self._nulls_of(probe) if checkpoint is None else None
+        result = fidelity(spec, base, tuned, nulls=nulls, seed=self._suite.seed)
+        return self._with_checks(result, questions) if checkpoint is None else result
+
+    def _with_checks(self, result: FidelityResult, questions: Sequence[Question]) -> FidelityResult:
+        """What only the views can tell: how prompts are rendered, and how results are answered.
+        A series is asked nothing twice."""
+        evidence = result.evidence
+        if evidence is None:
+            return result
+        checks = [*evidence.checks]
+        rendering = self._views.rendering(questions)
+        if rendering is not None:
+            checks.append(check_rendering(rendering))
+        calls, asked = follow_ups(questions, evidence.cases)
+        if asked and not self._suite.series:
+            self._asking("both views again, with results", len(asked))
+            checks.append(self._results_check(calls, asked))
+        evidence = msgspec.structs.replace(evidence, checks=tuple(checks))
+        return msgspec.structs.replace(result, evidence=evidence)
+
+    def _results_check(self, calls: Sequence[ViewCall], asked: Sequence[Question]) -> TurnCheck:
+        try:
+            return check_results(calls, self._views.base(asked), self._views.tuned(asked))
+        except Incomplete as error:
+            # Some servers refuse a tool's result: that costs this line, and not the probe.
+            note = f"how results are answered could not be asked: {error}"
+            return TurnCheck(name="ignores_results", base=0, tuned=0, n=0, note=note)
 
     def _nulls_of(self, probe: Probe) -> Nulls | None:
         """The rates of the trained rank decide; other ranks are told apart."""

@@ -11,9 +11,10 @@ from typing import Annotated, Literal, TypeVar, get_type_hints
 import msgspec
 import yaml
 
+from callmark.calls.formats import named_formats
 from callmark.calls.registry import spec_slips
 from callmark.calls.schema import SchemaError, compile_once
-from callmark.errors import BadInput
+from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, want_object, well_formed
 from callmark.records.problems import (
     KeySet,
@@ -25,6 +26,7 @@ from callmark.records.problems import (
     word_problem,
     words_of,
 )
+from callmark.run.offers import installed_formats
 from callmark.store.files import is_blank, lines_of, open_input, parse_line
 
 SchemaMode = Literal["full", "minimal"]
@@ -37,12 +39,14 @@ MAX_NULLS = 1000
 
 class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One prompt, the tool that its call is checked against (an OpenAI-style function, plain or
-    wrapped), and the tool that should be called."""
+    wrapped), and the tool that should be called; None: no call should be made. `other_tools` are
+    offered beside it."""
 
     prompt: str
     tool_spec: dict[str, Json]
-    gold_tool_name: _Name
+    gold_tool_name: _Name | None
     max_new_tokens: _Positive = 256
+    other_tools: tuple[dict[str, Json], ...] = ()
 
     @property
     def function(self) -> dict[str, Json]:
@@ -58,7 +62,8 @@ class FidelitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """`kind: tool_use_fidelity`. `allowed_tools` None: each call must name its case's own tool;
     a list (also an empty one) is the whole surface. `schema`: `full` is JSON Schema and any call
     format, `minimal` required keys and plain type tags of a JSON object with a name and an object
-    of `arguments`. `ordered_lists`: lists with another order disagree."""
+    of `arguments`. `ordered_lists`: lists with another order disagree. `expect_format`: the
+    format that the tuned model's calls should have; None: that of the base's."""
 
     kind: Literal["tool_use_fidelity"] = "tool_use_fidelity"
     name: _Name = "tool_use_fidelity"
@@ -68,6 +73,8 @@ class FidelitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     assert_hallucination_lte: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.10
     assert_z_gte: float = 3.0
     weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    assert_format_kept_gte: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.95
+    expect_format: _Name | None = None
     schema: SchemaMode = "full"
     ordered_lists: bool = False
 
@@ -169,6 +176,7 @@ _SYNONYMS: dict[type[msgspec.Struct], dict[str, str]] = {
         **dict.fromkeys(
             ("expectedtool", "goldtool", "toolname", "gold", "expected", "name"), "gold_tool_name"
         ),
+        **dict.fromkeys(("distractors", "others"), "other_tools"),
         **dict.fromkeys(("question", "input", "messages", "text", "query"), "prompt"),
         **dict.fromkeys(("maxtokens",), "max_new_tokens"),
     },
@@ -299,6 +307,7 @@ def fidelity_spec_of(
     if spec is None:
         return None
     check_tools(cases, spec.schema, reader, (*where, "cases"))
+    check_format(spec, reader, where)
     return msgspec.structs.replace(spec, cases=cases)
 
 
@@ -319,6 +328,34 @@ def check_tools(
     for at, case in enumerate(cases):
         for path, what in _tool_problems(case, mode):
             reader.add((*where, at, "tool_spec", *path), what)
+
+
+def check_format(spec: FidelitySpec, reader: SpecReader, where: Where) -> None:
+    if spec.expect_format is not None:
+        try:
+            expected_formats(spec.expect_format)
+        except UsageError as error:
+            reader.add((*where, "expect_format"), str(error))
+
+
+# A fence around JSON is no other format than JSON without one.
+_FAMILIES = {"bare": "json", "fenced": "json"}
+
+
+def family_of(format_name: str) -> str:
+    """Formats that a reader would call the same have one name."""
+    return _FAMILIES.get(format_name, format_name)
+
+
+def expected_formats(name: str, option: str | None = None) -> frozenset[str]:
+    """The families that a format's name stands for, a model family's too; raises UsageError."""
+    formats = installed_formats()
+    try:
+        return frozenset(family_of(row.name) for row in named_formats(name, formats))
+    except UsageError:
+        known = ", ".join(dict.fromkeys(family_of(row.name) for row in formats))
+        what = f"{name!r} is no call format; known: {known}"
+        raise UsageError(what if option is None else f"{option}: {what}") from None
 
 
 def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where, str]]:

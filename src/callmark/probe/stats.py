@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import msgspec
 
 from callmark.probe.records import Decision
-from callmark.stats.estimates import ALPHA, SAME, Z_ONE_SIDED, fewest_lost, mcnemar, tango
+from callmark.stats.estimates import (
+    ALPHA,
+    SAME,
+    Z_ONE_SIDED,
+    binomial_tail,
+    fewest_lost,
+    mcnemar,
+    tango,
+)
 
 MIN_CASES = 20  # fewer cases without a drop say nothing
 MIN_STD = 1e-6  # a spread that is smaller is rounding
@@ -101,6 +110,84 @@ def _is_sure(lost: int, gained: int, n: int, floor: float) -> bool:
     ways = (all_ways - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(lost + 1))
     logs = (way + k * log_lost + (n - k) * log_kept for k, way in enumerate(ways))
     return math.fsum(map(math.exp, logs)) <= ALPHA
+
+
+POWER = 0.8
+MOST_CASES = 20_000
+LONGEST_TOOTH = 25  # with a floor of 5 points every twentieth case allows one more loss
+
+
+def power_of(n: int, lost: float, gained: float, floor: float) -> float:
+    """The chance that n cases are called a regression, where the fine-tune spoils the calls of this
+    share of them and mends those of that share. Exact, but for what is rarer than 1e-12."""
+    either = lost + gained
+    if either <= 0:
+        return 0.0
+    spread = 8 * math.sqrt(n * either * (1 - either)) + 8
+    low, high = max(0, math.floor(n * either - spread)), min(n, math.ceil(n * either + spread))
+    return math.fsum(
+        _binomial(n, either, differ) * binomial_tail(differ, lost / either, least)
+        for differ in range(low, high + 1)
+        if (least := _fewest_of(differ, n, floor)) is not None
+    )
+
+
+def cases_needed(drop: float, gained: float, floor: float, power: float = POWER) -> int | None:
+    """So many cases find a drop of this size with this power, and so do all larger numbers; None:
+    not even a great many do."""
+
+    @cache
+    def is_enough(n: int) -> bool:
+        return power_of(n, drop + gained, gained, floor) >= power
+
+    def suffices(n: int) -> bool:
+        # The power of an exact test rises in teeth: a lucky n must not be taken for the answer.
+        return all(is_enough(one) for one in range(n, n + LONGEST_TOOTH))
+
+    high = fewest_lost()
+    while not suffices(high):
+        high *= 2
+        if high > MOST_CASES:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def cases_to_rule_out(floor: float) -> int:
+    """So many cases without any loss or gain say that no drop beyond the floor is hidden."""
+    n = 1
+    while validity_change([1] * n, [1] * n, floor).decision != "no_regression":
+        n += 1
+    return n
+
+
+def _fewest_of(differ: int, n: int, floor: float) -> int | None:
+    """Of so many cases that differ, how many must be lost to make a regression."""
+    beyond = math.floor((differ - floor * n) / 2 + SAME) + 1  # lost − gained > −floor · n
+    least = max(beyond, _fewest_significant(differ))
+    return least if least <= differ else None
+
+
+@cache
+def _fewest_significant(differ: int) -> int:
+    low, high = (differ + 1) // 2, differ + 1
+    while low < high:
+        middle = (low + high) // 2
+        if mcnemar(middle, differ - middle) <= ALPHA:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _binomial(n: int, chance: float, hits: int) -> float:
+    if chance >= 1:
+        return float(hits == n)
+    ways = math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1)
+    return math.exp(ways + hits * math.log(chance) + (n - hits) * math.log1p(-chance))
 
 
 class NullStats(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
 
 from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete
+from callmark.probe.records import Rendering, WrittenAnswer
 from callmark.probe.spec import FidelitySpec, NullAdapterSpec, ToolUseCase
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.seams import Conversation, Failure, Reply
@@ -63,11 +65,21 @@ class Views(Protocol):
         """Raises CannotAsk where the two views are one, or a prompt lacks its tools."""
         ...
 
-    def base(self, questions: Sequence[Question]) -> list[str]: ...
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        """Whether the tuned model's own tokenizer renders the prompts as the base's does; None:
+        it has none of its own, or it cannot be looked at."""
+        ...
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]: ...
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
+
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]: ...
+
+    def wearing(self, folder: str) -> AbstractContextManager[None]:
+        """Within it, another checkpoint than the one the views were opened with is the tuned
+        view."""
+        ...
 
     def facts(self) -> dict[str, Json]:
         """Who was asked, and how; part of the report. No clock."""
@@ -87,13 +99,19 @@ def probe_of(spec: FidelitySpec) -> Probe:
 
 
 def question_of(case: ToolUseCase) -> Question:
-    """A case asks with its own tool and nothing else."""
+    """A case asks with its own tool and those that it names beside it, in the order of their
+    names: where the right one stands must say nothing."""
     name = case.function.get("name")
-    function = {**case.function, "name": name if isinstance(name, str) else case.gold_tool_name}
+    named = name if isinstance(name, str) else case.gold_tool_name or "tool"
+    tools: list[Tool] = [{"type": "function", "function": {**case.function, "name": named}}]
+    for other in case.other_tools:
+        inner = other.get("function")
+        function = inner if isinstance(inner, dict) else other
+        tools.append({"type": "function", "function": function})
     return Question(
         name=case.prompt,
         messages=[{"role": "user", "content": case.prompt}],
-        tools=[{"type": "function", "function": function}],
+        tools=sorted(tools, key=name_of_tool),
         max_new_tokens=case.max_new_tokens,
     )
 
@@ -122,25 +140,26 @@ class ServedViews:
         self._facts: dict[str, Json] = {}
         self._measured: dict[str, Json] = {}
         self._warnings: list[str] = []
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[WrittenAnswer]] = {}
 
     def check(self, questions: Sequence[Question]) -> None:
         """Weights and prompts of a server cannot be looked at: what the answers tell is a
         warning afterwards."""
 
-    def base(self, questions: Sequence[Question]) -> list[str]:
+    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
+        return None
+
+    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         return self._asked(questions, "base")
 
-    def tuned(self, questions: Sequence[Question]) -> list[str]:
-        texts = self._asked(questions, "ft")
-        if texts and texts == self._texts["base"]:
-            self._warnings.append(
-                "both endpoints gave the same text in every case: do they serve the same model?"
-            )
-        return texts
+    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        return self._asked(questions, "ft")
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
+
+    def wearing(self, folder: str) -> AbstractContextManager[None]:
+        raise RuntimeError("the models are served: a series needs local checkpoints")
 
     def facts(self) -> dict[str, Json]:
         return {"views": "two served models", **self._facts}
@@ -152,11 +171,13 @@ class ServedViews:
         return self._measured
 
     def warnings(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._warnings))
+        same = self._texts.get("base") and self._texts.get("base") == self._texts.get("ft")
+        told = ["both endpoints gave the same text in every case: do they serve the same model?"]
+        return tuple(dict.fromkeys([*self._warnings, *(told if same else ())]))
 
-    def _asked(self, questions: Sequence[Question], view: str) -> list[str]:
+    def _asked(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
         """A request says how long an answer may be, so there is one runner for each length."""
-        found: dict[int, str] = {}
+        found: dict[int, WrittenAnswer] = {}
         for limit in sorted({question.max_new_tokens for question in questions}):
             numbers = [n for n, one in enumerate(questions) if one.max_new_tokens == limit]
             replies = self._replies([questions[number] for number in numbers], view, limit)
@@ -164,9 +185,10 @@ class ServedViews:
                 if isinstance(reply, Failure):
                     name = questions[number].name[:60]
                     raise Incomplete(f"case {name!r}: no answer: {reply.reason}")
-                found[number] = text_of(reply)
-        self._texts[view] = [found[number] for number in range(len(questions))]
-        return self._texts[view]
+                found[number] = written_of(reply)
+        made = [found[number] for number in range(len(questions))]
+        self._texts.setdefault(view, []).extend(made)
+        return made
 
     def _replies(
         self, questions: Sequence[Question], view: str, limit: int
@@ -189,9 +211,10 @@ class ServedViews:
         return replies
 
 
-def text_of(reply: Reply) -> str:
+def written_of(reply: Reply) -> WrittenAnswer:
     """A reply as one text: calls that came apart from it stand behind it, marked as calls."""
-    return "\n".join(filter(None, (reply.text, *map(_call_text, reply.calls or ()))))
+    text = "\n".join(filter(None, (reply.text, *map(_call_text, reply.calls or ()))))
+    return WrittenAnswer(text, reply.finish == "stop", structured=bool(reply.calls))
 
 
 def _call_text(call: TraceEntry) -> str:

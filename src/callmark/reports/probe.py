@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+import msgspec
+
+from callmark.errors import BadInput
 from callmark.probe.records import (
+    ArgumentChange,
     CaseOutcome,
+    CheckpointStanding,
     Decision,
     FidelityResult,
     NullResult,
     ProbeEvidence,
     ProbeReport,
     ProbeResult,
+    SeriesPoint,
+    SeriesResult,
+    Standing,
+    TurnCheck,
+    ViewAnswer,
 )
+from callmark.records.jsontext import canonical_json
 from callmark.reports.compare import (
     comparison_blocks,
     comparison_sections,
@@ -22,8 +33,12 @@ from callmark.reports.compare import (
 )
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
+from callmark.reports.word_diff import DiffPiece, diff_words
 
 SHOWN_CASES = 6
+SHOWN_GROUPS = 8
+SHOWN_CHANGES = 4
+LONGEST_CAUSE = 100
 LONGEST_NAME = 60
 DECISIONS: dict[Decision, tuple[str, Style]] = {
     "regression": ("REGRESSION", "bad"),
@@ -44,11 +59,76 @@ def probe_blocks(report: ProbeReport) -> Iterator[Block]:
 
 def result_blocks(report: ProbeReport) -> Iterator[Block]:
     """What the probes and their nulls found."""
+    if report.series is not None:
+        yield from _series_blocks(report.series)
     for one in report.results:
         yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
     if not report.results:
         yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
-    yield from _null_lines(report.nulls)
+    if report.nulls is not None:
+        yield line()
+        yield from null_lines(report.nulls)
+
+
+_SPARKS = "▁▂▃▄▅▆▇█"
+CHECKPOINT_STANDINGS: dict[CheckpointStanding, tuple[str, Style]] = {
+    "holds": ("holds", "plain"),
+    "loses": ("loses", "bad"),
+    "dips": ("dips, not confirmed", "warn"),
+    "error": ("ERROR", "bad"),
+}
+
+
+def series_texts(series: SeriesResult) -> Iterator[str]:
+    """The course of a series in one or two sentences."""
+    n = len(series.points)
+    if series.first_losing is None:
+        yield f"no checkpoint of {n} is a confirmed regression (tested from the last backwards)"
+    else:
+        losing = sum(1 for one in series.points if one.standing == "loses")
+        after = f"and the {losing - 1} after it" if losing > 1 else "which is the last"
+        yield f"the first checkpoint that loses is {series.first_losing}, {after}"
+    dips = [one.checkpoint.label for one in series.points if one.standing == "dips"]
+    if dips:
+        yield f"dips that recovered, an observation and no finding: {', '.join(dips)}"
+
+
+def _series_blocks(series: SeriesResult) -> Iterator[Block]:
+    rates = [one.result.ft_value for one in series.points]
+    spark = "".join("·" if rate is None else _SPARKS[round(rate * 7)] for rate in rates)
+    first, last = (one_line(series.points[at].checkpoint.label, 40) for at in (0, -1))
+    yield TextLine((Cell(f"{spark}  ", "strong"), Cell(f"valid calls from {first} to {last}")))
+    yield from (line(text, indent=2) for text in series_texts(series))
+    yield line()
+    yield Table(
+        ("checkpoint", "valid calls", "95 % interval", "change", "p", "decision", "wrong tool",
+         "other format", ""),
+        tuple(map(_point_row, series.points)),
+        frozenset({1, 3, 4, 6, 7}),
+    )  # fmt: skip
+    yield line()
+    yield line(f"the last checkpoint, {last}", "strong")
+
+
+def _point_row(point: SeriesPoint) -> tuple[Cell, ...]:
+    result, evidence = point.result, point.result.evidence
+    word, style = CHECKPOINT_STANDINGS[point.standing]
+    label = Cell(one_line(point.checkpoint.label, 40))
+    if evidence is None:
+        said = Cell(one_line(result.message, 80))
+        return (label, *(Cell("") for _ in range(4)), said, Cell(""), Cell(""), Cell(word, style))
+    low, high = point.valid_ci_95 or (0.0, 1.0)
+    return (
+        label,
+        Cell(round_text(evidence.json_valid_rate_ft)),
+        Cell(f"{low:.3f} to {high:.3f}", "quiet"),
+        Cell(sign_text(evidence.validity_delta)),
+        Cell(f"{evidence.p_value:.3g}"),
+        Cell((result.decision or "").replace("_", " ")),
+        Cell(str(evidence.num_hallucinated)),
+        Cell(str(evidence.num_format_changed)),
+        Cell(word, style),
+    )
 
 
 def answer_lines(report: ProbeReport) -> Iterator[TextLine]:
@@ -61,6 +141,13 @@ def decision_lines(report: ProbeReport) -> Iterator[TextLine]:
     yield from answer_lines(report)
     if report.comparison is not None:
         yield decision_line(report.comparison)
+
+
+def quiet_lines(report: ProbeReport) -> Iterator[TextLine]:
+    """And with the course of a series, in a sentence."""
+    yield from decision_lines(report)
+    if report.series is not None:
+        yield from (line(text, indent=2) for text in series_texts(report.series))
 
 
 def answer_line(result: FidelityResult) -> TextLine:
@@ -78,6 +165,8 @@ def _word(result: FidelityResult) -> tuple[str, Style]:
         return "NO CALLS", "bad"
     if result.hallucination_ok is False and result.decision != "regression":
         return "INVENTED TOOLS", "bad"
+    if result.format_kept == "fail" and result.decision != "regression":
+        return "FORMAT CHANGED", "bad"
     return DECISIONS[result.decision]
 
 
@@ -90,7 +179,9 @@ def _sentence(result: FidelityResult) -> str:
     if not after:
         return said
     invented = evidence.num_hallucinated
-    return f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+    said = f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+    changed = evidence.num_format_changed
+    return f"{said}; {changed} in another format" if changed else said
 
 
 def _names(count: int) -> str:
@@ -107,6 +198,10 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     yield line(f"{result.verdict} by the point rule: {result.message}", indent=2)
     if result.decision_reason is not None:
         yield line(f"decision: {result.decision_reason}", indent=2)
+    if (told := format_line(result)) is not None:
+        style: Style = "bad" if result.format_kept == "fail" else "warn"
+        yield line(f"format_kept {result.format_kept}: {told}", style, indent=2)
+    yield from _check_blocks(evidence.checks)
     yield line()
     yield Table(
         ("signal", "base", "tuned", "change", "95 % interval of tuned"),
@@ -115,8 +210,39 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     )
     yield line()
     yield _by_tool(evidence.cases)
+    yield from _failure_lines(evidence)
     yield from _list("lost", _lost(one, evidence.cases), "bad")
     yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
+    yield from _list("without a valid call in either view", _both_fail(one, evidence), "warn")
+    yield from _list("with other arguments", _changed(one, evidence.cases), "plain")
+
+
+CHECKS = {
+    "never_ends": "turns that never end (no end token before max_new_tokens)",
+    "runs_on": "text after the call",
+    "repeats": "the same call again in one answer",
+    "ignores_results": "no answer to the result of a call, or the same call again",
+    "renders_otherwise": "prompts that its own tokenizer renders otherwise than the base's",
+}
+
+
+def _check_blocks(checks: Sequence[TurnCheck]) -> Iterator[Block]:
+    """Before the statistics: is the model still one that can be talked to?"""
+    if not checks:
+        return
+    yield line()
+    rows = tuple(
+        (
+            Cell(CHECKS[one.name]),
+            Cell(str(one.base)),
+            Cell(str(one.tuned), "bad" if one.tuned > one.base else "plain"),
+            Cell(str(one.n)),
+        )
+        for one in checks
+    )
+    yield Table(("check", "base", "tuned", "of"), rows, frozenset({1, 2, 3}), frozenset({0}))
+    worse = [one for one in checks if one.note and (one.tuned > one.base or not one.n)]
+    yield from (line(one.note, "warn", indent=2) for one in worse)
 
 
 def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[Cell, ...]]:
@@ -130,6 +256,14 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
         between,
     )
     yield _row("calls with a wrong tool", "", round_text(evidence.hallucination_rate))
+    if evidence.num_no_call:
+        base, tuned = (
+            round_text(count / evidence.num_no_call)
+            for count in (evidence.num_unwanted_base, evidence.num_unwanted_ft)
+        )
+        pairs = f"over {evidence.num_no_call} cases that ask for none, not judged"
+        yield _row("calls where none is asked for", base, tuned, "", pairs)
+    yield _row("calls in another format", "", *_format_texts(result, evidence))
     pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
     differ = round_text(evidence.mean_arg_disagreement)
     yield _row("arguments that differ", "", differ, "", pairs)
@@ -140,14 +274,40 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
     yield _row("score", "", round_text(result.score))
 
 
+def _format_texts(result: FidelityResult, evidence: ProbeEvidence) -> tuple[str, str, str]:
+    if not evidence.num_format_pairs:
+        return "n/a", "", "no pair of calls in text"
+    changed, n = evidence.num_format_changed, evidence.num_format_pairs
+    return round_text(changed / n), "", f"{changed} of {n} pairs: {result.format_kept}"
+
+
+def format_line(result: FidelityResult) -> str | None:
+    """What the fine-tune did to the format of the calls; None where it is kept, or unknown."""
+    evidence = result.evidence
+    if evidence is None or not evidence.num_format_changed:
+        return None
+    before, after = (
+        ", ".join(f"{name} ({count})" for name, count in formats.items())
+        for formats in (evidence.formats_base, evidence.formats_ft)
+    )
+    changed = f"format changed in {evidence.num_format_changed} of {evidence.num_format_pairs}"
+    if evidence.expected_format is not None:
+        return f"{changed}: tuned writes {after}, expected {evidence.expected_format}"
+    return f"{changed}: base writes {before}, tuned {after}"
+
+
 def _row(*texts: str) -> tuple[Cell, ...]:
     return tuple(Cell(text) for text in (*texts, *[""] * (5 - len(texts))))
 
 
+def expected_tool(case: CaseOutcome) -> str:
+    return case.gold_tool_name or "(no call)"
+
+
 def _by_tool(cases: Sequence[CaseOutcome]) -> Table:
     rows = []
-    for tool in sorted({case.gold_tool_name for case in cases}):
-        own = [case for case in cases if case.gold_tool_name == tool]
+    for tool in sorted({expected_tool(case) for case in cases}):
+        own = [case for case in cases if expected_tool(case) == tool]
         before = sum(case.base.valid for case in own)
         after = sum(case.tuned.valid for case in own)
         wrong = sum(case.hallucinated is True for case in own)
@@ -180,6 +340,143 @@ def _list_invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
     ]
 
 
+def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
+    """Why answers of the tuned view fail, by how often."""
+    if not evidence.failures:
+        return
+    yield line()
+    yield line("why the tuned view fails", "strong")
+    for group in evidence.failures[:SHOWN_GROUPS]:
+        both = (
+            f", {group.num_both_fail} of them without a valid call before as well"
+            if group.num_both_fail
+            else ""
+        )
+        yield line(f"{group.count} × {one_line(group.cause, LONGEST_CAUSE)}{both}", indent=2)
+    if len(evidence.failures) > SHOWN_GROUPS:
+        more = evidence.failures[SHOWN_GROUPS:]
+        count = sum(group.count for group in more)
+        yield line(f"{count} × {len(more)} other reasons (--json lists all)", "quiet", indent=2)
+
+
+def _both_fail(one: ProbeResult, evidence: ProbeEvidence) -> list[str]:
+    return [
+        f"{_show(name)}: {case.tuned.cause or case.tuned.reason or 'no valid call'}"
+        for name, case in zip(one.case_names, evidence.cases, strict=True)
+        if case.standing == "both_fail"
+    ]
+
+
+def _changed(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+    return [
+        f"{_show(name)}: {'; '.join(map(change_text, case.changes[:SHOWN_CHANGES]))}"
+        for name, case in zip(one.case_names, cases, strict=True)
+        if case.changes
+    ]
+
+
+def change_text(change: ArgumentChange) -> str:
+    """`/top_k: 3 → 5`; a side that does not give the argument says so."""
+    base, tuned = (
+        "(not given)"
+        if isinstance(value, msgspec.UnsetType)
+        else one_line(canonical_json(value), LONGEST_NAME)
+        for value in (change.base, change.tuned)
+    )
+    return f"{one_line(change.path, LONGEST_NAME)}: {base} → {tuned}"
+
+
+STANDINGS: dict[Standing, tuple[str, Style]] = {
+    "kept": ("valid in both views", "good"),
+    "lost": ("lost: valid before the fine-tune, not after", "bad"),
+    "gained": ("gained: valid after the fine-tune, not before", "good"),
+    "both_fail": ("no valid call in either view", "warn"),
+}
+
+
+def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
+    """Every case with its number, for who wants to look at one."""
+    rows = [
+        (
+            Cell(str(number)),
+            Cell(case.standing.replace("_", " "), STANDINGS[case.standing][1]),
+            Cell(expected_tool(case)),
+            Cell(case.tuned.cause or ""),
+            Cell(one_line(name, LONGEST_NAME)),
+        )
+        for number, (name, case) in enumerate(_all_cases(report), start=1)
+    ]
+    yield Table(
+        ("case", "standing", "expected tool", "why", "prompt"),
+        tuple(rows),
+        frozenset({0}),
+        frozenset({3, 4}),
+    )
+
+
+def find_case(report: ProbeReport, wanted: str) -> tuple[int, str, CaseOutcome]:
+    """One case by its number (from 1) or its name, with both; raises BadInput."""
+    cases = list(_all_cases(report))
+    found = [at for at, (name, _) in enumerate(cases) if name == wanted]
+    if not found and wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
+        found = [int(wanted) - 1]
+    if len(found) != 1:
+        why = "is no case of this probe" if not found else f"is the name of {len(found)} cases"
+        raise BadInput(
+            f"{one_line(wanted, LONGEST_NAME)}: {why}: give its number, 1 to {len(cases)}"
+        )
+    return found[0] + 1, *cases[found[0]]
+
+
+def _all_cases(report: ProbeReport) -> Iterator[tuple[str, CaseOutcome]]:
+    for one in report.results:
+        if one.result.evidence is not None:
+            yield from zip(one.case_names, one.result.evidence.cases, strict=True)
+
+
+def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
+    """What both views wrote to one case; what only one of them wrote is marked."""
+    said, style = STANDINGS[case.standing]
+    yield TextLine((Cell(f"case {number}  ", "strong"), Cell(said, style)))
+    yield from (line(part, indent=2) for part in name.split("\n"))
+    yield line(f"expects {expected_tool(case)}", "quiet", indent=2)
+    diff = diff_words(case.base.text, case.tuned.text)
+    yield from _written_blocks("base", case.base, diff.left, ("[-", "-]"), "good")
+    yield from _written_blocks("tuned", case.tuned, diff.right, ("{+", "+}"), "bad")
+    if case.changes:
+        yield line()
+        yield line("arguments that changed", "strong")
+        yield from (line(change_text(change), indent=2) for change in case.changes)
+
+
+def _written_blocks(
+    view: str, answer: ViewAnswer, pieces: Sequence[DiffPiece], marks: tuple[str, str], style: Style
+) -> Iterator[Block]:
+    yield line()
+    yield TextLine((Cell(f"{view}  ", "strong"), *_judgement(answer)))
+    cells: list[Cell] = []
+    for piece in pieces:
+        text = f"{marks[0]}{piece.text}{marks[1]}" if piece.differs else piece.text
+        for at, part in enumerate(text.split("\n")):
+            if at:
+                yield TextLine(tuple(cells), indent=2)
+                cells = []
+            if part:
+                cells.append(Cell(part, style if piece.differs else "plain"))
+    yield TextLine(tuple(cells) or (Cell("(no text)", "quiet"),), indent=2)
+
+
+def _judgement(answer: ViewAnswer) -> Iterator[Cell]:
+    if answer.valid:
+        written = f", written as {answer.format}" if answer.format else ""
+        yield Cell(f"valid call of {answer.call.name if answer.call else ''}{written}", "good")
+    else:
+        yield Cell("no valid call", "bad")
+        yield Cell(f": {answer.reason}" if answer.reason else "")
+    if answer.ended is False:
+        yield Cell(", never ended", "warn")
+
+
 def _list(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
     if not cases:
         return
@@ -194,10 +491,9 @@ def _show(name: str) -> str:
     return one_line(name, LONGEST_NAME)
 
 
-def _null_lines(nulls: NullResult | None) -> Iterator[Block]:
+def null_lines(nulls: NullResult | None) -> Iterator[TextLine]:
     if nulls is None:
         return
-    yield line()
     if nulls.unavailable is not None:
         yield line(f"no nulls: {nulls.unavailable}", "quiet", indent=2)
     for one in nulls.calibrations:

@@ -20,7 +20,7 @@ function shownNumber(value, plot) {
 
 function plotFigure(plot, pick) {
   const top = plot.top ?? Math.max(1e-9, ...plot.bars.flatMap((bar) => bar.values));
-  const drawing = plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
+  const drawing = plot.curve ? curveLine(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", `${plot.title}. The table below has the numbers.`);
   return make(
@@ -96,5 +96,29 @@ function uprightBars(plot, top) {
     svg.append(shape("text", { x: middle, y: height + 29, class: "tick" }, bar.label));
   });
   svg.append(shape("line", { x1: 0, x2: WIDTH, y1: height + 14.5, y2: height + 14.5, class: "axis" }));
+  return svg;
+}
+
+// Points in an order: each with its interval, joined; the level is what they are compared with.
+function curveLine(plot, top) {
+  const height = 140;
+  const step = (WIDTH - 20) / Math.max(2, plot.bars.length);
+  const y = (value) => 10 + height * (1 - value / top);
+  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height + 36}` });
+  if (plot.level !== null) svg.append(shape("line", { x1: 0, x2: WIDTH, y1: y(plot.level), y2: y(plot.level), class: "level" }));
+  const points = plot.bars.map((bar, at) => ({ bar, x: 10 + step * (at + 0.5), value: bar.values[0] }));
+  const every = Math.ceil(plot.bars.length / 6); // more labels would write over each other
+  points.forEach(({ bar, x, value }, at) => {
+    if (bar.spread && value !== null) {
+      svg.append(shape("line", { x1: x, x2: x, y1: y(bar.spread[0]), y2: y(bar.spread[1]), class: "spread" }));
+    }
+    const isShown = at % every === 0 || at === points.length - 1;
+    const name = bar.label.length > 9 ? "…" + bar.label.slice(-8) : bar.label;
+    if (isShown) svg.append(shape("text", { x, y: height + 29, class: "tick" }, name));
+  });
+  const drawn = points.filter((one) => one.value !== null);
+  svg.append(shape("polyline", { points: drawn.map((one) => `${one.x},${y(one.value)}`).join(" "), class: "curve" }));
+  for (const one of drawn) svg.append(shape("circle", { cx: one.x, cy: y(one.value), r: 3.5, class: "s0" }));
+  svg.append(shape("line", { x1: 0, x2: WIDTH, y1: height + 10.5, y2: height + 10.5, class: "axis" }));
   return svg;
 }

@@ -33,6 +33,7 @@ function sampleView(sample, about) {
           about.gained.map((name) => chip(`gained ${name}`, "good")))
         : null),
     make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
+    changesView(sample.changes),
   ];
 }
 
@@ -223,11 +224,24 @@ function resultView(entry, at, trees) {
   return make("div", { class: "result" }, make("p", { class: "quiet" }, `result · ${origin}`), tree.element);
 }
 
-// A case of the probe: one call, valid or not.
+// A case of the probe: what was written, one call, valid or not. What only this side wrote is marked.
 function caseView(result) {
+  const written = result.written ?? [];
   return [
-    make("ul", { class: "chips" }, chip(result.valid ? "valid call" : "no valid call", result.valid ? "good" : "bad")),
-    result.call ? make("div", { class: "message call" }, make("h4", { class: "role" }, make("code", {}, result.call.name)), new JsonTree(result.call.arguments, "Arguments").element) : null,
+    make("ul", { class: "chips" }, chip(result.valid ? "valid call" : "no valid call", result.valid ? "good" : "bad"),
+      result.format ? chip(`written as ${result.format}`, "quiet") : null,
+      result.ended === false ? chip("never ended", "warn") : null),
     result.reason ? make("p", { class: "problem" }, clipped(result.reason, 1200)) : null,
+    make("div", { class: "message assistant" }, make("h4", { class: "role" }, "as written"),
+      make("div", { class: "text mono" }, written.length
+        ? written.map(([text, differs]) => (differs ? make("mark", { class: "differs" }, text) : text))
+        : make("span", { class: "quiet" }, "(no text)"))),
+    result.call ? make("div", { class: "message call" }, make("h4", { class: "role" }, make("code", {}, result.call.name)), new JsonTree(result.call.arguments, "Arguments").element) : null,
   ];
+}
+
+function changesView(changes) {
+  if (!changes?.length) return null;
+  return make("section", { "aria-label": "Arguments that changed" }, make("h4", {}, "Arguments that changed"),
+    make("ul", { class: "differences" }, changes.map((text) => make("li", {}, make("code", {}, text)))));
 }

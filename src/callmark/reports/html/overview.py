@@ -359,15 +359,18 @@ class PageTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """One group of bars; None: no data. `pick` leads to the samples behind it."""
+    """One group of bars; None: no data. `pick` leads to the samples behind it. `spread`: the
+    interval around the first value, where the plot is a curve."""
 
     label: str
     values: tuple[float | None, ...]
     pick: Pick | None = None
+    spread: tuple[float, float] | None = None
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A bar chart, which is a table as well. `top` is the end of its axis; None: the largest."""
+    """A bar chart, which is a table as well. `top` is the end of its axis; None: the largest.
+    `curve`: points in an order, joined, instead of bars; `level`: a line across it."""
 
     id: str
     title: str
@@ -377,6 +380,8 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     bars: tuple[Bar, ...]
     top: float | None = None
     upright: bool = False
+    curve: bool = False
+    level: float | None = None
     marks: tuple[str, ...] = ()  # lines of text below the drawing
 
 

@@ -7,10 +7,25 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from callmark.probe.records import CaseOutcome, ProbeReport, ProbeResult, ViewAnswer
+from callmark.probe.records import (
+    CaseOutcome,
+    ProbeReport,
+    ProbeResult,
+    SeriesResult,
+    ViewAnswer,
+)
 from callmark.records.results import Result
 from callmark.reports.html.compare import comparison_plots, comparison_tables, pairs_of
-from callmark.reports.html.overview import MADE_BY, PageCell, PageHead, PageTable, left_out
+from callmark.reports.html.overview import (
+    MADE_BY,
+    Bar,
+    PageCell,
+    PageHead,
+    PageTable,
+    Pick,
+    Plot,
+    left_out,
+)
 from callmark.reports.html.page import (
     NOT_IN_THE_FILE,
     Candidates,
@@ -19,10 +34,32 @@ from callmark.reports.html.page import (
     Row,
     page_json,
 )
-from callmark.reports.layout import Style, Table, TextLine, one_line
-from callmark.reports.probe import decision_lines, probe_blocks
+from callmark.reports.layout import Style, Table, one_line
+from callmark.reports.probe import (
+    change_text,
+    decision_lines,
+    expected_tool,
+    format_line,
+    null_lines,
+    probe_blocks,
+    series_texts,
+)
+from callmark.reports.word_diff import DiffPiece, diff_words
 
-LABELS = {"fails": "lost or wrong", "gained": "gained", "status": "calls", "tool": "expected tool"}
+LABELS = {
+    "fails": "lost or wrong",
+    "gained": "gained",
+    "status": "calls",
+    "why": "why",
+    "tool": "expected tool",
+    "checkpoint": "checkpoint",
+}
+TITLES = {
+    "check": "How turns end",
+    "signal": "Signals",
+    "expected tool": "By tool",
+    "checkpoint": "Checkpoints",
+}
 SIDES = ("base", "tuned")
 URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 
@@ -48,7 +85,7 @@ def write_probe_page(stream: BinaryIO, report: ProbeReport, both: BothSides | No
 
 
 def _write_cases(page: PageFile, head: PageHead, report: ProbeReport) -> None:
-    cases = [case for one in report.results for case in _cases(one)]
+    cases = list(_listed_cases(report))
     candidates = Candidates(report.seed)
     for row, encoded in cases:
         candidates.offer(row.sample_id, row.trial, row=row.cost, size=len(encoded))
@@ -69,7 +106,7 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
     ] or [("NOTHING PROBED", "warn", "the suite holds no tool_use_fidelity")]
     word, style, reason = min(words, key=lambda one: URGENCY.index(one[1]))
     comparison = report.comparison
-    tables = tuple(_tables(report))
+    tables = (*_tables(report), *_failure_tables(report))
     if comparison is not None:
         tables += tuple(comparison_tables(comparison))
     return PageHead(
@@ -82,9 +119,7 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
         facts=tuple(_facts(report)),
         warnings=tuple(one_line(warning, 2000) for warning in report.warnings),
         tables=tables,
-        plots=()
-        if comparison is None
-        else tuple(plot for plot in comparison_plots(comparison) if plot.bars),
+        plots=tuple(plot for plot in _plots(report) if plot.bars),
         pins=tuple(
             (one_line(f"{side} {key}", 100), one_line(str(value), 300))
             for side, facts in (*report.models.items(), *report.views.items())
@@ -94,14 +129,93 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
     )
 
 
+def _plots(report: ProbeReport) -> Iterator[Plot]:
+    if report.series is not None:
+        yield _series_plot(report.series)
+    for at, one in enumerate(report.results):
+        if one.result.evidence is not None:
+            yield _format_plot(one, at)
+    if report.comparison is not None:
+        yield from comparison_plots(report.comparison)
+
+
+def _series_plot(series: SeriesResult) -> Plot:
+    evidence = series.points[-1].result.evidence
+    return Plot(
+        id="series",
+        title="Valid calls, checkpoint by checkpoint",
+        note="Share of cases with a valid call, with its 95 % interval (Wilson); the line is the"
+        " base model.",
+        label="checkpoint",
+        series=("valid calls",),
+        bars=tuple(
+            Bar(
+                one_line(point.checkpoint.label, 60),
+                (point.result.ft_value,),
+                Pick("checkpoint", point.checkpoint.label),
+                point.valid_ci_95,
+            )
+            for point in series.points
+        ),
+        top=1.0,
+        curve=True,
+        level=None if evidence is None else evidence.json_valid_rate_base,
+        marks=tuple(series_texts(series)),
+    )
+
+
+def _format_plot(one: ProbeResult, at: int) -> Plot:
+    """Only where it shows something: two views in one format need no drawing."""
+    evidence = one.result.evidence
+    base, tuned = ({}, {}) if evidence is None else (evidence.formats_base, evidence.formats_ft)
+    names = sorted(base.keys() | tuned.keys()) if base != tuned else []
+    return Plot(
+        id=f"formats-{at}",
+        title="How calls are written",
+        note="Cases with a valid call in both views, by the format of the call.",
+        label="format",
+        series=SIDES,
+        bars=tuple(
+            Bar(one_line(name, 60), (float(base.get(name, 0)), float(tuned.get(name, 0))))
+            for name in names
+        ),
+    )
+
+
 def _facts(report: ProbeReport) -> Iterator[str]:
-    """What the terminal says in lines between its tables."""
-    alone = msgspec.structs.replace(report, comparison=None, warnings=())
-    for block in list(probe_blocks(alone))[1:]:
-        if isinstance(block, TextLine):
-            text = "".join(cell.text for cell in block.cells).strip()
-            if text:
-                yield one_line(text, 500)
+    """What stands below the answer: why it was given."""
+    if report.series is not None:
+        yield from series_texts(report.series)
+    for one in report.results:
+        result = one.result
+        if result.evidence is not None:
+            yield f"{result.verdict} by the point rule: {result.message}"
+        if result.decision_reason is not None:
+            yield f"decision: {result.decision_reason}"
+        if (told := format_line(result)) is not None:
+            yield f"format_kept {result.format_kept}: {told}"
+    for block in null_lines(report.nulls):
+        yield "".join(cell.text for cell in block.cells)
+
+
+def _failure_tables(report: ProbeReport) -> Iterator[PageTable]:
+    for at, one in enumerate(report.results):
+        groups = () if one.result.evidence is None else one.result.evidence.failures
+        yield PageTable(
+            id=f"why-{at}",
+            title="Why the tuned view fails",
+            columns=("why", "cases", "lost", "without a valid call before as well"),
+            rows=tuple(
+                (
+                    PageCell(one_line(group.cause, 200), "plain", Pick("why", group.cause)),
+                    PageCell(str(group.count)),
+                    PageCell(str(group.num_lost), "bad" if group.num_lost else "plain"),
+                    PageCell(str(group.num_both_fail)),
+                )
+                for group in groups
+            ),
+            right=(1, 2, 3),
+        )
 
 
 def _tables(report: ProbeReport) -> Iterator[PageTable]:
@@ -110,9 +224,7 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
         if isinstance(block, Table):
             yield PageTable(
                 id=f"probe-{at}",
-                title={"signal": "Signals", "expected tool": "By tool"}.get(
-                    block.columns[0], block.columns[0]
-                ),
+                title=TITLES.get(block.columns[0], block.columns[0]),
                 columns=block.columns,
                 rows=tuple(
                     tuple(PageCell(one_line(cell.text, 300), cell.style) for cell in row)
@@ -122,42 +234,70 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
             )
 
 
+def _listed_cases(report: ProbeReport) -> Iterator[tuple[Row, bytes]]:
+    """Of a series those of every checkpoint, the last one first: it is what is decided about."""
+    if report.series is None:
+        for one in report.results:
+            yield from _cases(one)
+        return
+    names = report.results[0].case_names
+    for at, point in reversed(list(enumerate(report.series.points))):
+        one = ProbeResult(result=point.result, case_names=names)
+        for row, encoded in _cases(one):
+            label = point.checkpoint.label
+            facets = {**row.facets, "checkpoint": (label,)}
+            text = f"{one_line(label, 60)}: {row.text}"
+            yield msgspec.structs.replace(row, trial=at, facets=facets, text=text), encoded
+
+
 def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
     evidence = one.result.evidence
     if evidence is None:
         return
-    for name, case in zip(one.case_names, evidence.cases, strict=True):
+    why = {at: group.cause for group in evidence.failures for at in group.cases}
+    cases = zip(one.case_names, evidence.cases, strict=True)
+    for number, (name, case) in enumerate(cases, start=1):
+        diff = diff_words(case.base.text, case.tuned.text)
         sides = [
-            {"label": label, "result": _side(answer)}
-            for label, answer in zip(SIDES, (case.base, case.tuned), strict=True)
+            {"label": label, "result": _side(answer, pieces)}
+            for label, answer, pieces in zip(SIDES, (case.base, case.tuned), diff, strict=True)
         ]
-        yield _row(name, case), page_json({"sides": sides})
+        changes = [change_text(change) for change in case.changes]
+        yield _row(name, case, why.get(number)), page_json({"sides": sides, "changes": changes})
 
 
-def _side(answer: ViewAnswer) -> dict[str, object]:
-    return {"valid": answer.valid, "call": answer.call, "reason": answer.reason}
+def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
+    return {
+        "valid": answer.valid,
+        "call": answer.call,
+        "reason": answer.reason,
+        "format": answer.format,
+        "ended": answer.ended,
+        "written": [[piece.text, piece.differs] for piece in pieces],
+    }
 
 
-def _row(name: str, case: CaseOutcome) -> Row:
+def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
     lost = ("valid call lost",) if case.base.valid and not case.tuned.valid else ()
     wrong = ("wrong tool",) if case.hallucinated else ()
     gained = ("valid call gained",) if case.tuned.valid and not case.base.valid else ()
+    neither = ("no valid call in either view",) if case.standing == "both_fail" else ()
     valid = {
-        (True, True): "both valid",
-        (True, False): "only base valid",
-        (False, True): "only tuned valid",
-        (False, False): "none valid",
-    }[case.base.valid, case.tuned.valid]
-    called = "nothing" if case.tuned.call is None else case.tuned.call.name
+        "kept": "both valid",
+        "lost": "only base valid",
+        "gained": "only tuned valid",
+        "both_fail": "none valid",
+    }[case.standing]
     return Row(
         sample_id=name,
         trial=0,
-        text=one_line(f"expects {case.gold_tool_name}; tuned calls {called}", 160) + "\n",
+        text=one_line(f"expects {expected_tool(case)}{'; ' if why else ''}{why or ''}", 160) + "\n",
         facets={
-            "fails": (*lost, *wrong),
+            "fails": (*lost, *wrong, *neither),
             "gained": gained,
             "status": (valid,),
-            "tool": (case.gold_tool_name,),
+            "why": () if why is None else (why,),
+            "tool": (expected_tool(case),),
         },
         numbers=(),
     )

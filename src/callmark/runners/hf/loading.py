@@ -71,12 +71,14 @@ def steady_computing(seed: int, *, determinism_mode: bool) -> Iterator[None]:
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
+    return load_tokenizer_of(folder.path)
+
+
+def load_tokenizer_of(path: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with _sentence("--model", folder.path, "its tokenizer cannot be loaded"):
-        return AutoTokenizer.from_pretrained(
-            folder.path, local_files_only=True, trust_remote_code=False
-        )
+    with _sentence("--model", path, "its tokenizer cannot be loaded"):
+        return AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
 
 def device_of(name: str) -> torch.device:
@@ -125,6 +127,13 @@ class LoadedModel:
                 if keys:
                     raise ValueError(f"{what} {keys[0]} (and {len(keys) - 1} more)")
         self._peft.eval()
+        self._switch()
+
+    def drop_adapter(self, name: str) -> None:
+        """Forget an adapter; another one has to be there."""
+        other = next(one for one in self._peft.peft_config if one != name)
+        self._peft.set_adapter(other, inference_mode=True)  # to delete the active one is a warning
+        self._peft.delete_adapter(name)
         self._switch()
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
@@ -32,6 +32,7 @@ from callmark.runners.hf.loading import (
     device_of,
     load_model,
     load_tokenizer,
+    load_tokenizer_of,
     quiet_libraries,
     require_extra,
     steady_computing,
@@ -102,7 +103,7 @@ class LocalRunner(Runner):
             raw=options.raw_prompt,
             where=str(folder.path),
         )
-        self._end_ids = _end_ids(folder, self._tokenizer, self._prompts)
+        self._end_ids = end_ids_of(self._tokenizer, self._prompts, end_tokens(folder.path))
         # Without a chat template nothing leads the model to the format that it declares.
         declared = getattr(self._tokenizer, "response_template", None)
         self._replies = Replies(
@@ -169,6 +170,23 @@ class LocalRunner(Runner):
         base._adapter = None
         return base
 
+    @property
+    def adapter_path(self) -> Path | None:
+        return None if self._adapter is None else self._adapter.path
+
+    @property
+    def tools_block(self) -> str:
+        return self._prompts.tools_block
+
+    def with_tokenizer(self, folder: Path) -> LocalRunner:
+        """A runner that renders with the tokenizer of another folder; raises UsageError."""
+        other = copy(self)
+        other._tokenizer = load_tokenizer_of(folder)
+        tools = self._offered(self._options.tools)
+        raw = self._options.raw_prompt
+        other._prompts = open_prompts(other._tokenizer, tools, raw=raw, where=str(folder))
+        return other
+
     def prompt(self, conversation: Conversation) -> str:
         """What the model is given, up to where it speaks; raises CannotRender."""
         return self._prompts.text(conversation.messages, self._offered(conversation.tools))
@@ -179,13 +197,16 @@ class LocalRunner(Runner):
 
     def texts(
         self, batch: Sequence[Conversation], limits: Sequence[int] | None = None
-    ) -> list[str | Failure]:
-        """What the model writes, calls and all, by the adapter that is switched on. `limits`: how
-        many tokens each answer may have; None: as many as the run allows."""
+    ) -> list[Reply | Failure]:
+        """What the model writes, calls and all in the text, by the adapter that is switched on.
+        `limits`: how many tokens each answer may have; None: as many as the run allows."""
         return [
-            self._replies.text(one.generated)
+            Reply(
+                text=self._replies.text(one.generated),
+                finish="stop" if one.generated.ended else "length",
+            )
             if isinstance(one, _Written)
-            else (one.text if isinstance(one, Reply) else one)
+            else one
             for one in self._written(batch, limits)
         ]
 
@@ -351,11 +372,11 @@ def _weights_of(folder: ModelFolder) -> str:
     return fingerprint((path.name, path) for path in folder.weights)
 
 
-def _end_ids(
-    folder: ModelFolder, tokenizer: Any, prompts: ChatPrompts | RawPrompts
+def end_ids_of(
+    tokenizer: Any, prompts: ChatPrompts | RawPrompts, own: Iterable[int]
 ) -> frozenset[int]:
     """The model's own end tokens, the tokenizer's, and the one its template ends a turn with."""
-    found = set(end_tokens(folder.path))
+    found = set(own)
     if tokenizer.eos_token_id is not None:
         found.add(tokenizer.eos_token_id)
     if isinstance(prompts, ChatPrompts):

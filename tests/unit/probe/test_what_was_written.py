@@ -1,0 +1,148 @@
+"""What both views wrote is kept, failures are grouped by reason, and every case says what it is."""
+
+import json
+
+import pytest
+from tests.unit.probe.asking import GOOD, PROSE, SEARCH, both, call, case, probe
+from tests.unit.reports.test_probe_markdown import report_of
+
+from callmark import tool_use_fidelity
+from callmark.cli import main
+from callmark.probe.records import is_probe_report, read_probe_report
+from callmark.probe.run import report_bytes
+from callmark.reports.layout import plain_text
+from callmark.reports.probe import probe_blocks
+from callmark.reports.word_diff import diff_words
+
+UNCLOSED = GOOD.removesuffix("}")
+
+
+def causes(*tuned: str, base: str = GOOD, cases: list | None = None, **spec) -> dict:
+    asked = cases or [case()] * len(tuned)
+    found = tool_use_fidelity(asked, [base] * len(tuned), list(tuned), spec=spec)
+    return {one["cause"]: one["count"] for one in found["evidence"]["failures"]}
+
+
+def test_f51_both_raw_texts_are_in_the_result():
+    row = both(GOOD, f"Let me see. {UNCLOSED}")["evidence"]["cases"][0]
+    assert row["base"]["text"] == GOOD
+    assert row["tuned"]["text"] == f"Let me see. {UNCLOSED}"
+    assert row["standing"] == "lost"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"<tool_call>{UNCLOSED}</tool_call>", "JSON not closed"),
+        (f"<tool_call>{UNCLOSED}\n", "JSON not closed"),
+        ('<tool_call>{"name": "search_web", "arguments": {"query": "ro', "JSON not closed"),
+        ('<tool_call>{"name": "search_web", "arguments": {query}}</tool_call>', "not JSON: Expecting property name enclosed in double quotes"),
+        (PROSE, "no call, prose instead"),
+        ("", "no call, and no text either"),
+        (f"<think>{GOOD}</think>", "the call stands in the thinking only"),
+        ("<think>hm</think>", "nothing but thinking"),
+        (call(), 'arguments do not fit: "query" is a required property'),
+        (call(query=7), "argument /query does not fit"),
+        (call("find", what=1), "tool that no case offers (find)"),
+        (call("find", query="x"), "tool that no case offers (find)"),
+    ],
+)  # fmt: skip
+def test_f51_a_failure_has_a_reason_that_others_share(text, cause):
+    assert causes(text) == {cause: 1}
+
+
+def test_f51_failures_are_counted_by_reason_the_most_frequent_first():
+    other = case({**SEARCH, "name": "read_file"}, gold="read_file")
+    tuned = [UNCLOSED] * 2 + [PROSE] * 3 + [call("read_file", query="x"), call(query="x")]
+    tuned = [f"<tool_call>{one}</tool_call>" if one == UNCLOSED else one for one in tuned]
+    found = causes(*tuned, cases=[case()] * 6 + [other])
+    assert list(found.items()) == [
+        ("no call, prose instead", 3),
+        ("JSON not closed", 2),
+        ("tool of another case (read_file)", 1),
+        ("tool of another case (search_web)", 1),
+    ]
+
+
+def test_f51_minimal_says_which_other_format_a_call_has():
+    text = 'Sure: [search_web(query="rope")]'
+    assert causes(text, schema="minimal") == {"a call in another format (pythonic)": 1}
+
+
+def test_f51_a_case_that_fails_in_both_views_is_marked_as_that():
+    found = probe(20, 18, 16)
+    standings = [one["standing"] for one in found["evidence"]["cases"]]
+    assert standings == ["kept"] * 16 + ["lost"] * 2 + ["both_fail"] * 2
+    assert found["evidence"]["num_both_fail"] == 2
+    assert found["evidence"]["failures"][0] == {
+        "cause": "no call, prose instead", "count": 4, "num_lost": 2, "num_both_fail": 2,
+        "cases": [17, 18, 19, 20],
+    }  # fmt: skip
+    shown = plain_text(probe_blocks(report_of(found, [f"case {n}" for n in range(20)])))
+    assert "4 × no call, prose instead, 2 of them without a valid call before as well" in shown
+    assert "2 cases without a valid call in either view" in shown
+
+
+def test_f51_arguments_that_changed_are_listed_with_both_values():
+    tuned = call(query="sail", max_results=3)
+    found = both(call(query="rope"), tuned)
+    assert found["evidence"]["cases"][0]["changes"] == [
+        {"path": "/max_results", "tuned": 3},
+        {"path": "/query", "base": "rope", "tuned": "sail"},
+    ]
+    shown = plain_text(probe_blocks(report_of(found, ["case"])))
+    assert '/max_results: (not given) → 3; /query: "rope" → "sail"' in shown
+
+
+def test_f51_show_has_both_texts_side_by_side(tmp_path, capsys):
+    path = tmp_path / "probe.json"
+    found = tool_use_fidelity([case()] * 2, [GOOD] * 2, [GOOD, UNCLOSED])
+    report = report_of(found, ["first", "second"])
+    path.write_bytes(report_bytes(report))
+    assert is_probe_report(path.read_bytes())
+    assert read_probe_report(path.read_bytes()) == report
+    assert main(["show", str(path)]) == 0
+    assert "2  lost" in capsys.readouterr().out
+    for wanted in ("2", "second"):
+        assert main(["show", str(path), wanted]) == 0
+        shown = capsys.readouterr().out
+        assert "case 2  lost: valid before the fine-tune, not after" in shown
+        assert GOOD.removesuffix("}") + "[-}-]" in shown
+        assert f"  {UNCLOSED}\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["3"], "3: is no case of this probe: give its number, 1 to 2"),
+        (["twice"], "twice: is the name of 2 cases: give its number, 1 to 2"),
+    ],
+)
+def test_a_case_that_is_not_there_is_named(tmp_path, capsys, words, what):
+    path = tmp_path / "probe.json"
+    path.write_bytes(report_bytes(report_of(probe(2, 2, 1), ["twice", "twice"])))
+    assert main(["show", str(path), *words]) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_a_report_of_another_version_is_refused_in_one_sentence(tmp_path, capsys):
+    path = tmp_path / "probe.json"
+    path.write_text(json.dumps({"probe_version": "0", "results": 5}))
+    assert main(["show", str(path), "1"]) == 2
+    assert "is no probe report of this version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("", ""), ("a b c", "a x c"), ("a", ""), (" a  b", "a b"), ("x" * 10, "y z " * 500_000)],
+)
+def test_the_pieces_of_a_diff_are_the_texts_again(left, right):
+    diff = diff_words(left, right)
+    assert "".join(piece.text for piece in diff.left) == left
+    assert "".join(piece.text for piece in diff.right) == right
+
+
+def test_a_diff_marks_the_words_that_differ():
+    diff = diff_words("call search now", "call find now")
+    assert [piece.text for piece in diff.left if piece.differs] == ["search"]
+    assert [piece.text for piece in diff.right if piece.differs] == ["find"]
