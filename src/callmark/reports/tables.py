@@ -88,6 +88,7 @@ COLUMNS: dict[str, Type] = {
     "arguments": "whole",
     "arguments_invented": "whole",
     "checks": "text",
+    "changes": "text",
     **dict.fromkeys(_METADATA, "text"),
     "tools": "text",
     "model_output": "text",
@@ -105,6 +106,13 @@ def columns_of(finished: FinishedRun, form: str) -> dict[str, Type]:
             if value is not None and not isinstance(value, bool):
                 measures[name] = "number"
     return {**COLUMNS, **measures}
+
+
+def _changes(scores: Scores | None) -> str | None:
+    """None: nothing was observed before."""
+    if scores is None or scores.changes is msgspec.UNSET:
+        return None
+    return "; ".join(scores.changes)
 
 
 def row_of(
@@ -131,6 +139,7 @@ def row_of(
         *(None if values is None else values.get(label, 0) for label in _LABELS),
         *_statement_cells(scores),
         None if scores is None else "; ".join(map(explain_check, scores.checks)),
+        _changes(scores),
         *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
         result.model_output,
