@@ -411,6 +411,10 @@ def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
     return tuple(kept)
 
 
+def is_named_by(label: frozenset[str], field: Field) -> bool:
+    return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
+
+
 def is_like(field: Field, value: Value) -> bool:
     """Could the field have held such a value? Prose says many things, under one key."""
     if value.kind == "number" and field.number is not None:

@@ -19,9 +19,10 @@ from callmark.grounding.binding import (
     find_joined,
     find_kin,
     is_like,
+    is_named_by,
 )
 from callmark.grounding.match import Said
-from callmark.grounding.numbers import SCALE
+from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.reading import convert, is_money
 from callmark.grounding.record_tree import (
     Field,
@@ -97,6 +98,7 @@ class StatementFinding(NamedTuple):
 
 
 TurnAt = Callable[[int], int | None]
+Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
 
 
 class Checker:
@@ -111,8 +113,10 @@ class Checker:
         said: Said,
         turn_at: TurnAt,
         failed: Said | None = None,
+        named: Named = lambda key, turn: False,
     ) -> None:
-        """`failed`: what results that are errors say. They support nothing."""
+        """`failed`: what results that are errors say. They support nothing. `named`: what the
+        model itself named in a call that was served, such as a file that it made."""
         self.text = outline.text
         self.outline = outline
         self.values = values
@@ -121,7 +125,7 @@ class Checker:
         self.said = said
         self._said_units = SaidUnits(said)
         self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
-        self.failed = failed
+        self.failed, self._named = failed, named
         self.turn_at = turn_at
         self.stated: list[Value] = []
         self._worked_out: dict[int, StatementFinding] = {}
@@ -150,7 +154,7 @@ class Checker:
         equation = self._equations.get(at)
         if equation is not None:
             label: StatementLabel = "calculated" if equation.holds else "miscalculated"
-            because = "" if equation.holds else f"it comes to {_plain(equation.result)}"
+            because = "" if equation.holds else f"it comes to {decimal_text(equation.result)}"
             return StatementFinding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
@@ -435,6 +439,8 @@ class Checker:
             return self._found(value, "not_claimed", "example")
         if before.endswith(("***", "•", "xx", "XX")):
             return self._found(value, "unchecked", "masked")
+        if self._named(value.key, self.turn_at(value.start)):
+            return self._found(value, "unchecked", "named")
         near = self.index.shapes.get(shape_of(value.text))
         return None if near is None else self._found(value, "altered", "identifier", near)
 
@@ -481,12 +487,12 @@ class Checker:
         if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
-        if not label or _is_named_by(label, fields[0]):
+        if not label or is_named_by(label, fields[0]):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
         if not named or any(self._states(field, value) for field in named):
             return None
-        if any(_is_named_by(label, field) for field in fields):  # last: there may be many
+        if any(is_named_by(label, field) for field in fields):  # last: there may be many
             return None
         because = _place(fields[0])
         return self._found(value, "wrong_field", "field", named[0], because=because)
@@ -621,7 +627,7 @@ class Checker:
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None:
             return None
-        because = " and ".join(map(_plain, found.operands))
+        because = " and ".join(map(decimal_text, found.operands))
         return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
 
     def _remember(self, value: Value) -> None:
@@ -686,15 +692,5 @@ class Checker:
         return sorted(lengths | arithmetic.counts_in(cues, stems))
 
 
-def _is_named_by(label: frozenset[str], field: Field) -> bool:
-    return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
-
-
 def _place(field: Field) -> str:
     return f"{field.value} is {field.key} of {field.path}"
-
-
-def _plain(scaled: int) -> str:
-    whole, rest = divmod(abs(scaled), SCALE)
-    text = f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
-    return f"-{text}" if scaled < 0 else text

@@ -33,6 +33,13 @@ _NOT_DIGIT = re.compile(r"\D")
 _ARABIC = str.maketrans({"٫": ".", "٬": ","})
 
 
+def decimal_text(scaled: int) -> str:
+    """As a person writes it, without needless zeros."""
+    whole, rest = divmod(abs(scaled), SCALE)
+    text = f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+    return f"-{text}" if scaled < 0 else text
+
+
 def ascii_digits(text: str) -> str:
     """Digits of every script as ASCII digits."""
     if text.isascii():

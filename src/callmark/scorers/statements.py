@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
-from callmark.grounding.checking import Checker, StatementFinding
+from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.evidence import flat
@@ -42,6 +42,7 @@ _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[\w-]+")
 _CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
@@ -97,8 +98,29 @@ def _check_values(
         reading.said,
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
+        _named_in_calls(reading),
     )
     return _tell_nearest(reading, index, checker.check())
+
+
+def _named_in_calls(reading: TrialReading) -> Named:
+    """Identifiers in the arguments of calls that were served, each with the first turn that has it.
+    They are no evidence, but what a model makes and names is nothing that it altered either."""
+    names: dict[str, int] = {}
+    is_read = False
+
+    def named(key: str, turn: int | None) -> bool:
+        nonlocal is_read
+        if not is_read:
+            is_read = True
+            for one in reading.served:
+                for text in () if one.error else texts_in(one.arguments):
+                    for word in _WORD.findall(text):
+                        names.setdefault(identifier_key(word), one.turn or 0)
+        at = names.get(key)
+        return at is not None and (turn is None or at <= turn)
+
+    return named
 
 
 def _tell_nearest(

@@ -15,8 +15,8 @@ from callmark.records.jsontext import (
     canonical_json,
     digest,
     parse_json,
+    want_list,
     want_text,
-    want_texts,
 )
 
 Kind = Literal[
@@ -215,7 +215,7 @@ class ToolCatalogue:
         self._specs: dict[str, Spec] = {}
         self._digests: dict[str, str] = {}
         self._offers: dict[str, SourceOffer] = {}
-        self._registries: dict[tuple[str, ...], Registry] = {}
+        self._registries: dict[str, Registry] = {}
         for spec in given:
             self._listed(spec, line=0)
         self._given = bool(self._specs)
@@ -224,18 +224,24 @@ class ToolCatalogue:
     def specs(self) -> list[Spec]:
         return [self._specs[name] for name in sorted(self._specs)]
 
-    def specs_of(self, names: Iterable[str]) -> list[Spec]:
-        return [self._specs[name] for name in names if name in self._specs]
+    def specs_of(self, listed: Iterable[Json]) -> list[Spec]:
+        """The specs of what a sample lists: names of the registry, or tools of its own."""
+        return [
+            one if isinstance(one, dict) else self._specs[one]
+            for one in listed
+            if isinstance(one, dict) or (isinstance(one, str) and one in self._specs)
+        ]
 
     def registry_of(self, listed: Json) -> Registry:
-        """The tools of these names; None: all that there are so far."""
-        names = tuple(sorted(self._specs)) if listed is None else want_texts(listed)
-        if names not in self._registries:
+        """What a sample lists; None: all that there are so far."""
+        named = [*sorted(self._specs)] if listed is None else list(want_list(listed))
+        key = digest(named)
+        if key not in self._registries:
             if len(self._registries) == REMEMBERED:
                 self._registries.clear()
-            specs = self.specs_of(names)
-            self._registries[names] = Registry.from_specs(specs, where="the tools of the source")
-        return self._registries[names]
+            specs = self.specs_of(named)
+            self._registries[key] = Registry.from_specs(specs, where="the tools of the source")
+        return self._registries[key]
 
     def registry(self) -> Registry:
         return Registry.from_specs(self.specs, where="the tools of the source")

@@ -22,7 +22,6 @@ from callmark.records.jsontext import (
     digest,
     want_list,
     want_object,
-    want_texts,
 )
 from callmark.records.problems import refuse_problems, show_value
 from callmark.stats.columns import KeyIndex, trial_key
@@ -149,7 +148,7 @@ class Writer:
         listed = metadata.get("tools")
         if listed is None or "messages" not in answer:
             return answer
-        return {**answer, "tools": self._desk.tools.specs_of(want_texts(listed))}
+        return {**answer, "tools": self._desk.tools.specs_of(want_list(listed))}
 
     def _count_messages(self, answer: Object, item: Object) -> None:
         """Of a step only what the model wrote or caused, not what it was given."""
