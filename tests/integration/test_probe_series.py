@@ -86,7 +86,9 @@ def test_f20_a_series_asks_the_base_once_and_names_the_first_that_loses(
 def test_a_series_says_the_same_as_each_probe_alone(trained, tmp_path):
     base, out, asked = trained
     words = ["--base", base, "--cases", asked, "--nulls", 0, "--quiet", "--json"]
-    other = make_adapter(tmp_path / "of-another-make", base, scale=0.01)
+    other = Path(shutil.copytree(out / "checkpoint-50", tmp_path / "of-another-make"))
+    config = json.loads((other / "adapter_config.json").read_text("utf-8"))
+    (other / "adapter_config.json").write_text(json.dumps({**config, "lora_alpha": 3}), "utf-8")
     folders = [out / "checkpoint-100", other, out / "checkpoint-50", out / "checkpoint-400"]
     adapters = [word for one in folders for word in ("--adapter", one)]
     assert probed(*words, tmp_path / "all.json", *adapters) == 1
