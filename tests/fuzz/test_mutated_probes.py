@@ -32,9 +32,12 @@ ARGUMENTS = {
         case(
             {"name": "t", "parameters": {"properties": {"n": {"type": ["integer", "null"]}}}}, "t"
         ),
+        case(
+            gold=None, other_tools=[{"name": "t"}, {"type": "function", "function": {"name": "u"}}]
+        ),
     ],
-    "base_outputs": [GOOD, GOOD, call("t", n=1)],
-    "tuned_outputs": [GOOD, PROSE, call("t", n=None)],
+    "base_outputs": [GOOD, GOOD, call("t", n=1), PROSE],
+    "tuned_outputs": [GOOD, PROSE, call("t", n=None), GOOD],
     "null_rates": [0.0, 0.5, 1.0],
     "null_stats": {"mean": 0.1, "std": 0.2, "n": 3, "degenerate": False},
     "null_stats_by_rank": {"1.0": {"mean": 0.1, "std": 0.2}},

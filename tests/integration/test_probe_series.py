@@ -86,14 +86,45 @@ def test_f20_a_series_asks_the_base_once_and_names_the_first_that_loses(
 def test_a_series_says_the_same_as_each_probe_alone(trained, tmp_path):
     base, out, asked = trained
     words = ["--base", base, "--cases", asked, "--nulls", 0, "--quiet", "--json"]
-    folders = [out / "checkpoint-100", out / "checkpoint-50", out / "checkpoint-400"]
+    other = Path(shutil.copytree(out / "checkpoint-50", tmp_path / "of-another-make"))
+    config = json.loads((other / "adapter_config.json").read_text("utf-8"))
+    (other / "adapter_config.json").write_text(json.dumps({**config, "lora_alpha": 3}), "utf-8")
+    folders = [out / "checkpoint-100", other, out / "checkpoint-50", out / "checkpoint-400"]
     adapters = [word for one in folders for word in ("--adapter", one)]
     assert probed(*words, tmp_path / "all.json", *adapters) == 1
     points = json.loads((tmp_path / "all.json").read_text("utf-8"))["series"]["points"]
     for point, folder in zip(points, folders, strict=True):
         probed(*words, tmp_path / "one.json", "--adapter", folder)
-        alone = json.loads((tmp_path / "one.json").read_text("utf-8"))
-        assert point["result"] == alone["results"][0]["result"]
+        alone = json.loads((tmp_path / "one.json").read_text("utf-8"))["results"][0]["result"]
+        # One probe also asks what is said to results; a series asks nothing twice.
+        kept = [one for one in alone["evidence"]["checks"] if one["name"] != "ignores_results"]
+        alone["evidence"]["checks"] = kept
+        assert point["result"] == alone
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        (lambda weights: dict([*weights.items()][1:]), "it lacks weights for"),
+        (lambda weights: {**weights, "base_model.model.x.lora_A.weight": next(iter(weights.values()))}, "the model has no place for"),
+    ],
+)  # fmt: skip
+def test_a_damaged_checkpoint_in_the_middle_is_named(trained, tmp_path, capsys, changes, what):
+    from safetensors.torch import load_file, save_file
+
+    base, out, asked = trained
+    broken = Path(shutil.copytree(out / "checkpoint-100", tmp_path / "broken"))
+    weights = load_file(broken / "adapter_model.safetensors")
+    save_file(
+        {key: one.clone() for key, one in changes(weights).items()},
+        broken / "adapter_model.safetensors",
+    )
+    folders = [out / "checkpoint-50", broken, out / "checkpoint-100"]
+    adapters = [word for one in folders for word in ("--adapter", one)]
+    assert probed("--base", base, *adapters, "--cases", asked, "--quiet") == 2
+    told = capsys.readouterr().err
+    assert str(broken) in told
+    assert what in told
 
 
 def test_whole_models_are_a_series_too_and_the_saved_end_comes_last(tmp_path, generated, capsys):

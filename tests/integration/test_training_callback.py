@@ -294,11 +294,11 @@ def test_in_trl_the_fall_is_seen_where_it_was_planted_and_can_end_the_training(t
     watched = trl_trained(tmp_path, watch, steps=200, spoilt_from=100)
     rates = [one.ft_value for one in watch.results]
     assert len(rates) == 10
-    assert min(rates[:5]) >= 0.9
-    assert max(rates[6:]) <= 0.5, rates
     series = watch.report().series
     assert series is not None
-    assert series.first_losing in ("step 120", "step 140")
+    # Planted after step 100: the look after it is the first that loses, and none before it does.
+    assert [one.standing for one in series.points] == ["holds"] * 5 + ["loses"] * 5, rates
+    assert series.first_losing == "step 120"
     plain = trl_trained(tmp_path, None, steps=200, spoilt_from=100)
     assert weights_of(watched) == weights_of(plain)
     stopping = ToolUseCallback(tiny_cases(24), every=20, stop=True)

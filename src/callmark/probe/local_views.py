@@ -81,15 +81,17 @@ class AdaptedViews:
 
     @contextmanager
     def wearing(self, folder: str) -> Iterator[None]:
-        loaded = self._runner.loaded
-        loaded.add_adapter(CHECKPOINT, adapter_folder(folder))
+        # One place for all: a long training leaves more adapters than a memory holds.
+        loaded, given = self._runner.loaded, adapter_folder(folder)
+        if not loaded.refill_adapter(CHECKPOINT, given):
+            if CHECKPOINT in loaded.peft.peft_config:
+                loaded.drop_adapter(CHECKPOINT)
+            loaded.add_adapter(CHECKPOINT, given)
         self._worn = CHECKPOINT
         try:
             yield
         finally:
-            # One at a time: a long training leaves more adapters than a memory holds.
             self._worn = ADAPTER
-            loaded.drop_adapter(CHECKPOINT)
 
     def facts(self) -> dict[str, Json]:
         return {"views": "adapters on one loaded model", **facts_of(self._runner)}

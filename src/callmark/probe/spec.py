@@ -328,6 +328,8 @@ def check_tools(
     for at, case in enumerate(cases):
         for path, what in _tool_problems(case, mode):
             reader.add((*where, at, "tool_spec", *path), what)
+        for number, what in _other_problems(case):
+            reader.add((*where, at, "other_tools", number), what)
 
 
 def check_format(spec: FidelitySpec, reader: SpecReader, where: Where) -> None:
@@ -371,6 +373,22 @@ def _tool_problems(case: ToolUseCase, mode: SchemaMode) -> Iterator[tuple[Where,
             compile_once(parameters or {})
         except SchemaError as error:
             yield ("parameters",), str(error)
+
+
+def _other_problems(case: ToolUseCase) -> Iterator[tuple[int, str]]:
+    """Tools beside the right one are offered, never checked against: a name is all they need."""
+    own = case.function.get("name")
+    names = {own if isinstance(own, str) else case.gold_tool_name}
+    for number, other in enumerate(case.other_tools):
+        inner = other.get("function", other)
+        name = inner.get("name") if isinstance(inner, dict) else None
+        if not isinstance(name, str) or not name:
+            yield number, "must be a tool with a name"
+        elif name in names:
+            yield number, f"{name} is offered already"
+        else:
+            names.add(name)
+            yield from ((number, slip) for slip in spec_slips(other))
 
 
 def _minimal_problems(parameters: dict[str, Json]) -> Iterator[tuple[Where, str]]:

@@ -11,7 +11,7 @@ from tests.unit.probe.asking import GOOD, PROSE, case
 from callmark import tool_use_fidelity
 from callmark.calls.registry import Registry
 from callmark.cli import main
-from callmark.errors import UsageError
+from callmark.errors import BadInput, UsageError
 from callmark.probe.case_making import cases_text, make_cases
 from callmark.probe.spec import read_cases
 from callmark.probe.stats import cases_needed, cases_to_rule_out, power_of, validity_change
@@ -185,6 +185,20 @@ def test_whatever_a_schema_says_cases_are_made_or_the_tool_is_left_out(propertie
         return
     made = make_cases(tools, 12, seed)
     assert len(made.cases) == 12
+
+
+@pytest.mark.parametrize(
+    ("others", "what"),
+    [
+        ([{}], "must be a tool with a name"),
+        ([{"function": 3}], "must be a tool with a name"),
+        ([{"name": "search_web"}], "search_web is offered already"),
+        ([{"name": "a"}, {"function": {"name": "a"}}], "a is offered already"),
+    ],
+)
+def test_tools_beside_the_right_one_need_a_name_of_their_own(others, what):
+    with pytest.raises(BadInput, match=r"cases\[0\]\.other_tools\[\d\]: " + what):
+        tool_use_fidelity([case(other_tools=others)], [GOOD], [GOOD])
 
 
 def test_a_case_without_a_call_is_right_without_one_and_counted_apart():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callmark.errors import MissingExtra, UsageError
-from callmark.runners.hf.folder import AdapterFolder, ModelFolder
+from callmark.runners.hf.folder import ADAPTER_WEIGHTS, AdapterFolder, ModelFolder
 
 if TYPE_CHECKING:
     import torch
@@ -129,6 +129,29 @@ class LoadedModel:
         self._peft.eval()
         self._switch()
 
+    def refill_adapter(self, name: str, folder: AdapterFolder) -> bool:
+        """Put the weights of another adapter of the same make into a place that is there: making
+        the place is most of the work. False: it is of another make, and nothing was changed."""
+        from peft import PeftConfig, set_peft_model_state_dict
+        from safetensors.torch import load_file
+
+        if self._peft is None or name not in self._peft.peft_config:
+            return False
+        with _sentence("--adapter", folder.path, f"does not fit the model{_made_for(folder)}"):
+            config = PeftConfig.from_pretrained(str(folder.path))
+            if _make_of(config) != _make_of(self._peft.peft_config[name]):
+                return False
+            weights = load_file(folder.path / ADAPTER_WEIGHTS, device=str(self.device))
+            loaded = set_peft_model_state_dict(self._peft, weights, adapter_name=name)
+            lacking = [key for key in loaded.missing_keys if f".{name}." in key]
+            for what, keys in (
+                ("it lacks weights for", lacking),
+                ("the model has no place for", loaded.unexpected_keys),
+            ):
+                if keys:
+                    raise ValueError(f"{what} {keys[0]} (and {len(keys) - 1} more)")
+        return True
+
     def drop_adapter(self, name: str) -> None:
         """Forget an adapter; another one has to be there."""
         other = next(one for one in self._peft.peft_config if one != name)
@@ -197,6 +220,13 @@ def load_model(folder: ModelFolder, *, dtype: str, device: torch.device) -> Load
             # transformers would go on with random numbers in their place.
             raise ValueError(f"its weights lack {missing[0]} (and {len(missing) - 1} more)")
         return LoadedModel(model.eval().to(device), device)
+
+
+def _make_of(config: Any) -> dict[str, Any]:
+    """What two adapters must share to take each other's place: all but what they were made from."""
+    made: dict[str, Any] = config.to_dict()
+    sources = ("base_model_name_or_path", "revision", "inference_mode", "peft_version")
+    return {key: value for key, value in made.items() if key not in sources}
 
 
 def _made_for(folder: AdapterFolder) -> str:
