@@ -227,6 +227,8 @@ ExtractorBy = Literal[
 CallMatch = Literal["exact", "unordered", "superset"]
 
 DEFAULT_SPAN_CAP = 3
+# The prompt of a log that does not say what was asked: nobody can tell what the user gave.
+NOT_RECORDED = "(what was asked is not recorded)"
 DEFAULT_STRICT_KEYS = ("summary", "lines", "count", "top_k", "results", "hits", "content")
 MARKER = "Integration:"
 

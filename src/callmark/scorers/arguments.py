@@ -18,9 +18,10 @@ from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.grounding.words import AIRPORT_CITIES
 from callmark.records.jsontext import Json
+from callmark.records.samples import NOT_RECORDED
 from callmark.records.statements import ArgumentOrigin, Origin
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import TrialReading
+from callmark.scorers.integration import TrialReading, prompt_texts
 from callmark.scorers.shown import (
     MANY,
     ShownTexts,
@@ -42,18 +43,28 @@ _LONG_WORDS, _LONG = 8, 80
 # What a model writes in its own words: no claim, but the values in it are.
 _PROSE = frozenset(
     """
-    query q text message messages thought thoughts summary reason reasoning expression content body
-    description prompt note notes comment comments subject question instructions explanation
-    keywords search
+    query queries q text message messages thought thoughts summary reason reasoning expression
+    content body description prompt note notes comment comments subject question questions instruction
+    instructions explanation keywords search request task goal plan todo todos
     """.split()
 )
-_PROGRAM = frozenset("code script command cmd sql program source regex pattern".split())
+# What a model writes or makes: a path that it chooses is no invention, an address in it may be one.
+_PROGRAM = frozenset(
+    """
+    code script command commands cmd sql program source regex pattern keystrokes keys path paths
+    filepath file files filename dir directory folder cwd workdir patch diff string str html json
+    yaml
+    """.split()
+)
 _MONEY_WORDS = frozenset("price cost amount fee fare total balance".split())
 _YEARS = range(1900, 2100)
 
 
 def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[ArgumentOrigin, ...] | None:
-    """Of every leaf of the arguments of well-formed calls; None: there was none."""
+    """Of every leaf of the arguments of well-formed calls; None: there was none, or it is not known
+    what the user gave."""
+    if NOT_RECORDED in prompt_texts(reading.sample.prompt):
+        return None
     entries = [
         (index, entry)
         for index, entry in enumerate(reading.trace.tool_trace)

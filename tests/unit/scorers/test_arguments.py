@@ -1,9 +1,10 @@
 """Where the arguments of calls come from."""
 
 import pytest
-from tests.unit.grounding.asking import turns
+from tests.unit.grounding.asking import call, item, score, turns
 
 import callmark
+from callmark.records.samples import NOT_RECORDED
 
 TOOLS = [
     {
@@ -192,3 +193,24 @@ def test_f70_many_arguments_and_long_results_are_traced_in_linear_time():
     cost(100)
     small = min(cost(500) for _ in range(3))
     assert min(cost(2000) for _ in range(2)) < 6 * small + 0.1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"file_path": "/srv/app/hello.py", "content": "print(1)"},
+        {"keystrokes": "mkdir test_dir\n"},
+        {"paths": ["notes/plan7.md"]},
+        {"old_string": "a1", "new_string": "b2"},
+        {"queries": ["exchange rate"]},
+    ],
+)
+def test_what_a_model_writes_or_makes_is_no_invention(arguments):
+    scores = score("Done.", call({"ok": "yes"}, "tool", arguments))
+    assert [one["origin"] for one in scores["arguments"] if one["origin"] == "invented"] == []
+
+
+def test_where_the_prompt_is_not_recorded_nothing_is_said_of_origins():
+    prompt = [{"role": "user", "content": NOT_RECORDED}]
+    scores = score("It rains.", call({"weather": "rain"}, "w", {"city": "Paris"}), of=item(prompt))
+    assert scores["arguments"] is None

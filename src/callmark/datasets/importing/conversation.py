@@ -15,6 +15,7 @@ from callmark.datasets.importing.catalogue import SourceOffer
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
 from callmark.records.jsontext import Json, canonical_json, digest, want_text
+from callmark.records.samples import NOT_RECORDED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -90,8 +91,8 @@ def imported_session(talk: Talk, desk: Desk) -> Imported | None:
     messages = talk.messages
     if messages and not _opening(messages, talk.context):
         # A part of a session, or a sub-agent whose task is kept elsewhere: its calls count.
-        desk.notes.add("prompt_missing", talk.line, name)
-        messages = [{"role": "user", "content": ""}, *messages]
+        desk.notes.add("prompt_not_recorded", talk.line, name)
+        messages = [{"role": "user", "content": NOT_RECORDED}, *messages]
     named = msgspec.structs.replace(talk, sample_id=name, named=False, messages=messages)
     return imported_talk(named, desk)
 

@@ -44,8 +44,8 @@ from callmark.datasets.importing.spans import (
 )
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
+from callmark.records.samples import NOT_RECORDED
 
-NOT_RECORDED = "(what was asked is not recorded)"
 # How a span is read: by the first dialect whose attributes it has.
 DIALECTS: tuple[tuple[str, Callable[[TraceSpan], bool], Callable[[TraceSpan], SpanStep]], ...] = (
     ("openai-agents", is_agents_span, read_agents_span),

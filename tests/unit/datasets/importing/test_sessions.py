@@ -380,7 +380,7 @@ def test_claude_code_results_between_the_blocks_of_one_answer(make):
 
 def test_claude_code_a_session_that_begins_with_the_model_keeps_its_calls(make):
     made = make(claude_lines(BLOCKS[1:]))
-    assert made.kinds["prompt_missing"] == 1
+    assert made.kinds["prompt_not_recorded"] == 1
     assert made.items[0]["prompt"] == ""
     assert made.report.counts.fixtures == 2
 
