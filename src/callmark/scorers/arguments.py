@@ -44,8 +44,8 @@ _LONG_WORDS, _LONG = 8, 80
 _PROSE = frozenset(
     """
     query queries q text message messages thought thoughts summary reason reasoning expression
-    content body description prompt note notes comment comments subject question questions instruction
-    instructions explanation keywords search request task goal plan todo todos
+    content body description prompt note notes comment comments subject question questions
+    instruction instructions explanation keywords search request task goal plan todo todos
     """.split()
 )
 # What a model writes or makes: a path that it chooses is no invention, an address in it may be one.

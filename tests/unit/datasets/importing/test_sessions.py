@@ -31,6 +31,7 @@ from tests.unit.datasets.importing.sessions import (
 
 from callmark.datasets.importing import import_dataset
 from callmark.errors import BadInput
+from callmark.records.samples import NOT_RECORDED
 
 
 def told(messages: list[dict]) -> list[tuple]:
@@ -381,7 +382,7 @@ def test_claude_code_results_between_the_blocks_of_one_answer(make):
 def test_claude_code_a_session_that_begins_with_the_model_keeps_its_calls(make):
     made = make(claude_lines(BLOCKS[1:]))
     assert made.kinds["prompt_not_recorded"] == 1
-    assert made.items[0]["prompt"] == ""
+    assert made.items[0]["prompt"] == NOT_RECORDED
     assert made.report.counts.fixtures == 2
 
 
@@ -488,7 +489,7 @@ def test_claude_code_as_it_prints_a_session(make):
             {**line, "type": "result", "subtype": "success", "result": "Done."},
         ]
     )
-    assert [item["prompt"] for item in made.items] == ["", "Look."]
+    assert [item["prompt"] for item in made.items] == [NOT_RECORDED, "Look."]
     assert made.items[1]["metadata"]["imported_from"]["parent_call"] == "toolu_task"
     assert made.kinds["line_left_out"] == 2
 
