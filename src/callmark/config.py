@@ -218,6 +218,7 @@ class RunSettings(TypedDict, total=False):
     tool_choice: str | None
     prompt_wrapper: str | PathLike[str] | None
     response_template: str | PathLike[str] | None
+    faults: str | PathLike[str] | None
     system: str | None
     determinism_mode: bool
     base_url: str | None
@@ -289,6 +290,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: str | None
     prompt_wrapper: str | None
     response_template: str | None = None
+    faults: str | None = None
     system: str | None
     determinism_mode: bool
     base_url: str | None
@@ -397,7 +399,7 @@ _HEADER = "the header of the dataset"
 _PERCENT = re.compile(r"\d{1,3}(\.\d+)?%")
 # Files that a run reads, and the two that it writes: the latter must not be any other.
 _READ = ("dataset", "model", "registry", "allowlist", "failed_from", "prompt_wrapper",
-         "response_template", "baseline", "cache")  # fmt: skip
+         "response_template", "faults", "baseline", "cache")  # fmt: skip
 _WRITTEN = ("out", "report")
 
 

@@ -266,6 +266,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed |= {"dataset", "name", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
     changed |= {"model_revision", "prices", "adapter", "prompt_wrapper", "system", "cache"}
+    changed |= {"faults"}
     changed |= {"engine", "num_shards", "num_cpus", "num_gpus"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name

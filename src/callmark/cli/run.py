@@ -101,6 +101,7 @@ _NOT_WITH_RECORD = {
     "registry": "which offers the live tools",
     "allowlist": "which offers the live tools",
     "baseline": "whose tools may have answered otherwise",
+    "faults": "which is for fixtures",
     "engine": "which keeps one connection to the live tools",
 }
 
@@ -184,6 +185,13 @@ OUTPUT: Group = {
     "--no-cache": {**FLAG, "help": "use no cache, whatever the settings file says"},
     "--dry-run": {**FLAG, "help": "check everything, run nothing"},
 }
+FAULTS: Group = {
+    "--faults": {
+        "metavar": "FILE",
+        "help": "plant faults: which calls of which tools fail, time out, or answer with an error,"
+        " with nothing or with a part; recovery is measured (YAML or JSON)",
+    },
+}
 BASELINE: Group = {
     "--baseline": {
         "metavar": "RUN",
@@ -192,7 +200,7 @@ BASELINE: Group = {
     **DECIDED,
 }
 GROUPS: dict[str, Group] = {
-    "what is run": INPUTS,
+    "what is run": {**INPUTS, **FAULTS},
     "who answers": RUNNER,
     "a served model (openai_http, openai_responses, anthropic_messages)": SERVED,
     "a local model (hf_local)": LOCAL,

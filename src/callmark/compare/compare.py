@@ -124,7 +124,11 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
         ),
         flips={name: sides.flips(parts[name]) for name in options.primary},
         point_check=point_check(compared[F1].difference, options.max_f1_delta),
-        warnings=(*_warnings(checks, matched, options), *_scorer_warnings(a, b)),
+        warnings=(
+            *_warnings(checks, matched, options),
+            *_scorer_warnings(a, b),
+            *_fault_warnings(a, b),
+        ),
         by_tool=groups["by_tool"],
         by_slice=groups["by_slice"],
         by_locale=groups["by_locale"],
@@ -182,6 +186,12 @@ def _scorer_warnings(a: Side, b: Side) -> list[str]:
         " version of it; --plugin FILE scores both with one"
         for name in other_scorers(a, b)
     ]
+
+
+def _fault_warnings(a: Side, b: Side) -> list[str]:
+    if a.header.faults_sha256 == b.header.faults_sha256:
+        return []
+    return ["A and B had other faults planted (faults_sha256): a difference may be due to those"]
 
 
 def _refuse_unknown(primary: Sequence[str], parts: Mapping[str, MetricPart]) -> None:

@@ -366,7 +366,8 @@ def read_leaf(text: str) -> tuple[Value, ...]:
         return (duration,)
     folded = fold_signs(text)
     measured = [_with_unit(folded, value, None) for value in values]
-    joined = [value for value in _join_durations(folded, measured) if value not in measured]
+    known = frozenset(measured)  # a leaf may hold thousands
+    joined = [value for value in _join_durations(folded, measured) if value not in known]
     return (*measured, *joined, *_words(folded, None))
 
 

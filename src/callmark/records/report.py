@@ -91,6 +91,7 @@ class ReportHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     prompt_wrapper_sha256: str | None = None
     runner_fingerprint: str | None = None
     model_fingerprint: str | None = None
+    faults_sha256: str | None = None
     runner: str | None = None
     model: str | None = None
     decoding: Decoding | None = None

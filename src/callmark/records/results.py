@@ -15,7 +15,7 @@ from callmark.records.statements import (
     StatementLabel,
     Tier,
 )
-from callmark.records.trace import Stop, ThoughtCall, TraceEntry, UserTurn
+from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn
 
 MatchClass = Literal["value", "derived", "error"]
 Severity = Literal["high", "medium", "low", "contextual"]
@@ -199,6 +199,7 @@ class Fingerprints(msgspec.Struct, frozen=True, kw_only=True):
     prompt_wrapper_sha256: str | None = None
     runner_fingerprint: str | None = None
     model_fingerprint: str | None = None
+    faults_sha256: str | None = None
 
 
 class Decoding(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,3 +287,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     scoring: Scoring = Scoring()
     # Absent where the model thought of no call.
     thought_calls: tuple[ThoughtCall, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Absent where no fault was planted.
+    faults: tuple[FaultyCall, ...] | msgspec.UnsetType = msgspec.UNSET

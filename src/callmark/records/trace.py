@@ -31,6 +31,9 @@ STATUSES = frozenset(get_args(EntryStatus))
 SERVED = frozenset({"ok", "error"})
 # The answer, also that there was none, came with the call: it says nothing about the fixtures.
 RECORDED = "recorded"
+# Of a call that a planted fault answered; the kind of fault follows.
+FAULT = "fault:"
+FaultKind = Literal["fail", "timeout", "error", "empty", "truncated"]
 
 Stop = Literal["answer", "max_turns", "truncated", "filtered", "context_exceeded", "error"]
 
@@ -47,7 +50,8 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `turn` counts assistant turns from 1 (None: not recorded). `raw` is the attempt as written.
     `served_by` is `fixture:exact`, `fixture:pattern`, `fixture:any`, `recorded` (a miss can be
-    recorded too), `live`, or None where nothing was served. `schema_errors` None: not checked."""
+    recorded too), `live`, `fault:KIND`, or None where nothing was served. `schema_errors` None: not
+    checked."""
 
     name: str | None
     arguments: Json
@@ -66,6 +70,20 @@ class TraceEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def served(self) -> bool:
         return self.status in SERVED
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether a planted fault took the place of the tool's answer."""
+        return self.served_by is not None and self.served_by.startswith(FAULT)
+
+
+class FaultyCall(msgspec.Struct, frozen=True):
+    """A planted fault of a trial: the `call`-th answered call of the tool, from 1, goes wrong. It
+    was met, or it lies in wait for a call that the sample expects."""
+
+    tool: str
+    call: int
+    kind: FaultKind
 
 
 class ThoughtCall(msgspec.Struct, frozen=True):
@@ -98,6 +116,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     stop: Stop = "answer"
     thought_calls: tuple[ThoughtCall, ...] = ()
+    faults: tuple[FaultyCall, ...] = ()
 
 
 def compose_text(text: str) -> str:

@@ -326,6 +326,7 @@ class Here:
             formats=setup.formats,
             template=setup.template,
             miss_reply=setup.config.miss_reply,
+            faults=setup.faults,
         )
         waiting = self._waiting(kept)
         if runner.suspends:

@@ -18,7 +18,7 @@ from callmark.calls.ledger import TurnText, read_turn
 from callmark.calls.registry import Registry
 from callmark.calls.unparsed import UNPARSED
 from callmark.config import RunConfig
-from callmark.errors import CallmarkError, fault_of_ours
+from callmark.errors import CallmarkError, UsageError, fault_of_ours
 from callmark.plugins import added_scorers
 from callmark.records.jsontext import Json, digest, sha256_hex, well_formed
 from callmark.records.results import ByteRange, Decoding, Fingerprints, Result, Scoring
@@ -48,6 +48,7 @@ from callmark.records.trace import (
     is_mcp_result,
     text_of,
 )
+from callmark.run.faults import FAILED, ToolFaults
 from callmark.run.offers import REMEMBERED, Offer
 from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
@@ -79,6 +80,7 @@ class PlaySettings(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[Format, ...] = FORMATS
     template: ResponseTemplate | None = None  # reads what a server left in the text
     miss_reply: str = '{"ok": false, "error": "no result available"}'
+    faults: ToolFaults | None = None
 
 
 class TrialInput(msgspec.Struct, frozen=True):
@@ -203,7 +205,12 @@ class _Play:
         self.input = trial
         self._conceal = conceal
         self.settings = settings
+        self._registry = trial.registry or settings.registry
         self.session = None if source is None else source.session(trial.sample.sample_id)
+        self._faulty = None
+        if settings.faults is not None and self.session is not None:
+            self._faulty = settings.faults.plant(self.session, trial.sample, self._registry)
+            self.session = self._faulty
         self.messages = list(
             opening_messages(trial.sample) if trial.opening is None else trial.opening
         )
@@ -219,7 +226,6 @@ class _Play:
         self.ordered = settings.max_turns != 1
         # An alias of an offered tool names it too.
         offered = trial.offered
-        self._registry = trial.registry or settings.registry
         self._spellings = None if offered is None else _spellings(self._registry, offered)
         self.stop: Stop | None = None
         self.error: str | None = None
@@ -294,6 +300,7 @@ class _Play:
             reasoning="\n".join(self.reasoning),
             stop=self.stop or "answer",
             thought_calls=tuple(self.thought_calls),
+            faults=() if self._faulty is None else self._faulty.faults(),
         )
         used = sha256_hex(_encode(sorted(set(self.fixtures))))  # plain hex: this is canonical
         return Played(self.input.sample, self.input.trial, trace, used, self.error, self._spent())
@@ -359,7 +366,15 @@ class _Play:
         )
         if entry.status == "malformed" and entry.result is None:
             return _refuse(entry, "malformed", f"the call could not be read: {entry.reason}")
-        return self._answer(entry) if entry.status == "unanswered" else entry
+        if entry.status == "unanswered":
+            return self._answer(entry)
+        if entry.served and self._faulty is not None and self._faulty.may_strike(entry.name):
+            raise UsageError(
+                f"--faults: sample {self.input.sample.sample_id}: the recording holds what"
+                f" {entry.name} answered, so nothing can go wrong with it: leave the results out of"
+                " the recording, so that the fixtures answer"
+            )
+        return entry
 
     def _answer(self, entry: TraceEntry) -> TraceEntry:
         name, offered, allowed = entry.name, self.input.offered, self.settings.allowed
@@ -373,7 +388,10 @@ class _Play:
         match self.session.answer(name, entry.arguments):
             case Hit(result=result, served_by=served_by, fixture_sha256=fixture):
                 self.fixtures.append(fixture)
-                return answer_entry(entry, result, served_by)
+                answered = answer_entry(entry, result, served_by)
+                if served_by in FAILED:  # in whatever words
+                    return msgspec.structs.replace(answered, status="error", served_by=served_by)
+                return answered
             # Not a gap in the fixtures: no tool would have answered these arguments.
             case Miss() if entry.schema_errors:
                 what = "invalid arguments: " + "; ".join(entry.schema_errors)
@@ -576,6 +594,7 @@ class Evaluator:
             turns=_ranges_of(trace),
             reasoning=trace.reasoning,
             thought_calls=trace.thought_calls or msgspec.UNSET,
+            faults=trace.faults or msgspec.UNSET,
             tool_trace=trace.tool_trace,
             span_extractor=choice.extractor,
             span_extractor_by=choice.by,

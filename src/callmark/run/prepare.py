@@ -32,6 +32,7 @@ from callmark.records.report import GateRule
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark
 from callmark.records.samples import MARKER, ExtractorBy, Sample, shard_of
 from callmark.records.seams import Runner, ToolSource
+from callmark.run.faults import ToolFaults, open_faults
 from callmark.run.offers import (
     GivenTools,
     Offers,
@@ -418,6 +419,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     runner: Runner
     formats: tuple[Format, ...]
     template: ResponseTemplate | None = None
+    faults: ToolFaults | None = None
     decoding: Decoding
     fingerprints: Fingerprints
     pinned: dict[str, Check]
@@ -504,6 +506,7 @@ def _open(
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
     template = _response_template(config)
+    faults = open_faults(config, offers.registry, dataset)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,
@@ -521,6 +524,7 @@ def _open(
             template=None if template is None else template.sha256,
         ),
         model_fingerprint=runner.model_fingerprint(),
+        faults_sha256=None if faults is None else faults.sha256,
     )
     warnings += _why_no_cache(config, computed)
     pinned = compare_pinned(dataset.header, computed)
@@ -541,6 +545,7 @@ def _open(
         runner=runner,
         formats=formats,
         template=template,
+        faults=faults,
         decoding=decoding,
         fingerprints=msgspec.structs.replace(
             computed,

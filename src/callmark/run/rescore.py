@@ -425,6 +425,7 @@ def _as_offered(line: RecordedAnswer, offer: Offer) -> tuple[Offer, Trace]:
         said=line.said,
         reasoning=line.reasoning,
         thought_calls=line.thought_calls,
+        faults=line.faults,
         stop=line.stop or "answer",
     )
     if offer.sha256 != line.offered_tools_sha256:

@@ -310,13 +310,16 @@ def score_calls(
         attempt_errors(entry, call.name, registry=registry, offered=offered)
         for entry, call in zip(entries, seen, strict=True)
     ]
-    pairs, steps, rule = match_calls(wanted, seen), steps_of(entries), expectation.call_match
-    differences = _differences(wanted, seen, pairs, steps, rule)
     recovered, gave_up = _recovery(expectation, trace, wanted, seen, admits_failure)
+    # A call that went wrong by our doing and was made again is one call.
+    made = _without_retried(trace, wanted, seen)
+    told, steps = [seen[at] for at in made], steps_of([entries[at] for at in made])
+    pairs, rule = match_calls(wanted, told), expectation.call_match
+    differences = _differences(wanted, told, pairs, steps, rule)
     return CallsVerdict(
         calls=_call_score(wanted, entries, problems, len(pairs), differences),
-        call_f1=2 * len(pairs) / (len(wanted) + len(seen)) if wanted else None,
-        multi_call_parity_ok=parity(wanted, seen, steps, rule),
+        call_f1=2 * len(pairs) / (len(wanted) + len(told)) if wanted else None,
+        multi_call_parity_ok=parity(wanted, told, steps, rule),
         json_args_valid=not any(problems) if entries else None,
         recovered=recovered,
         gave_up_honestly=gave_up,
@@ -461,20 +464,62 @@ def _recovery(
 ) -> tuple[bool | None, bool | None]:
     """(recovered, gave up honestly). A retry sample on which no error was served has recovered
     if anything was served at all: there was nothing to recover from."""
-    if not expectation.retry:
+    if not expectation.retry and not trace.faults:
         return None, None
+    planted = not trace.faults or _recovered_from_faults(trace, wanted, seen)
     entries = trace.tool_trace
-    failed = next((at for at, entry in enumerate(entries) if entry.status == "error"), None)
+    failed = next((at for at, one in enumerate(entries) if _went_wrong(one)), None)
     if failed is None:
-        return any(entry.status == "ok" for entry in entries), False
+        return planted and any(entry.status == "ok" for entry in entries), False
     served = [
-        seen[at].name
-        for at in range(failed + 1, len(entries))
-        if entries[at].status == "ok" and _is_later(trace, failed, at)
+        seen[at].name for at in range(failed + 1, len(entries)) if _is_good(trace, failed, at)
     ]
     following = _next_expected(wanted, seen[: failed + 1])
     recovered = any(name is not None and name in (seen[failed].name, following) for name in served)
-    return recovered, not served and admits_failure
+    return planted and recovered, not served and admits_failure
+
+
+def _went_wrong(entry: TraceEntry) -> bool:
+    return entry.status == "error" or entry.is_faulty
+
+
+def _is_good(trace: Trace, failed: int, at: int) -> bool:
+    entry = trace.tool_trace[at]
+    return entry.status == "ok" and not entry.is_faulty and _is_later(trace, failed, at)
+
+
+def _recovered_from_faults(
+    trace: Trace, wanted: Sequence[Expected], seen: Sequence[ObservedCall]
+) -> bool:
+    """Each fault was met and what went wrong was tried again, with success. One that waits for a
+    call which the model never made proves nothing: that is no recovery."""
+    met = [at for at, entry in enumerate(trace.tool_trace) if entry.is_faulty]
+    if len(met) < len(trace.faults):
+        return False
+    return all(_is_retried(trace, at, wanted, seen) for at in met)
+
+
+def _is_retried(
+    trace: Trace, failed: int, wanted: Sequence[Expected], seen: Sequence[ObservedCall]
+) -> bool:
+    """Whether a later call of the same tool was served, other than one that is expected anyway."""
+    others = [call for call in wanted if not is_same_call(call, seen[failed])]
+    return any(
+        seen[at].name == seen[failed].name
+        and _is_good(trace, failed, at)
+        and not any(is_same_call(call, seen[at]) for call in others)
+        for at in range(failed + 1, len(seen))
+    )
+
+
+def _without_retried(
+    trace: Trace, wanted: Sequence[Expected], seen: Sequence[ObservedCall]
+) -> list[int]:
+    return [
+        at
+        for at, entry in enumerate(trace.tool_trace)
+        if not (entry.is_faulty and _is_retried(trace, at, wanted, seen))
+    ]
 
 
 def _is_later(trace: Trace, failed: int, at: int) -> bool:

@@ -65,7 +65,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         trace,
         registry=settings.registry,
         offered=settings.offered,
-        admits_failure=expectation.retry and admits_failure(trace.model_output),
+        admits_failure=(expectation.retry or bool(trace.faults))
+        and admits_failure(trace.model_output),
     )
     privacy = check(
         reading.text,

@@ -27,6 +27,7 @@ INPUTS = (
     "allowlist",
     "prompt_wrapper",
     "response_template",
+    "faults",
     "model",
     "adapter",
 )

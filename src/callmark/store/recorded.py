@@ -40,7 +40,7 @@ from callmark.records.results import (
     Scoring,
 )
 from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
-from callmark.records.trace import Stop, ThoughtCall, TraceEntry, UserTurn, entry_of
+from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn, entry_of
 from callmark.stats.columns import KeyIndex, trial_key
 from callmark.store.files import Line, is_blank, lines_of, open_input, parse_line
 
@@ -58,6 +58,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[UserTurn, ...] = ()
     reasoning: str = ""
     thought_calls: tuple[ThoughtCall, ...] = ()
+    faults: tuple[FaultyCall, ...] = ()
     stop: Stop | None = None
     span_extractor: Extractor | None = None
     span_extractor_by: ExtractorBy | None = None
@@ -115,6 +116,7 @@ class _Origin(msgspec.Struct):
     scoring: Scoring | None = None
     scores: _Kept | None = None
     thought_calls: tuple[ThoughtCall, ...] | None = None
+    faults: tuple[FaultyCall, ...] | None = None
 
 
 class _Name(msgspec.Struct):
@@ -270,6 +272,7 @@ def _answer(value: dict[str, Json], number: int) -> RecordedAnswer:
         said=tuple(map(_user_turn, want_list(get("said")))),
         reasoning=want_text(get("reasoning") or ""),
         thought_calls=origin.thought_calls or (),
+        faults=origin.faults or (),
         status=origin.status or "ok",
         fingerprints=origin.fingerprints,
         decoding=origin.decoding,

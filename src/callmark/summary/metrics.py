@@ -187,7 +187,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "all",
         "rate",
         ("recovered",),
-        "no sample that expects a retry has a score",
+        "no sample that expects a retry, or in which a fault was planted, has a score",
     ),
     Definition("privacy_ok_rate", "all", "rate", ("privacy_ok",), "no sample has a score"),
     Definition(

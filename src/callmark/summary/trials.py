@@ -534,7 +534,7 @@ class Trials:
             expectation.slices,
             tools,
             0 if expectation.observed else len(expectation.calls),
-            expectation.retry,
+            expectation.retry or result.faults is not msgspec.UNSET,
             demand_of(expectation.checks),
             *_reading_of(result, expectation),
             expectation.observed,

@@ -13,6 +13,9 @@ const NOT_FOUND = {
 const ORIGINS = {
   "fixture:exact": "from a fixture, exact match", "fixture:pattern": "from a fixture, by its pattern",
   "fixture:any": "from a fixture that fits any arguments", recorded: "recorded with the conversation",
+  "fault:fail": "a planted fault: the tool fails", "fault:timeout": "a planted fault: a timeout",
+  "fault:error": "a planted fault: an error", "fault:empty": "a planted fault: an empty result",
+  "fault:truncated": "a planted fault: a truncated result",
 };
 
 const EXTRACTOR_WHY = {
