@@ -152,14 +152,42 @@ class MetricBlock(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Metric]
 
 
+class SampleRate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of a sample's scored trials passed, as a share with its Wilson interval."""
+
+    sample_id: str
+    passed: int
+    trials: int
+    rate: float
+    ci_95: tuple[float, float]
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much a metric moves though nothing changed. `sd`: of its value in a run with one trial
+    of each of the same samples. `floor`: two such runs differ by less in 95 of 100 cases.
+    `samples`: those with two trials or more, which it is estimated from."""
+
+    sd: float
+    floor: float
+    samples: int
+
+
 class Repeat(msgspec.Struct, frozen=True, kw_only=True):
     """Over `trials` trials of each sample: the share that passes, the share of samples whose every
-    trial passes, and the share whose verdict is not always the same."""
+    trial passes, and the share whose verdict is not always the same. `steady`, `flaky` and `broken`
+    samples pass always, sometimes, never; `samples` are the first of the latter two, in the order
+    of the dataset. `steady_ci_95`: the interval of a sample that passes `trials` of `trials`."""
 
     trials: int
     pass_at_1: Metric
     pass_hat_k: Metric
     flip_share: Metric
+    steady: int = 0
+    flaky: int = 0
+    broken: int = 0
+    steady_ci_95: tuple[float, float] | None = None
+    samples: tuple[SampleRate, ...] = ()
+    noise: dict[str, Noise] = {}
 
 
 class MissedCall(msgspec.Struct, frozen=True):

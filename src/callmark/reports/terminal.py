@@ -14,6 +14,7 @@ from callmark.records.report import (
     Number,
     Op,
     Power,
+    Repeat,
     Report,
     Status,
     Verdict,
@@ -136,6 +137,20 @@ def counts_text(report: Report) -> Iterator[str]:
         )
     if report.power is not None:
         yield power_text(report.power)
+    if report.repeat is not None and report.repeat.flaky + report.repeat.broken:
+        yield flaky_text(report.repeat)
+
+
+def flaky_text(repeat: Repeat) -> str:
+    """Who passes only sometimes, or never, and how often: the first of them."""
+    shown = [
+        f"{one_line(one.sample_id, 60)} {one.passed}/{one.trials}"
+        for one in repeat.samples[:SHOWN_IDS]
+    ]
+    left = repeat.flaky + repeat.broken - len(shown)
+    more = f" and {left} more" if left else ""
+    counted = f"{repeat.steady} samples always pass, {repeat.flaky} sometimes"
+    return f"{counted}, {repeat.broken} never: {', '.join(shown)}{more}"
 
 
 def power_text(power: Power) -> str:
@@ -272,6 +287,11 @@ def _ungated(report: Report) -> Iterator[Block]:
             f"verdict flips on {round_text(repeat.flip_share.value)} of the samples",
             indent=2,
         )
+        floors = [(name, repeat.noise[name]) for name in repeat.noise if name in gated]
+        moving = ", ".join(f"{name} {noise.floor:.3f}" for name, noise in floors if noise.floor)
+        if moving:
+            what = "noise floor (95 of 100 pairs of equal runs of one trial differ by less)"
+            yield line(f"{what}: {moving}", indent=2)
 
 
 def _per_tool(report: Report) -> Iterator[Block]:

@@ -291,6 +291,14 @@ def _linear(statistic: Statistic, units: Columns) -> tuple[float, list[float]]:
     return value, weights
 
 
+def linear_weights(observed: SampledValue) -> list[float] | None:
+    """The weights with which the numbers of one sample add up to what it moves the value by, times
+    n; None where there is no value."""
+    if estimate(observed) is None:
+        return None
+    return _linear(observed.statistic, observed.columns)[1]
+
+
 def _standard_error(units: Columns, weights: Sequence[float]) -> float:
     """s / √n of the units' errors."""
     n = len(units[0])

@@ -335,13 +335,17 @@ class Subset:
         eligible = self.over(definition.over)
         return bool(eligible) and not any(self.samples.column("keyed").at(eligible))
 
-    def observe(self, definition: Definition) -> SampledValue:
+    def behind(self, definition: Definition) -> Sequence[int]:
+        """The positions of the samples that the metric is made of."""
         column, made = self.samples.column, definition.made
         key, nothing = column(definition.columns[0]), NOT_APPLICABLE
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
         over = () if self.lacks_keys(definition) else self.over(definition.over)
-        kept = key.where(is_there if definition.added else lambda one: one != nothing, over)
+        return key.where(is_there if definition.added else lambda one: one != nothing, over)
+
+    def observe(self, definition: Definition) -> SampledValue:
+        made, kept = definition.made, self.behind(definition)
         columns = self.samples.columns(definition.columns, kept)
         if made == "difference":
             columns = (columns[0].minus(columns[1]),)

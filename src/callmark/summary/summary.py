@@ -33,7 +33,7 @@ from callmark.records.trace import entry_of
 from callmark.stats.columns import KeyIndex
 from callmark.stats.estimates import Z_ONE_SIDED, SampledValue, binomial_tail, wilson
 from callmark.summary import metrics
-from callmark.summary.failing import PASSING_F1, Shortlists, failing_of, repeat_of
+from callmark.summary.failing import PASSING_F1, Shortlists, failing_of
 from callmark.summary.gates import (
     PERF_BUDGET,
     TOLERANCE,
@@ -49,6 +49,7 @@ from callmark.summary.gates import (
     verdict_of,
 )
 from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
+from callmark.summary.repeats import repeat_of
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
 
 _POWER_STEPS = (0.10, 0.05, 0.01)  # from a bound that leaves no room beyond it
@@ -374,7 +375,7 @@ class Summariser:
             per_tool_deltas=metrics.tool_deltas(whole),
             locales=locales,
             slices=slices,
-            repeat=repeat_of(self._trials, samples, most, f1_bound, seed),
+            repeat=repeat_of(self._trials, whole, most, f1_bound),
             misses=self._listing.misses(),
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),

@@ -303,6 +303,10 @@ class MeasureColumns:
         for name, numbers in self._numbers.items():
             self._numbers[name] = take_at(numbers, order)
 
+    def column(self, name: str) -> Column:
+        """One number per trial."""
+        return Column(range(len(self._numbers[name])), self._numbers[name])
+
     def averaged(self, spans: Sequence[range] | None) -> dict[str, array[float]]:
         """By sample, in the order of the names; a trial that could not be judged is left out."""
         names = sorted(self._numbers)
@@ -466,7 +470,14 @@ class Trials:
 
     def column(self, name: str) -> Column:
         """One number per scored trial, for `Samples.trial_rows`."""
+        if name in self._more.yes_no:
+            return self._more.column(name)
         return self._rows.column(name)
+
+    def is_alike(self, rows: range) -> bool:
+        """Whether these trials have the same numbers, those of plug-ins aside."""
+        codes = self._rows.codes[rows.start : rows.stop]
+        return codes.count(codes[0]) == len(codes)
 
     def kinds(self) -> Column:
         return self._rows.column("kind")
