@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from callmark.records.jsontext import Json, JsonRecord
+from callmark.records.quarantine import Quarantine, Quarantined, active_quarantine
 from callmark.records.results import Decoding
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
@@ -104,10 +105,12 @@ class ReportHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     num_shards: int = 1
     shard_index: int = 0
     gates: dict[str, GateRule] = {}
+    quarantine: dict[str, Quarantine] = {}
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples by kind, those with a score; `unscored` are those whose every trial is an error."""
+    """Samples by kind, those with a score; `unscored` are those whose every trial is an error.
+    `quarantined` samples are in none of the others, but their trials are counted."""
 
     samples: int
     scored: int
@@ -125,6 +128,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     recall_by_presence: int
     extractors: dict[str, int]
     stops: dict[str, int]
+    quarantined: int = 0
 
 
 class Failing(msgspec.Struct, frozen=True):
@@ -317,6 +321,7 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     locales: dict[str, MetricBlock]
     slices: dict[str, MetricBlock]
     repeat: Repeat | None
+    quarantine: tuple[Quarantined, ...] = ()
     misses: Misses
     errors: Errors
     privacy: PrivacyCounts
@@ -332,3 +337,8 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     def warning_gates(self) -> frozenset[str]:
         """The gates that only warn: a sample that falls short of one has not failed."""
         return frozenset(one.name for one in self.gates if one.policy == "warning_only")
+
+    @property
+    def in_quarantine(self) -> frozenset[str]:
+        """The samples that count for no gate."""
+        return frozenset(active_quarantine(self.header.quarantine))

@@ -139,6 +139,17 @@ def counts_text(report: Report) -> Iterator[str]:
         yield power_text(report.power)
     if report.repeat is not None and report.repeat.flaky + report.repeat.broken:
         yield flaky_text(report.repeat)
+    yield from quarantine_texts(report)
+
+
+def quarantine_texts(report: Report) -> Iterator[str]:
+    """The samples that count for no gate, with their owners: the first of them."""
+    active = [one for one in report.quarantine if not one.expired and one.trials]
+    for one in active[:SHOWN_IDS]:
+        who = f"{one_line(one.sample_id, 60)} (passed {one.passed}/{one.trials})"
+        yield f"in quarantine until {one.until}: {who}; {one.owner}: {one_line(one.why, 200)}"
+    if len(active) > SHOWN_IDS:
+        yield f"and {len(active) - SHOWN_IDS} more in quarantine: `quarantine` of the report"
 
 
 def flaky_text(repeat: Repeat) -> str:

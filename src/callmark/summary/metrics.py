@@ -7,7 +7,7 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -566,11 +566,14 @@ class ChanceSample:
         """(index, trial) of what is kept."""
         return tuple(sorted((result.index, result.trial) for result in self._kept.values()))
 
-    def pairs(self, cross_score: CrossScore) -> list[Pair]:
+    def pairs(self, cross_score: CrossScore, left_out: Collection[str] = ()) -> list[Pair]:
         """Each answer with the trace of the next sample of its group, cyclic. A group is the
-        samples with results from the same set of tools; a group of one has no other."""
+        samples with results from the same set of tools; a group of one has no other. `left_out`:
+        samples that are in none."""
         groups: dict[frozenset[str | None], list[Result]] = {}
         for _, result in sorted(self._kept.items()):
+            if result.sample_id in left_out:
+                continue
             tools = frozenset(entry.name for entry in result.tool_trace if entry.served)
             groups.setdefault(tools, []).append(result)
         return [

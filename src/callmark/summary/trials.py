@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from typing import assert_never, get_args
 
@@ -168,6 +168,18 @@ class TrialKeys:
             ends.append(2 * len(ids) + is_hex)
         return bytes(ids), Packed.of(ends.numbers)
 
+    def taken(self, rows: Sequence[int]) -> TrialKeys:
+        """Those of these rows, in their order."""
+        found = TrialKeys()
+        found._index = take_at(self._index, rows)
+        for name in ("_trial", "_cluster"):
+            getattr(found, name).numbers = take_at(getattr(self, name).numbers, rows)
+        for row in rows:
+            raw, is_hex = _packed_id(self.id_at(row))
+            found._ids += raw
+            found._id_ends.append(2 * len(found._ids) + is_hex)
+        return found
+
     def rows_of(self, index: int) -> range:
         """The trials of one sample; the rows must be in order."""
         return range(bisect_left(self._index, index), bisect_right(self._index, index))
@@ -302,6 +314,12 @@ class MeasureColumns:
     def reorder(self, order: array[int]) -> None:
         for name, numbers in self._numbers.items():
             self._numbers[name] = take_at(numbers, order)
+
+    def taken(self, rows: Sequence[int]) -> MeasureColumns:
+        found = MeasureColumns()
+        found._numbers = {name: take_at(one, rows) for name, one in self._numbers.items()}
+        found.yes_no = self.yes_no
+        return found
 
     def column(self, name: str) -> Column:
         """One number per trial."""
@@ -489,6 +507,20 @@ class Trials:
         if len(starts) != len(self._keys):
             rows = _average_rows(rows, starts)
         return Samples(self._keys, starts, rows, list(self._places), self._more)
+
+    def split(self, sample_ids: Collection[str]) -> tuple[Trials, Trials]:
+        """The trials of all other samples, and those of these."""
+        self._sort()
+        parts = Trials(), Trials()
+        for part, chosen in zip(parts, (False, True), strict=True):
+            rows, lost = (
+                [row for row in range(len(keys)) if (keys.id_at(row) in sample_ids) == chosen]
+                for keys in (self._keys, self._lost)
+            )
+            part._keys, part._rows = self._keys.taken(rows), self._rows.taken(rows)
+            part._lost, part._lost_rows = self._lost.taken(lost), self._lost_rows.taken(lost)
+            part._more, part._places = self._more.taken(rows), self._places
+        return parts
 
     def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
         """The samples of which no trial has a score. The rows must be in order."""
