@@ -153,10 +153,10 @@ def quarantine_texts(report: Report) -> Iterator[str]:
 
 
 def flaky_text(repeat: Repeat) -> str:
-    """Who passes only sometimes, or never, and how often: the first of them."""
+    """Who passes only sometimes, then who never does, and how often: the first of them."""
     shown = [
         f"{one_line(one.sample_id, 60)} {one.passed}/{one.trials}"
-        for one in repeat.samples[:SHOWN_IDS]
+        for one in sorted(repeat.samples, key=lambda one: one.passed == 0)[:SHOWN_IDS]
     ]
     left = repeat.flaky + repeat.broken - len(shown)
     more = f" and {left} more" if left else ""
@@ -298,8 +298,8 @@ def _ungated(report: Report) -> Iterator[Block]:
             f"verdict flips on {round_text(repeat.flip_share.value)} of the samples",
             indent=2,
         )
-        floors = [(name, repeat.noise[name]) for name in repeat.noise if name in gated]
-        moving = ", ".join(f"{name} {noise.floor:.3f}" for name, noise in floors if noise.floor)
+        floors = {name: noise.floor for name, noise in repeat.noise.items() if name in gated}
+        moving = ", ".join(f"{name} {one:.3f}" for name, one in floors.items() if one >= 5e-4)
         if moving:
             what = "noise floor (95 of 100 pairs of equal runs of one trial differ by less)"
             yield line(f"{what}: {moving}", indent=2)

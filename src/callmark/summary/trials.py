@@ -535,6 +535,7 @@ class Trials:
 
     def most_trials(self) -> int:
         """The largest number of trials that any sample has, lost ones included."""
+        self._sort()
         scored = max((len(list(run)) for _, run in groupby(self._keys.index)), default=0)
         lost = (
             len(list(run)) + len(self._keys.rows_of(index))

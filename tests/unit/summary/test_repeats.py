@@ -198,3 +198,9 @@ def test_the_noise_floor_holds_in_simulated_runs():
         assert noise[name].sd == pytest.approx(np.std(values[name], ddof=1), rel=0.2), name
         apart = np.abs(np.subtract(values[name][::2], values[name][1::2]))
         assert np.mean(apart <= noise[name].floor) > 0.85, name
+
+
+def test_trials_that_arrive_run_by_run_are_trials_of_their_samples():
+    results = [make_result(at, trial=trial) for trial in range(3) for at in range(4)]
+    report = report_of(results)
+    assert (report.repeat.trials, report.header.repeat, report.repeat.steady) == (3, 3, 4)
