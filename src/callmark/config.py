@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
@@ -25,6 +26,12 @@ from callmark.records.problems import (
     typed_problem,
     word_problem,
     words_of,
+)
+from callmark.records.quarantine import (
+    Quarantine,
+    day_problem,
+    judge_quarantine,
+    quarantine_problems,
 )
 from callmark.records.samples import Header
 from callmark.records.statements import RULES, Tier
@@ -266,6 +273,8 @@ class RunSettings(TypedDict, total=False):
     restart: bool
     salvage: bool
     gates: Mapping[str, Mapping[str, Json]]
+    quarantine: Mapping[str, Mapping[str, Json]]
+    today: str | date | None
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -340,6 +349,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     salvage: bool = False
     dry_run: bool = False
     gates: tuple[GateLayer, ...]
+    quarantine: dict[str, Quarantine] = {}
+    today: date | None = None
     sources: dict[str, Source] = {}
     places: dict[str, str] = {}  # dotted key -> `file:line` where a file sets it
     config_file: str | None = None
@@ -350,6 +361,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     def errors_allowed(self, trials: int) -> int:
         """How many of so many trials may fail for reasons of infrastructure."""
         return errors_allowed(self.max_errors, trials)
+
+    def judge_quarantine(self) -> dict[str, Quarantine]:
+        """Every entry, and whether it has expired. No other clock decides about a report."""
+        return judge_quarantine(self.quarantine, self.today or datetime.now(UTC).date())
 
 
 def errors_allowed(max_errors: int | str, trials: int) -> int:
@@ -392,6 +407,7 @@ _SYNONYMS = {
     **dict.fromkeys(("backend", "provider"), "runner"),
     **dict.fromkeys(("fixture", "fixturesdir", "fixturesfolder"), "fixtures"),
     **dict.fromkeys(("thresholds", "bounds"), "gates"),
+    **dict.fromkeys(("quarantined", "flaky", "muted", "skip"), "quarantine"),
     **dict.fromkeys(("plugin", "extensions", "scorers", "scorer"), "plugins"),
 }
 _SETTING = re.compile(r"(--|config: |dataset header: )(.*?): (.*)", re.DOTALL)
@@ -544,6 +560,9 @@ def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
             raise layer.error((key,), f"the same as {field}: give one of them")
         if field == "tiers":
             _check_rules(layer, value)
+        if field == "quarantine":
+            for path, what in quarantine_problems(value):
+                raise layer.error((field, *path), what)
         if field != "gates":
             yield field, _type(layer, key, field, value)
 
@@ -567,6 +586,8 @@ def _type(layer: _Layer, key: str, field: str, value: Json) -> Json:
         value = "on" if value else "off"  # what YAML makes of these two words
     if field == "max_errors" and isinstance(value, str) and value.isdecimal():
         value = int(value)
+    if field == "today" and value is not None and (problem := day_problem(value)):
+        raise layer.error((key,), problem)
     try:
         return msgspec.convert(value, _TYPES[field])
     except UnicodeEncodeError:

@@ -173,3 +173,57 @@ def test_a_baseline_with_errors_says_so(callmark, world):
     compared = callmark("compare", "baseline.jsonl", "results.jsonl", "--quiet")
     assert compared.returncode == 5
     assert "1 of 20 pairs are missing, more than 2%" in compared.stdout
+
+
+def test_several_runs_are_kept_as_one_longer_past(callmark, world, good):
+    for name in ("b", "c"):
+        callmark(*world.arguments("--out", f"{name}/results.jsonl", "--repeat", "1", "--quiet"))
+    kept = callmark("baseline", "set", "good", "b", "c")
+    assert kept.returncode == 0, kept.stderr
+    assert kept.stdout.startswith("baseline.jsonl: 60 trials, 0 of them errors")
+    text = (world.folder / "baseline.jsonl").read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    numbers = {}
+    for one in lines:
+        numbers.setdefault(one["sample_id"], []).append(one["trial"])
+    assert len(numbers) == 20
+    assert all(found == [0, 1, 2] for found in numbers.values())
+    scored = callmark("score", "baseline.jsonl", "--report", "all.json", "--quiet")
+    assert scored.returncode == 0, scored.stderr
+    repeat = json.loads((world.folder / "all.json").read_bytes())["repeat"]
+    assert (repeat["trials"], repeat["steady"], repeat["flaky"]) == (3, 20, 0)
+    assert repeat["noise"]["call_f1_macro"]["floor"] == 0.0
+    compared = callmark("compare", "baseline.jsonl", "good")
+    assert "no sample fell below its own past" in compared.stdout
+
+
+def test_one_run_is_no_longer_past_because_it_is_named_twice(callmark, world, good):
+    finished = callmark("baseline", "set", "good", "good/results.jsonl")
+    assert finished.returncode == 2
+    assert "is named twice" in finished.stderr
+
+
+def test_trials_of_another_model_are_nobodys_past(callmark, world, good):
+    spoil(world, 2, model_output="I do not know.", tool_trace=[])
+    callmark(*world.arguments("--out", "other/results.jsonl", "--quiet"))
+    finished = callmark("baseline", "set", "good", "other")
+    assert finished.returncode == 3
+    assert "model_fingerprint" in finished.stderr
+    assert not (world.folder / "baseline.jsonl").exists()
+
+
+def test_a_sample_in_quarantine_is_left_out_of_gates_and_comparison(callmark, world, good):
+    entry = "issues-00: {owner: kim, until: 2027-01-31, why: flaky}"
+    (world.folder / "callmark.yaml").write_text(f"quarantine:\n  {entry}\n", "utf-8")
+    for day, left_out in (("2027-01-31", 1), ("2027-02-01", 0)):
+        out = f"{day}/results.jsonl"
+        words = world.arguments("--out", out, "--baseline", "good", "--today", day)
+        finished = callmark(*words)
+        assert finished.returncode == 0, finished.stdout
+        report = json.loads((world.folder / day / "report.json").read_bytes())
+        assert report["counts"]["quarantined"] == left_out
+        assert report["header"]["quarantine"]["issues-00"]["expired"] is not bool(left_out)
+        compared = json.loads((world.folder / day / "comparison.json").read_bytes())
+        assert compared["pairs"]["quarantined"]["count"] == left_out
+        assert compared["pairs"]["paired"] == 20 - left_out
+        assert ("in quarantine until 2027-01-31" in finished.stdout) == bool(left_out)

@@ -405,3 +405,22 @@ def test_where_the_shards_come_from_is_kept_and_differences_are_warned_of(shards
 )
 def test_every_results_file_has_one_place_for_its_report(results, report):
     assert report_beside(Path("a") / results) == Path("a") / report
+
+
+QUARANTINE = {"search-rope-01": {"owner": "kim", "until": "2027-01-31", "why": "flaky"}}
+
+
+def test_shards_with_a_quarantine_merge_to_the_run_with_it(settings, tmp_path):
+    assert_same({**settings, "quarantine": QUARANTINE, "today": "2027-01-31"}, tmp_path, 2)
+    report = json.loads((tmp_path / "merged" / "report.json").read_bytes())
+    assert report["counts"]["quarantined"] == 1
+    assert report["warnings"].count("1 sample in quarantine counts for no gate") == 1
+
+
+def test_shards_that_were_judged_on_both_sides_of_its_last_day_are_refused(settings, tmp_path):
+    shards = [
+        run_shards({**settings, "quarantine": QUARANTINE, "today": day}, tmp_path / day, 2)[index]
+        for index, day in enumerate(("2027-01-31", "2027-02-01"))
+    ]
+    with pytest.raises(FingerprintMismatch, match="quarantine"):
+        merge_shards(shards, out=None, report=None)

@@ -266,7 +266,7 @@ def test_everything_that_the_template_teaches_is_true(yaml):
     changed |= {"dataset", "name", "out", "report", "fixtures", "registry", "allowlist", "model"}
     changed |= {"base_url", "api_key", "headers", "extra_body", "sample_timeout"}
     changed |= {"model_revision", "prices", "adapter", "prompt_wrapper", "system", "cache"}
-    changed |= {"faults"}
+    changed |= {"faults", "quarantine", "today"}
     changed |= {"engine", "num_shards", "num_cpus", "num_gpus"}
     for name in set(RunConfig.__struct_fields__) - changed:
         assert getattr(config, name) == getattr(defaults, name), name
@@ -278,3 +278,41 @@ def test_environment_and_locale_change_nothing(monkeypatch):
     before = load_config(None, {})
     monkeypatch.setattr(os, "environ", {"LANG": "tr_TR.UTF-8", "CALLMARK_SEED": "3"})
     assert load_config(None, {}) == before
+
+
+def test_a_quarantine_is_read_with_its_owner_its_last_day_and_its_reason(yaml):
+    path = yaml("quarantine:\n  order-17: {owner: kim, until: 2027-01-31, why: times out}\n")
+    for today, is_over in (("2027-01-30", False), ("2027-01-31", False), ("2027-02-01", True)):
+        [(name, entry)] = load_config(path, {"today": today}).judge_quarantine().items()
+        assert (name, entry.owner, entry.why, entry.expired) == (
+            "order-17",
+            "kim",
+            "times out",
+            is_over,
+        )
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("{owner: kim, until: 2027-01-31}", "says no why"),
+        ("{owner: '', until: 2027-01-31, why: x}", "says no owner"),
+        ("{owner: kim, why: x}", "says no until"),
+        ("{owner: kim, until: soon, why: x}", "until: must be a day such as 2027-01-31"),
+        ("{owner: kim, until: 2027-01-31 10:00:00, why: x}", "until: must be a day"),
+        ("{owner: kim, until: 20270131, why: x}", "until: must be a day"),
+        ("{owner: 7, until: 2027-01-31, why: x}", "owner: must be text, not 7"),
+        ("{owner: kim, until: 2027-01-31, why: x, expired: true}", "expired: unknown key"),
+        ("kim", "must be {owner, until, why}"),
+    ],
+)
+def test_a_quarantine_that_could_never_be_lifted_is_refused(yaml, entry, says):
+    with pytest.raises(UsageError) as error:
+        load_config(yaml(f"seed: 3\nquarantine:\n  order-17: {entry}\n"), {})
+    assert ":3: quarantine." in str(error.value)
+    assert says in str(error.value)
+
+
+def test_the_day_of_today_must_be_one():
+    with pytest.raises(UsageError, match=r"--today: must be a day such as 2027-01-31, not .now.\Z"):
+        load_config(None, {"today": "now"})

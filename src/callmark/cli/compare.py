@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, flags_given
+from callmark.cli.options import FLAG, GATES, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
     add_own_forms,
     append_step_summary,
@@ -37,7 +37,10 @@ DECIDED: Group = {
         "help": "base the decision on this metric; may be repeated (default: four metrics)",
     },
 }
-READ: Group = {flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config", "--plugin")}
+READ: Group = {
+    **{flag: INPUTS[flag] for flag in ("--registry", "--allowlist", "--config", "--plugin")},
+    "--today": GATES["--today"],
+}
 CHOSEN: Group = {
     "--common": {**FLAG, "help": "compare only samples that are identical on both sides"},
     "--as-stored": {**FLAG, "help": "use the stored scores instead of scoring again"},
@@ -125,6 +128,7 @@ def main(arguments: list[str]) -> int:
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
     from callmark.compare.compare import CompareOptions
+    from callmark.records.quarantine import active_quarantine
 
     limit = getattr(options, "max_f1_delta", None)
     if limit is not None and not 0 <= limit <= 1:
@@ -136,6 +140,7 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
         as_stored=getattr(options, "as_stored", False),
         max_f1_delta=limit,
         max_ratio=dict(map(_ratio, getattr(options, "max_ratio", None) or ())),
+        quarantined=active_quarantine(config.judge_quarantine()),
     )
 
 

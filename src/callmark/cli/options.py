@@ -194,6 +194,10 @@ GATES: Group = {
         **SWITCH,
         "help": "exit 3 if the dataset pins a different hash (default: on)",
     },
+    "--today": {
+        "metavar": "DATE",
+        "help": "the day by which a quarantine has expired, YYYY-MM-DD (default: today, UTC)",
+    },
     "--max-errors": {
         "type": count_or_percent,
         "metavar": "N|PCT%",

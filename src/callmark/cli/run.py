@@ -149,6 +149,7 @@ MAY_BE_LATEST = ("baseline", "failed_from", "model")  # read after `runs/latest`
 NOTE_WIDTH = 4_000
 PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for it
 PAGE_COSTS = "which takes a while for so many trials"
+INCONCLUSIVE = 5
 BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
 OUTPUT: Group = {
     "--name": {
@@ -376,7 +377,9 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
     )
     write_comparison(Path(str(config.report)).with_name(COMPARISON), comparison)
     append_step_summary(lambda: comparison_markdown(comparison))
-    return present_comparison(comparison, quiet=quiet)
+    code = present_comparison(comparison, quiet=quiet)
+    is_open = comparison.own_past.status == "inconclusive"
+    return INCONCLUSIVE if is_open and config.fail_on_inconclusive and not code else code
 
 
 def config_of(options: argparse.Namespace) -> RunConfig:

@@ -16,6 +16,7 @@ from callmark.compare.metrics import (
     Ruling,
     better_is,
     decide,
+    judge_samples,
     parts_of,
     rulings,
 )
@@ -75,7 +76,7 @@ SHOWN = 5  # sample ids in a message
 class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`common`: only samples that are the same on both sides; else runs over other data are
     refused. `max_f1_delta`: the point check of that name. `max_ratio`: how many times what A takes
-    (tokens, latency, cost) B may take."""
+    (tokens, latency, cost) B may take. `quarantined`: samples that no decision looks at."""
 
     primary: tuple[str, ...] = PRIMARY
     margin: Annotated[float, msgspec.Meta(gt=0, lt=1)] = MARGIN
@@ -85,6 +86,7 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_ratio: dict[Measured, Annotated[float, msgspec.Meta(gt=0)]] = {}
     seed: int = SEED
     scorer_version: str | None = None
+    quarantined: tuple[str, ...] = ()
 
 
 def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
@@ -94,14 +96,16 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
     # Two models call differently, so they are served other fixtures: a sign of an edit only where
     # the fixtures as a whole are not known to be the same.
     hashes = ["item", "tools"] + ["fixtures"] * (checks["fixtures_sha256"] != "equal")
-    matched = match(a, b, leave_out=hashes if options.common else ())
+    leave_out = hashes if options.common else ()
+    matched = match(a, b, leave_out=leave_out, quarantined=options.quarantined)
     checks["span_extractor"] = "different" if matched.other_extractor.count else "equal"
     _refuse_pairs(matched)
     sides = PairedSides(a, b, matched, options.seed)
     parts = sides.parts()
     _refuse_unknown(options.primary, parts)
     found = _rule(sides, parts, options, _why_open(matched.counts, options))
-    decision, reason = decide(found)
+    past = judge_samples(a, b, matched)
+    decision, reason = decide(found, past)
     groups = _groups(sides)
     compared = {name: sides.compared(part) for name, part in parts.items()}
     return Comparison(
@@ -123,6 +127,7 @@ def compare_sides(a: Side, b: Side, options: CompareOptions) -> Comparison:
             *sides.chance(),
         ),
         flips={name: sides.flips(parts[name]) for name in options.primary},
+        own_past=past,
         point_check=point_check(compared[F1].difference, options.max_f1_delta),
         warnings=(
             *_warnings(checks, matched, options),

@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.compare.records import LISTED, Compared, Decision, Flips, Listed
+from callmark.compare.records import (
+    LISTED,
+    Compared,
+    Decision,
+    FallenSample,
+    Flips,
+    Listed,
+    OwnPast,
+)
 from callmark.compare.sides import Matched, Side, common_measures
 from callmark.records.results import Better
 from callmark.stats.estimates import (
@@ -22,7 +30,9 @@ from callmark.stats.estimates import (
     SampledValue,
     Statistic,
     estimate,
+    false_discovery,
     fewest_alike,
+    fisher,
     holm,
     lower_bound,
     p_worse,
@@ -256,7 +266,7 @@ class PairedSides:
         }
 
     def _listed(self, positions: Sequence[int]) -> Listed:
-        return Listed(len(positions), tuple(map(self._a.id_at, positions[:LISTED])))
+        return _list_samples(self._a, positions)
 
 
 def parts_of(subset: Subset) -> dict[str, MetricPart]:
@@ -300,6 +310,86 @@ def _has_locale(place: TrialPlace, name: str) -> bool:
     return place.locale == name
 
 
+class _SampleTrials(NamedTuple):
+    """How many trials of a sample pass, and how many there are, on both sides."""
+
+    hits_a: int
+    total_a: int
+    hits_b: int
+    total_b: int
+
+    @property
+    def is_lower(self) -> bool:
+        return self.hits_b * self.total_a < self.hits_a * self.total_b
+
+    @property
+    def p(self) -> float:
+        return fisher(*self)
+
+    @property
+    def smallest_p(self) -> float:
+        """With so many passes on both sides together, had B as few of them as it can."""
+        return self._with(max(0, self.hits_a + self.hits_b - self.total_a)).p
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether it would be clear if B passed none."""
+        return fisher(self.hits_a, self.total_a, 0, self.total_b) <= ALPHA
+
+    def _with(self, hits_b: int) -> _SampleTrials:
+        return self._replace(hits_a=self.hits_a + self.hits_b - hits_b, hits_b=hits_b)
+
+
+def judge_samples(a: Side, b: Side, matched: Matched) -> OwnPast:
+    """Each sample against its own trials in A. Only samples that could have shown a fall are in the
+    family that is adjusted for (Tarone's idea, with a false discovery rate)."""
+    if not (a.samples.repeated or b.samples.repeated):
+        return OwnPast(status="n/a")
+    (hits_a, totals_a), (hits_b, totals_b) = a.passes(), b.passes()
+    counted = {
+        at: _SampleTrials(hits_a[at], totals_a[at], hits_b[partner], totals_b[partner])
+        for at in matched.positions
+        for partner in (matched.partners[at],)
+    }
+    # Many samples have the same counts: each is computed once.
+    smallest = {one: one.smallest_p for one in set(counted.values())}
+    tested = [at for at, one in counted.items() if smallest[one] <= ALPHA]
+    ps = {one: one.p for one in set(counted.values())}
+    adjusted = dict(zip(tested, false_discovery([ps[counted[at]] for at in tested]), strict=True))
+    fallen = [at for at in tested if adjusted[at] <= ALPHA and counted[at].is_lower]
+    clear = set(fallen)
+    lower = [at for at, one in counted.items() if one.is_lower and at not in clear]
+    is_open = {one: p <= ALPHA or not one.can_tell for one, p in ps.items() if one.is_lower}
+    unclear = [at for at in lower if is_open[counted[at]]]
+    within = [at for at in lower if not is_open[counted[at]]]
+    return OwnPast(
+        status="fail" if fallen else "inconclusive" if unclear else "pass",
+        tested=len(tested),
+        fallen_count=len(fallen),
+        fallen=tuple(
+            _fallen(a.samples.id_at(at), counted[at], adjusted[at]) for at in fallen[:LISTED]
+        ),
+        within=_list_samples(a.samples, within),
+        open=_list_samples(a.samples, unclear),
+    )
+
+
+def _fallen(sample_id: str, one: _SampleTrials, adjusted: float) -> FallenSample:
+    return FallenSample(
+        sample_id=sample_id,
+        passed_a=one.hits_a,
+        trials_a=one.total_a,
+        passed_b=one.hits_b,
+        trials_b=one.total_b,
+        p=one.p,
+        p_adjusted=adjusted,
+    )
+
+
+def _list_samples(samples: Samples, positions: Sequence[int]) -> Listed:
+    return Listed(len(positions), tuple(map(samples.id_at, positions[:LISTED])))
+
+
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """What is said about one primary metric. Without a pair: nothing."""
 
@@ -326,8 +416,18 @@ def rulings(
     }
 
 
-def decide(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
-    """All of them together: one regression is one; not worse needs every metric that has pairs."""
+def decide(found: Mapping[str, Ruling], past: OwnPast | None = None) -> tuple[Decision, str]:
+    """All of them together: one regression is one, and so is a sample that fell below its own past;
+    not worse needs every metric that has pairs."""
+    if past is None or not past.fallen_count:
+        return _decide_by_metrics(found)
+    decision, reason = _decide_by_metrics(found)
+    many = "1 sample" if past.fallen_count == 1 else f"{past.fallen_count} samples"
+    fell = f"{many} fell below {'its' if past.fallen_count == 1 else 'their'} own past"
+    return "regression", f"{reason}; {fell}" if decision == "regression" else fell
+
+
+def _decide_by_metrics(found: Mapping[str, Ruling]) -> tuple[Decision, str]:
     by_decision: dict[Decision, list[str]] = {}
     for name, ruling in found.items():
         if ruling.decision is not None:

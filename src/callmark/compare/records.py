@@ -81,7 +81,8 @@ class SideFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
     """`dropped`: a trial of either side ended in an error. `removed` and `added`: only A, only B
-    has the sample. `changed`: prompt, tools or fixtures are not the same any more."""
+    has the sample. `changed`: prompt, tools or fixtures are not the same any more. `quarantined`:
+    the settings take them out of every decision."""
 
     paired: int = 0
     dropped: Listed = Listed()
@@ -89,6 +90,34 @@ class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
     added: Listed = Listed()
     changed: Listed = Listed()
     changed_in: dict[str, int] = {}
+    quarantined: Listed = Listed()
+
+
+class FallenSample(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample of which B passes fewer trials than chance explains: Fisher's exact one-sided p, and
+    what is left of it after Benjamini and Hochberg's adjustment."""
+
+    sample_id: str
+    passed_a: int
+    trials_a: int
+    passed_b: int
+    trials_b: int
+    p: float
+    p_adjusted: float
+
+
+class OwnPast(msgspec.Struct, frozen=True, kw_only=True):
+    """Each sample of B against its own trials in A. `tested` samples could have shown that they
+    fell. `fallen` ones did, the first are listed; those `within` their noise pass less often, but
+    not clearly; of the `open` ones nobody can tell with so few trials. `n/a`: one trial on each
+    side."""
+
+    status: Literal["pass", "fail", "inconclusive", "n/a"]
+    tested: int = 0
+    fallen_count: int = 0
+    fallen: tuple[FallenSample, ...] = ()
+    within: Listed = Listed()
+    open: Listed = Listed()
 
 
 class PointCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +168,7 @@ class Comparison(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     by_slice: dict[str, tuple[Compared, ...]] = {}
     by_locale: dict[str, tuple[Compared, ...]] = {}
     flips: dict[str, Flips] = {}
+    own_past: OwnPast = OwnPast(status="n/a")
     point_check: PointCheck | None = None
     timing: dict[str, SpendingPair] = {}
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -18,6 +18,7 @@ from callmark.records.report import ReportHeader
 from callmark.records.results import Better, Result, ScorerMark
 from callmark.stats.columns import KeyIndex
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair
+from callmark.summary.repeats import pass_counts
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
 
@@ -129,6 +130,14 @@ class Side:
             runner_fingerprint=header.runner_fingerprint,
             scored_again=self._scored_again,
         )
+
+    def passes(self) -> tuple[array[int], array[int]]:
+        """Of each sample, how many trials pass, and how many there are."""
+        passed, tried = array("I"), array("I")
+        for hits, total in pass_counts(self._trials, self.samples):
+            passed.append(hits)
+            tried.append(total)
+        return passed, tried
 
     def marks(self) -> Marks:
         return Marks(self._indexes(), self._arrivals, self._hashes)
@@ -246,19 +255,25 @@ class _List:
         return Listed(self.count, tuple(self._ids))
 
 
-def match(a: Side, b: Side, *, leave_out: Sequence[str] = ()) -> Matched:
+def match(
+    a: Side, b: Side, *, leave_out: Sequence[str] = (), quarantined: Collection[str] = ()
+) -> Matched:
     """Pair by sample id. `leave_out`: of `item`, `tools`, `fixtures`, those that must agree for a
-    sample to be compared; one that does not is `changed`."""
-    matching = _Matching(a, b, leave_out)
+    sample to be compared; one that does not is `changed`. `quarantined` samples are no pairs, and
+    nobody misses them."""
+    matching = _Matching(a, b, leave_out, frozenset(quarantined))
     matching.look_up()
     matching.walk()
     return matching.result()
 
 
 class _Matching:
-    def __init__(self, a: Side, b: Side, leave_out: Sequence[str]) -> None:
+    def __init__(
+        self, a: Side, b: Side, leave_out: Sequence[str], quarantined: frozenset[str]
+    ) -> None:
         self._a, self._b = a.samples, b.samples
         self._leave_out = leave_out
+        self._aside, self._quarantined = quarantined, _List()
         self._lost_a, self._lost_b = dict.fromkeys(a.lost_only()), list(b.lost_only())
         self._hurt_a, self._hurt_b = a.hurt(), b.hurt()
         self._marks_a, self._marks_b = a.marks(), b.marks()
@@ -282,6 +297,8 @@ class _Matching:
             self._place(sample_id, _LOST, known)
 
     def _place(self, sample_id: str, at: int, known: KeyIndex) -> None:
+        if sample_id in self._aside:
+            return
         if sample_id in self._lost_a:
             del self._lost_a[sample_id]
             self._dropped.add(sample_id)
@@ -297,7 +314,9 @@ class _Matching:
     def walk(self) -> None:
         """Every sample of A, in order: a pair, or why not."""
         for at, partner in enumerate(self._partners):
-            if partner == _ABSENT:
+            if self._aside and self._a.id_at(at) in self._aside:
+                self._quarantined.add(self._a.id_at(at))
+            elif partner == _ABSENT:
                 self._removed.add(self._a.id_at(at))
             # A sample that lost one of its trials would be averaged over fewer than its partner.
             elif partner == _LOST or self._hurt_a[at] or self._hurt_b[partner]:
@@ -305,7 +324,8 @@ class _Matching:
             else:
                 self._compare(at, partner)
         for sample_id in self._lost_a:
-            self._removed.add(sample_id)
+            if sample_id not in self._aside:
+                self._removed.add(sample_id)
 
     def _compare(self, at: int, partner: int) -> None:
         differing = [
@@ -337,6 +357,7 @@ class _Matching:
             added=self._added.listed(),
             changed=self._changed.listed(),
             changed_in=dict(sorted(self._changed_in.items())),
+            quarantined=self._quarantined.listed(),
         )
         return Matched(
             self._positions,

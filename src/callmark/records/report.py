@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from callmark.records.jsontext import Json, JsonRecord
+from callmark.records.quarantine import Quarantine, Quarantined, active_quarantine
 from callmark.records.results import Decoding
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
@@ -105,10 +106,12 @@ class ReportHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     num_shards: int = 1
     shard_index: int = 0
     gates: dict[str, GateRule] = {}
+    quarantine: dict[str, Quarantine] = {}
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples by kind, those with a score; `unscored` are those whose every trial is an error."""
+    """Samples by kind, those with a score; `unscored` are those whose every trial is an error.
+    `quarantined` samples are in none of the others, but their trials are counted."""
 
     samples: int
     scored: int
@@ -126,6 +129,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     recall_by_presence: int
     extractors: dict[str, int]
     stops: dict[str, int]
+    quarantined: int = 0
 
 
 class Failing(msgspec.Struct, frozen=True):
@@ -153,14 +157,42 @@ class MetricBlock(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Metric]
 
 
+class SampleRate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of a sample's scored trials passed, as a share with its Wilson interval."""
+
+    sample_id: str
+    passed: int
+    trials: int
+    rate: float
+    ci_95: tuple[float, float]
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much a metric moves though nothing changed. `sd`: of its value in a run with one trial
+    of each of the same samples. `floor`: two such runs differ by less in 95 of 100 cases.
+    `samples`: those with two trials or more, which it is estimated from."""
+
+    sd: float
+    floor: float
+    samples: int
+
+
 class Repeat(msgspec.Struct, frozen=True, kw_only=True):
     """Over `trials` trials of each sample: the share that passes, the share of samples whose every
-    trial passes, and the share whose verdict is not always the same."""
+    trial passes, and the share whose verdict is not always the same. `steady`, `flaky` and `broken`
+    samples pass always, sometimes, never; `samples` are the first of the latter two, in the order
+    of the dataset. `steady_ci_95`: the interval of a sample that passes `trials` of `trials`."""
 
     trials: int
     pass_at_1: Metric
     pass_hat_k: Metric
     flip_share: Metric
+    steady: int = 0
+    flaky: int = 0
+    broken: int = 0
+    steady_ci_95: tuple[float, float] | None = None
+    samples: tuple[SampleRate, ...] = ()
+    noise: dict[str, Noise] = {}
 
 
 class MissedCall(msgspec.Struct, frozen=True):
@@ -290,6 +322,7 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     locales: dict[str, MetricBlock]
     slices: dict[str, MetricBlock]
     repeat: Repeat | None
+    quarantine: tuple[Quarantined, ...] = ()
     misses: Misses
     errors: Errors
     privacy: PrivacyCounts
@@ -305,3 +338,8 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     def warning_gates(self) -> frozenset[str]:
         """The gates that only warn: a sample that falls short of one has not failed."""
         return frozenset(one.name for one in self.gates if one.policy == "warning_only")
+
+    @property
+    def in_quarantine(self) -> frozenset[str]:
+        """The samples that count for no gate."""
+        return frozenset(active_quarantine(self.header.quarantine))

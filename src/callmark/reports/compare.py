@@ -10,6 +10,7 @@ from callmark.compare.records import (
     Decision,
     Flips,
     Listed,
+    OwnPast,
     PointCheck,
     SpendingPair,
 )
@@ -82,6 +83,9 @@ def facts(comparison: Comparison) -> Iterator[str]:
         yield f"{pairs.paired} pairs, {pairs.dropped.count} dropped with an error; {scored}"
     else:
         yield "not paired: these are differences of two reports, nothing is tested"
+    if pairs.quarantined.count:
+        yield f"in quarantine, left out: {ids(pairs.quarantined)}"
+    yield from past_texts(comparison.own_past)
     yield from (timing_text(name, pair) for name, pair in comparison.timing.items())
     check = comparison.point_check
     if check is None:
@@ -90,6 +94,26 @@ def facts(comparison: Comparison) -> Iterator[str]:
         yield f"{CHECK_WORD[check.ok][0].lower()}: {check_text(check)}"
     elif comparison.paired:
         yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
+
+
+def past_texts(past: OwnPast) -> Iterator[str]:
+    """Each sample against its own past, where there is more than one trial."""
+    if past.status == "n/a":
+        return
+    if past.fallen:
+        shown = [
+            f"{one_line(one.sample_id, LONGEST_ID)} ({one.passed_a}/{one.trials_a} →"
+            f" {one.passed_b}/{one.trials_b}, p {p_text(one.p_adjusted)})"
+            for one in past.fallen[:SHOWN_IDS]
+        ]
+        left = past.fallen_count - len(shown)
+        yield f"fell below their own past: {', '.join(shown)}{f' and {left} more' if left else ''}"
+    if past.open.count:
+        yield f"OPEN: pass less often, with too few trials to tell: {ids(past.open)}"
+    if past.within.count:
+        yield f"pass less often, within their own noise: {ids(past.within)}"
+    if past.status == "pass":
+        yield "no sample fell below its own past"
 
 
 def timing_text(name: str, pair: SpendingPair) -> str:

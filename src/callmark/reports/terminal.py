@@ -14,6 +14,7 @@ from callmark.records.report import (
     Number,
     Op,
     Power,
+    Repeat,
     Report,
     Status,
     Verdict,
@@ -136,6 +137,31 @@ def counts_text(report: Report) -> Iterator[str]:
         )
     if report.power is not None:
         yield power_text(report.power)
+    if report.repeat is not None and report.repeat.flaky + report.repeat.broken:
+        yield flaky_text(report.repeat)
+    yield from quarantine_texts(report)
+
+
+def quarantine_texts(report: Report) -> Iterator[str]:
+    """The samples that count for no gate, with their owners: the first of them."""
+    active = [one for one in report.quarantine if not one.expired and one.trials]
+    for one in active[:SHOWN_IDS]:
+        who = f"{one_line(one.sample_id, 60)} (passed {one.passed}/{one.trials})"
+        yield f"in quarantine until {one.until}: {who}; {one.owner}: {one_line(one.why, 200)}"
+    if len(active) > SHOWN_IDS:
+        yield f"and {len(active) - SHOWN_IDS} more in quarantine: `quarantine` of the report"
+
+
+def flaky_text(repeat: Repeat) -> str:
+    """Who passes only sometimes, then who never does, and how often: the first of them."""
+    shown = [
+        f"{one_line(one.sample_id, 60)} {one.passed}/{one.trials}"
+        for one in sorted(repeat.samples, key=lambda one: one.passed == 0)[:SHOWN_IDS]
+    ]
+    left = repeat.flaky + repeat.broken - len(shown)
+    more = f" and {left} more" if left else ""
+    counted = f"{repeat.steady} samples always pass, {repeat.flaky} sometimes"
+    return f"{counted}, {repeat.broken} never: {', '.join(shown)}{more}"
 
 
 def power_text(power: Power) -> str:
@@ -272,6 +298,11 @@ def _ungated(report: Report) -> Iterator[Block]:
             f"verdict flips on {round_text(repeat.flip_share.value)} of the samples",
             indent=2,
         )
+        floors = {name: noise.floor for name, noise in repeat.noise.items() if name in gated}
+        moving = ", ".join(f"{name} {one:.3f}" for name, one in floors.items() if one >= 5e-4)
+        if moving:
+            what = "noise floor (95 of 100 pairs of equal runs of one trial differ by less)"
+            yield line(f"{what}: {moving}", indent=2)
 
 
 def _per_tool(report: Report) -> Iterator[Block]:

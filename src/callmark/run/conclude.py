@@ -282,6 +282,7 @@ def report_of(
         repeat=config.repeat,
         num_shards=config.num_shards,
         shard_index=config.shard_index,
+        quarantine=config.judge_quarantine(),
     )
     scope = Scope(
         partial=setup.selection.partial,

@@ -382,6 +382,7 @@ class _Scoring:
             min_eligible_for_gates=config.min_eligible_for_gates,
             fail_on_fingerprint_mismatch=config.fail_on_fingerprint_mismatch,
             scorer_version=SCORER_VERSION,
+            quarantine=config.judge_quarantine(),
         )
         return summariser.report(
             header,

@@ -36,7 +36,12 @@ from callmark.store.spending import (
     sum_up_spending,
 )
 from callmark.summary.gates import exit_code
-from callmark.summary.summary import Scope, Summariser, counted_warnings
+from callmark.summary.summary import (
+    Scope,
+    Summariser,
+    counted_warnings,
+    quarantine_warnings,
+)
 from callmark.summary.trials import SummaryState
 
 # Where a model lies may differ from machine to machine: its fingerprint says which one it is.
@@ -107,7 +112,10 @@ def joined_warnings(files: Sequence[ShardFile]) -> list[str]:
     found: dict[str, None] = {}
     for file in files:
         report = file.report
-        counted = counted_warnings(report.header.gates.values(), report.counts)
+        counted = [
+            *counted_warnings(report.header.gates.values(), report.counts),
+            *quarantine_warnings(report.quarantine, has_all=False),
+        ]
         given = len(report.warnings) - len(counted)
         found.update(dict.fromkeys(report.warnings[:given]))
     return list(found)

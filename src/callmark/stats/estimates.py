@@ -291,6 +291,14 @@ def _linear(statistic: Statistic, units: Columns) -> tuple[float, list[float]]:
     return value, weights
 
 
+def linear_weights(observed: SampledValue) -> list[float] | None:
+    """The weights with which the numbers of one sample add up to what it moves the value by, times
+    n; None where there is no value."""
+    if estimate(observed) is None:
+        return None
+    return _linear(observed.statistic, observed.columns)[1]
+
+
 def _standard_error(units: Columns, weights: Sequence[float]) -> float:
     """s / √n of the units' errors."""
     n = len(units[0])
@@ -428,6 +436,29 @@ def holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(ps) - rank) * ps[at]))
         adjusted[at] = largest
     return adjusted
+
+
+def false_discovery(ps: Sequence[float]) -> list[float]:
+    """Benjamini and Hochberg's adjustment: of what is called worse at 5 %, 5 % is wrong on the
+    average, and where nothing is worse, anything is called so in 5 % of the cases."""
+    adjusted = [0.0] * len(ps)
+    smallest = 1.0
+    order = sorted(range(len(ps)), key=lambda at: (ps[at], at))
+    for rank in range(len(ps), 0, -1):
+        at = order[rank - 1]
+        smallest = min(smallest, ps[at] * len(ps) / rank)
+        adjusted[at] = smallest
+    return adjusted
+
+
+def fisher(hits_a: int, total_a: int, hits_b: int, total_b: int) -> float:
+    """Exact: all hits are dealt out among all trials, and B gets no more than it has."""
+    hits = hits_a + hits_b
+    ways = sum(
+        math.comb(total_b, got) * math.comb(total_a, hits - got)
+        for got in range(max(0, hits - total_a), hits_b + 1)
+    )
+    return ways / math.comb(total_a + total_b, hits)
 
 
 def sign_flip(sums: Sequence[float] | Floats, seed: int) -> float:

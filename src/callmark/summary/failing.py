@@ -25,12 +25,10 @@ from callmark.records.report import (
     Misses,
     Number,
     PrivacyCounts,
-    Repeat,
     StatementCounts,
 )
 from callmark.records.results import Result, Scores
-from callmark.records.samples import Kind, explain_check
-from callmark.stats.estimates import SampledValue
+from callmark.records.samples import explain_check
 from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
     CHECKS,
@@ -42,11 +40,9 @@ from callmark.summary.metrics import (
     UNCHANGED,
     Over,
     Subset,
-    cluster_labels,
-    metric_of,
 )
 from callmark.summary.trial_numbers import has_served, is_integrating, is_no_copy
-from callmark.summary.trials import KINDS, ListedMiss, Samples, ShortlistsState, Trials, is_there
+from callmark.summary.trials import ListedMiss, ShortlistsState, is_there
 
 Entry = TypeVar("Entry")
 
@@ -213,63 +209,6 @@ class Shortlists:
 
 
 PASSING_F1 = 0.90  # where no F1 gate is in force
-
-# kind -> (column, the value that passes)
-_RIGHT: dict[Kind, tuple[str, int]] = {
-    "control": ("contaminated", 0),
-    "negative_control": ("negative_ok", 1),
-    "clarify": ("clarify_ok", 1),
-}
-
-# A trial in which one of these is 0 is not right, whatever its kind.
-_MUST_HOLD = ("privacy_ok", "checks_ok", "args_valid", "parity", "answered", "copy_ok")
-
-
-def repeat_of(
-    trials: Trials, samples: Samples, most: int, f1_bound: float, seed: int
-) -> Repeat | None:
-    """None where every sample has one trial."""
-    if most < 2:
-        return None
-    passed = _passes(trials, f1_bound)
-    shares, whole, flips, at_whole = array("d"), array("b"), array("b"), array("I")
-    for at, rows in enumerate(samples.trial_rows()):
-        hits = sum(passed[row] for row in rows)
-        shares.append(hits / len(rows))
-        if len(rows) == most:
-            at_whole.append(at)
-            whole.append(hits == most)
-            flips.append(0 < hits < most)
-    everyone = cluster_labels(samples, range(len(samples)))
-    complete = cluster_labels(samples, at_whole)
-    none, no_whole = "no sample has a score", f"no sample has {most} scored trials"
-    return Repeat(
-        trials=most,
-        pass_at_1=metric_of(SampledValue("rate", (shares,), everyone, True), none, seed),
-        pass_hat_k=metric_of(SampledValue("rate", (whole,), complete), no_whole, seed),
-        flip_share=metric_of(SampledValue("rate", (flips,), complete), no_whole, seed),
-    )
-
-
-def _passes(trials: Trials, f1_bound: float) -> bytearray:
-    f1, calls, marker = (trials.column(name) for name in ("f1_lax", "call_f1", "marker"))
-    presence, privacy = trials.column("presence"), trials.column("privacy_ok")
-    faults = [trials.column(name) for name in _MUST_HOLD]
-    flagged = trials.column("flagged")
-    right = {kind: (trials.column(name), value) for kind, (name, value) in _RIGHT.items()}
-    passed = bytearray(trials.scored)
-    for row, code in enumerate(trials.kinds()):
-        kind = KINDS[int(code)]
-        column, value = right.get(kind, (privacy, 1))
-        is_right = column[row] == value
-        if kind == "eligible" and (marker[row] or not presence[row]):
-            is_right = not is_below(f1[row], f1_bound)
-        elif kind == "eligible":
-            is_right = calls[row] < 0 or not is_below(calls[row], PASSING_F1)
-        is_right = is_right and flagged[row] != 1
-        passed[row] = is_right and all(column[row] != 0 for column in faults)
-    return passed
-
 
 # gate -> (samples, column): short where the number is below the gate's bound
 _BELOW_BOUND: dict[str, tuple[Over, str]] = {

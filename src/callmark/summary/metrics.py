@@ -7,7 +7,7 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -335,13 +335,17 @@ class Subset:
         eligible = self.over(definition.over)
         return bool(eligible) and not any(self.samples.column("keyed").at(eligible))
 
-    def observe(self, definition: Definition) -> SampledValue:
+    def behind(self, definition: Definition) -> Sequence[int]:
+        """The positions of the samples that the metric is made of."""
         column, made = self.samples.column, definition.made
         key, nothing = column(definition.columns[0]), NOT_APPLICABLE
         if made == "pooled":
             key, nothing = column(definition.columns[1]), 0
         over = () if self.lacks_keys(definition) else self.over(definition.over)
-        kept = key.where(is_there if definition.added else lambda one: one != nothing, over)
+        return key.where(is_there if definition.added else lambda one: one != nothing, over)
+
+    def observe(self, definition: Definition) -> SampledValue:
+        made, kept = definition.made, self.behind(definition)
         columns = self.samples.columns(definition.columns, kept)
         if made == "difference":
             columns = (columns[0].minus(columns[1]),)
@@ -562,11 +566,14 @@ class ChanceSample:
         """(index, trial) of what is kept."""
         return tuple(sorted((result.index, result.trial) for result in self._kept.values()))
 
-    def pairs(self, cross_score: CrossScore) -> list[Pair]:
+    def pairs(self, cross_score: CrossScore, left_out: Collection[str] = ()) -> list[Pair]:
         """Each answer with the trace of the next sample of its group, cyclic. A group is the
-        samples with results from the same set of tools; a group of one has no other."""
+        samples with results from the same set of tools; a group of one has no other. `left_out`:
+        samples that are in none."""
         groups: dict[frozenset[str | None], list[Result]] = {}
         for _, result in sorted(self._kept.items()):
+            if result.sample_id in left_out:
+                continue
             tools = frozenset(entry.name for entry in result.tool_trace if entry.served)
             groups.setdefault(tools, []).append(result)
         return [

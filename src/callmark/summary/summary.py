@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
@@ -13,6 +13,7 @@ import msgspec
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, plain_object, want_object
+from callmark.records.quarantine import Quarantined, active_quarantine
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -33,7 +34,7 @@ from callmark.records.trace import entry_of
 from callmark.stats.columns import KeyIndex
 from callmark.stats.estimates import Z_ONE_SIDED, SampledValue, binomial_tail, wilson
 from callmark.summary import metrics
-from callmark.summary.failing import PASSING_F1, Shortlists, failing_of, repeat_of
+from callmark.summary.failing import PASSING_F1, Shortlists, failing_of
 from callmark.summary.gates import (
     PERF_BUDGET,
     TOLERANCE,
@@ -49,6 +50,7 @@ from callmark.summary.gates import (
     verdict_of,
 )
 from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
+from callmark.summary.repeats import pass_counts, repeat_of
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
 
 _POWER_STEPS = (0.10, 0.05, 0.01)  # from a bound that leaves no room beyond it
@@ -343,18 +345,21 @@ class Summariser:
     ) -> Report:
         scope = scope or Scope()
         rules = rules_on_answers(rules)
-        samples = self._trials.samples()
-        unscored = self._trials.unscored()
         most = self._trials.most_trials()
         header = self._inputs.filled(header, most, rules)
+        left_out = active_quarantine(header.quarantine)
+        trials, apart = self._trials.split(left_out) if left_out else (self._trials, Trials())
+        samples = trials.samples()
+        unscored = trials.unscored()
         seed = DEFAULT_SEED if header.seed is None else header.seed
         whole = Subset(samples, range(len(samples)), seed)
-        measures = self._measures(whole, unscored, rules)
-        counts = self._counts(whole, unscored, header.repeat, scope)
+        measures = self._measures(whole, unscored, rules, left_out)
+        counts = self._counts(whole, unscored, header.repeat, scope, apart)
         judged = self._judged(whole, measures, counts, rules, _Setting(header, scope, timing))
         in_force = {rule.name: rule for rule in rules}
         f1 = in_force.get("integration_f1_macro_lax")
         f1_bound = PASSING_F1 if f1 is None else f1.bound
+        quarantine = self._quarantined(header, f1_bound)
         locales, slices = metrics.blocks(whole)
         found = {name: measure.metric for name, measure in measures.items()}
         return Report(
@@ -374,14 +379,20 @@ class Summariser:
             per_tool_deltas=metrics.tool_deltas(whole),
             locales=locales,
             slices=slices,
-            repeat=repeat_of(self._trials, samples, most, f1_bound, seed),
+            repeat=repeat_of(trials, whole, most, f1_bound),
+            quarantine=quarantine,
             misses=self._listing.misses(),
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),
             statements=self._listing.statements(),
             power=power_of(rules, judged.outcomes),
-            warnings=(*warnings, *self._inputs.warnings(), *counted_warnings(rules, counts)),
+            warnings=(
+                *warnings,
+                *self._inputs.warnings(),
+                *counted_warnings(rules, counts),
+                *quarantine_warnings(quarantine, has_all=is_whole(header, scope.partial)),
+            ),
             provenance=dict(provenance or {}),
             shard=shard,
             timing=judged.timing,
@@ -405,7 +416,7 @@ class Summariser:
         verdict, reason = verdict_of(
             (*outcomes, *budget),
             VerdictContext(
-                samples=counts.samples,
+                samples=counts.samples + counts.quarantined,
                 complete=complete,
                 is_shard=context.is_shard,
                 same_answer=len(whole.samples) > 1 and not self._answers_differ,
@@ -420,10 +431,13 @@ class Summariser:
         whole: Subset,
         unscored: Mapping[tuple[Kind, TrialPlace], int],
         rules: Sequence[GateRule],
+        left_out: Collection[str],
     ) -> dict[str, Measure]:
         populations = metrics.populations_of(whole.samples, unscored)
         found = metrics.measures(whole, populations)
-        pairs = None if self._cross_score is None else self._chance.pairs(self._cross_score)
+        pairs = None
+        if self._cross_score is not None:
+            pairs = self._chance.pairs(self._cross_score, left_out)
         chance, lift = chance_measures(pairs, populations["chance_f1"], whole.seed)
         everyone = len(whole.samples) + sum(unscored.values())
         # A gate on a measure that no line has stays open: it must not vanish.
@@ -441,6 +455,7 @@ class Summariser:
         unscored: Mapping[tuple[Kind, TrialPlace], int],
         repeat: int,
         scope: Scope,
+        apart: Trials,
     ) -> Counts:
         samples = whole.samples
         by_kind = Counter(samples.kind)
@@ -448,7 +463,8 @@ class Summariser:
         presence = samples.column("presence")
         everyone = len(samples) + sum(unscored.values())
         trials = self._trials.scored + self._trials.lost
-        expected = max(scope.expected_trials or 0, repeat * everyone)
+        quarantined = len(apart.samples()) + sum(apart.unscored().values())
+        expected = max(scope.expected_trials or 0, repeat * (everyone + quarantined))
         lost_kinds: Counter[Kind] = Counter()
         for (kind, _), n in unscored.items():
             lost_kinds[kind] += n
@@ -469,6 +485,27 @@ class Summariser:
             recall_by_presence=int(sum(presence.at(whole.over("eligible")))),
             extractors={"claims": len(samples) - int(marker), "marker": int(marker)},
             stops=self._listing.stops(),
+            quarantined=quarantined,
+        )
+
+    def _quarantined(self, header: ReportHeader, f1_bound: float) -> tuple[Quarantined, ...]:
+        """Every sample that the header names, and how it did."""
+        if not header.quarantine:
+            return ()
+        samples = self._trials.samples()
+        found = {
+            sample_id: counted
+            for at, counted in enumerate(pass_counts(self._trials, samples, f1_bound))
+            if (sample_id := samples.id_at(at)) in header.quarantine
+        }
+        return tuple(
+            Quarantined(
+                sample_id=sample_id,
+                passed=found.get(sample_id, (0, 0))[0],
+                trials=found.get(sample_id, (0, 0))[1],
+                **msgspec.structs.asdict(entry),
+            )
+            for sample_id, entry in header.quarantine.items()
         )
 
 
@@ -583,6 +620,29 @@ def counted_warnings(rules: Iterable[GateRule], counts: Counts) -> list[str]:
         found.append(f"{counts.trials_error} trials ended in an error and were not scored")
     if counts.trials_missing:
         found.append(f"{counts.trials_missing} trials are missing; --resume runs what is left")
+    return found
+
+
+def is_whole(header: ReportHeader, partial: bool) -> bool:
+    """Whether every sample of the dataset should be here."""
+    return not partial and header.num_shards == 1
+
+
+def quarantine_warnings(entries: Sequence[Quarantined], *, has_all: bool) -> list[str]:
+    """A gate that does not see every sample is never silent about it. `has_all`: a sample that is
+    not here is nowhere."""
+    active = [one for one in entries if not one.expired and one.trials]
+    found = []
+    if active:
+        many = len(active)
+        counts = "sample in quarantine counts" if many == 1 else "samples in quarantine count"
+        found.append(f"{many} {counts} for no gate")
+    for one in entries:
+        if one.expired and one.trials:
+            ended = f"the quarantine of {one.sample_id} ended on {one.until}"
+            found.append(f"{ended}: it counts again; {one.owner} should look at it: {one.why}")
+        if has_all and not one.trials:
+            found.append(f"quarantine: {one.sample_id} has no scored trial here: take it out?")
     return found
 
 

@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from typing import assert_never, get_args
 
@@ -168,6 +168,18 @@ class TrialKeys:
             ends.append(2 * len(ids) + is_hex)
         return bytes(ids), Packed.of(ends.numbers)
 
+    def taken(self, rows: Sequence[int]) -> TrialKeys:
+        """Those of these rows, in their order."""
+        found = TrialKeys()
+        found._index = take_at(self._index, rows)
+        for name in ("_trial", "_cluster"):
+            getattr(found, name).numbers = take_at(getattr(self, name).numbers, rows)
+        for row in rows:
+            raw, is_hex = _packed_id(self.id_at(row))
+            found._ids += raw
+            found._id_ends.append(2 * len(found._ids) + is_hex)
+        return found
+
     def rows_of(self, index: int) -> range:
         """The trials of one sample; the rows must be in order."""
         return range(bisect_left(self._index, index), bisect_right(self._index, index))
@@ -302,6 +314,16 @@ class MeasureColumns:
     def reorder(self, order: array[int]) -> None:
         for name, numbers in self._numbers.items():
             self._numbers[name] = take_at(numbers, order)
+
+    def taken(self, rows: Sequence[int]) -> MeasureColumns:
+        found = MeasureColumns()
+        found._numbers = {name: take_at(one, rows) for name, one in self._numbers.items()}
+        found.yes_no = self.yes_no
+        return found
+
+    def column(self, name: str) -> Column:
+        """One number per trial."""
+        return Column(range(len(self._numbers[name])), self._numbers[name])
 
     def averaged(self, spans: Sequence[range] | None) -> dict[str, array[float]]:
         """By sample, in the order of the names; a trial that could not be judged is left out."""
@@ -466,7 +488,14 @@ class Trials:
 
     def column(self, name: str) -> Column:
         """One number per scored trial, for `Samples.trial_rows`."""
+        if name in self._more.yes_no:
+            return self._more.column(name)
         return self._rows.column(name)
+
+    def is_alike(self, rows: range) -> bool:
+        """Whether these trials have the same numbers, those of plug-ins aside."""
+        codes = self._rows.codes[rows.start : rows.stop]
+        return codes.count(codes[0]) == len(codes)
 
     def kinds(self) -> Column:
         return self._rows.column("kind")
@@ -478,6 +507,20 @@ class Trials:
         if len(starts) != len(self._keys):
             rows = _average_rows(rows, starts)
         return Samples(self._keys, starts, rows, list(self._places), self._more)
+
+    def split(self, sample_ids: Collection[str]) -> tuple[Trials, Trials]:
+        """The trials of all other samples, and those of these."""
+        self._sort()
+        parts = Trials(), Trials()
+        for part, chosen in zip(parts, (False, True), strict=True):
+            rows, lost = (
+                [row for row in range(len(keys)) if (keys.id_at(row) in sample_ids) == chosen]
+                for keys in (self._keys, self._lost)
+            )
+            part._keys, part._rows = self._keys.taken(rows), self._rows.taken(rows)
+            part._lost, part._lost_rows = self._lost.taken(lost), self._lost_rows.taken(lost)
+            part._more, part._places = self._more.taken(rows), self._places
+        return parts
 
     def unscored(self) -> Counter[tuple[Kind, TrialPlace]]:
         """The samples of which no trial has a score. The rows must be in order."""
@@ -492,6 +535,7 @@ class Trials:
 
     def most_trials(self) -> int:
         """The largest number of trials that any sample has, lost ones included."""
+        self._sort()
         scored = max((len(list(run)) for _, run in groupby(self._keys.index)), default=0)
         lost = (
             len(list(run)) + len(self._keys.rows_of(index))
