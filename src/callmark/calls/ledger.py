@@ -142,6 +142,7 @@ def read_turn(
         names_known=offered is not None,
         # Who asks for one format gets what that one reads.
         finds_unparsed=format == "auto" and bool(formats),
+        format_named=format != "auto",
     )
     turn = _read(text, wanted, tools)
     if _ESCAPED in text and wanted and not _sound(turn):
@@ -153,12 +154,14 @@ def read_turn(
 
 
 class _Tools(NamedTuple):
-    """What is known of the tools, and whether calls in no known format are looked for."""
+    """What is known of the tools, whether calls in no known format are looked for, and whether
+    somebody said which format it is."""
 
     offers: Callable[[str], bool]
     schema_of: SchemaOf
     names_known: bool
     finds_unparsed: bool
+    format_named: bool
 
 
 def _sound(turn: TurnText) -> bool:
@@ -175,7 +178,7 @@ def _read(text: str, wanted: Sequence[Format], tools: _Tools) -> TurnText:
     )
 
     def reading(of: str = text) -> TurnReading:
-        return TurnReading(of, tools.offers, tools.schema_of)
+        return TurnReading(of, tools.offers, tools.schema_of, is_named=tools.format_named)
 
     begin, thoughts = _thought_before(text, marks, active, reading)
     parts = _Parts(text, tools, begin)
