@@ -25,6 +25,26 @@ _UNKNOWN_EXTENT = 1_000
 _REBASE_AFTER = 8_192
 
 
+_FENCE_OF = re.compile(r"```[ \t]*([\w+#.-]*)")
+# In a block of these somebody shows a program.
+_PROGRAMS = frozenset(
+    "python py python3 js javascript ts typescript jsx tsx bash sh shell zsh console java kotlin"
+    " go rust c cpp c++ cs csharp ruby rb php sql html css swift r scala lua perl diff".split()
+)
+
+
+def program_edges(text: str) -> list[int]:
+    """Where the fenced blocks of programming languages begin and end, in turn."""
+    edges: list[int] = []
+    language: str | None = None
+    for fence in _FENCE_OF.finditer(text):
+        is_opening = language is None
+        if (fence[1].lower() if is_opening else language) in _PROGRAMS:
+            edges.append(fence.start())
+        language = fence[1].lower() if is_opening else None
+    return edges
+
+
 class Element(NamedTuple):
     """One JSON value and where it stands."""
 
@@ -36,7 +56,10 @@ class Element(NamedTuple):
 class Scanner:
     """The text of one turn while formats read it. It remembers what was looked for in vain."""
 
-    __slots__ = ("_base", "_blocked", "_fences", "_found", "_only", "_rest", "_work_left", "text")
+    __slots__ = (
+        "_base", "_blocked", "_fences", "_found", "_only", "_programs", "_rest", "_work_left",
+        "text",
+    )  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -46,6 +69,7 @@ class Scanner:
         self._work_left = max(_WORK_AT_LEAST, _WORK_PER_CHARACTER * len(text))
         self._found: dict[str, tuple[int, int]] = {}
         self._fences: list[int] | None = None
+        self._programs: list[int] | None = None
         self._only: dict[re.Pattern[str], bool] = {}
 
     def find(self, mark: str, start: int) -> int:
@@ -67,6 +91,12 @@ class Scanner:
         if self._fences is None:
             self._fences = [fence.start() for fence in _FENCE.finditer(self.text)]
         return bisect_left(self._fences, position) % 2 == 1
+
+    def is_in_program(self, position: int) -> bool:
+        """Whether this place is in a fenced block of a programming language."""
+        if self._programs is None:
+            self._programs = program_edges(self.text)
+        return bisect_left(self._programs, position) % 2 == 1
 
     def is_only(self, pattern: re.Pattern[str]) -> bool:
         """Whether the whole text is of this pattern, which is tried once."""
