@@ -21,6 +21,9 @@ _LIST_END = re.compile(r"[ \t\r\n]*([,\]])")
 _WORK_PER_CHARACTER = 8
 _WORK_AT_LEAST = 100_000
 _UNKNOWN_EXTENT = 1_000
+_BRACKETS = re.compile(r"[\[{]")
+# Python's limit on recursion is 1,000 for everything; so deep are JSON's brackets at most.
+_DECODERS_DEPTH = 900
 # An error message counts lines from the start of its text: so the text is cut now and then.
 _REBASE_AFTER = 8_192
 
@@ -57,8 +60,8 @@ class Scanner:
     """The text of one turn while formats read it. It remembers what was looked for in vain."""
 
     __slots__ = (
-        "_base", "_blocked", "_fences", "_found", "_only", "_programs", "_rest", "_work_left",
-        "text",
+        "_base", "_blocked", "_brackets", "_fences", "_found", "_only", "_programs", "_rest",
+        "_work_left", "text",
     )  # fmt: skip
 
     def __init__(self, text: str) -> None:
@@ -70,6 +73,7 @@ class Scanner:
         self._found: dict[str, tuple[int, int]] = {}
         self._fences: list[int] | None = None
         self._programs: list[int] | None = None
+        self._brackets: list[int] | None = None
         self._only: dict[re.Pattern[str], bool] = {}
 
     def find(self, mark: str, start: int) -> int:
@@ -114,16 +118,21 @@ class Scanner:
             return None
         if start - self._base > _REBASE_AFTER:
             self._base, self._rest = start, self.text[start:]
+        end = start + _UNKNOWN_EXTENT
         try:
             _, stop = _decode_from(self._rest, start - self._base)
+            end = self._base + stop
             value = parse_json(self._rest[start - self._base : stop])
         except json.JSONDecodeError as error:
             self._give_up(start, self._base + error.pos)
             return None
-        except (NotJson, ValueError, RecursionError):
-            self._give_up(start, start + _UNKNOWN_EXTENT)
+        except RecursionError:
+            self._give_up(start, max(end, self._reach(start)))
             return None
-        return Element(value, start, self._base + stop)
+        except (NotJson, ValueError):
+            self._give_up(start, end)
+            return None
+        return Element(value, start, end)
 
     def elements_at(self, start: int) -> tuple[list[Element], int] | None:
         """The members of the list that begins here, or the one value; and where it ends."""
@@ -166,6 +175,13 @@ class Scanner:
         except NotJson as error:
             return str(error)
         return "more follows the call"
+
+    def _reach(self, start: int) -> int:
+        """About how far a decoder got that gave up because of the depth."""
+        if self._brackets is None:
+            self._brackets = [bracket.start() for bracket in _BRACKETS.finditer(self.text)]
+        deepest = bisect_left(self._brackets, start) + _DECODERS_DEPTH
+        return self._brackets[deepest] if deepest < len(self._brackets) else len(self.text)
 
     def _give_up(self, start: int, end: int) -> None:
         self._work_left -= end - start + 1
