@@ -66,6 +66,8 @@ MADE_UP = (
     '<tool name="get_weather"><arg key="city" value="Paris"/></tool>',
     "BEGIN_CALL\nname=get_weather\ncity=Paris\nEND_CALL",
     "<agent:act tool='get_weather' with='{\"city\": \"Paris\"}'>",
+    '<plugin>get_weather</plugin><plugin_args>{"city": "Paris"}</plugin_args>',
+    '::tool get_weather tool-input {"city": "Paris"}',
 )
 
 _ABOUT = (

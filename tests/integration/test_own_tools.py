@@ -101,3 +101,98 @@ def test_a_call_in_text_is_typed_by_the_samples_own_spec():
     text = "<tool_call><function=bmi><parameter=weight>70</parameter></function></tool_call>"
     (row,) = parse_tool_calls(text, [SAMPLES["a"][0]])
     assert row["arguments"] == {"weight": 70}
+
+
+def weather(default, **extension):
+    """A tool of the same name in several samples, each with another default."""
+    unit = {"type": "string", "default": default}
+    tool = spec("weather.get", city=TEXT)
+    tool["parameters"]["properties"]["unit"] = unit
+    return {**tool, "x-callmark": {"aliases": ["meteo"], "casefold": ["city"], **extension}}
+
+
+def fixtures_in(tmp_path, *entries):
+    folder = tmp_path / "fixtures"
+    folder.mkdir()
+    written(folder / "f.jsonl", entries)
+    return {"fixtures": str(folder)}
+
+
+def entry(result, key, **more):
+    return {"name": "weather.get", "key": key, "result": {"temp": result}, **more}
+
+
+def results_of(lines):
+    return {one: line["tool_trace"][0]["result"] for one, line in lines.items()}
+
+
+def test_f80_defaults_and_aliases_of_a_samples_own_spec_reach_the_fixtures(tmp_path):
+    celsius, fahrenheit = weather("C"), weather("F", ignore=["verbose"])
+    items = [
+        item("a", [celsius], "weather.get", {"city": "Oslo"}),
+        item("b", [fahrenheit], "weather.get", {"city": "Oslo"}),
+        item("c", [celsius], "weather.get", {"city": "Rome"}),
+    ]
+    folder = fixtures_in(
+        tmp_path,
+        entry(4, {"city": "Oslo", "unit": "C"}),
+        entry(39, {"city": "Oslo", "unit": "F"}),
+        {**entry(20, {"city": "Rome"}, sample_id="c"), "name": "meteo"},
+    )
+    calls = {
+        "a": ("weather_get", {"city": "OSLO"}),
+        "b": ("meteo", {"city": "oslo", "verbose": True}),
+        "c": ("weather.get", {"city": "rome", "unit": "C"}),
+    }
+    lines = played(tmp_path, items, calls, **folder)
+    assert results_of(lines) == {"a": {"temp": 4}, "b": {"temp": 39}, "c": {"temp": 20}}
+    assert {line["tool_trace"][0]["served_by"] for line in lines.values()} == {"fixture:exact"}
+
+
+def test_f80_a_tool_of_the_registry_does_not_rule_a_samples_own_of_the_same_name(tmp_path):
+    """Its default would stand in the key of every fixture."""
+    registry = tmp_path / "tools.json"
+    registry.write_text(json.dumps([weather("K", aliases=["meteo", "thermo"])]), "utf-8")
+    items = [
+        item("a", [weather("C")], "weather.get", {"city": "Oslo"}),
+        item("b", ["weather.get"], "weather.get", {"city": "Oslo"}),
+    ]
+    folder = fixtures_in(
+        tmp_path, entry(4, {"city": "Oslo"}), entry(277, {"city": "Bonn", "unit": "K"})
+    )
+    calls = {
+        "a": ("weather.get", {"city": "Oslo", "unit": "C"}),
+        "b": ("thermo", {"city": "Bonn"}),
+    }
+    lines = played(tmp_path, items, calls, registry=str(registry), **folder)
+    assert results_of(lines) == {"a": {"temp": 4}, "b": {"temp": 277}}
+
+
+def test_f80_patterns_and_sequences_hold_for_own_specs(tmp_path):
+    items = [item("a", [weather("C")], "weather.get", {"city": "Oslo"})]
+    folder = fixtures_in(
+        tmp_path,
+        entry(1, {"city": "Oslo"}, seq=1),
+        entry(2, {"city": "Oslo"}, seq=2),
+        entry(9, {"unit": "C"}, match={"city": {"contains": "BERG"}}),
+    )
+    trace = [
+        {"name": "weather.get", "arguments": {"city": city}}
+        for city in ("Oslo", "oslo", "Bamberg", "Paris")
+    ]
+    answers = [{"sample_id": "a", "model_output": "", "tool_trace": trace}]
+    out = tmp_path / "out.jsonl"
+    made = {"runner": "replay", "in": written(tmp_path / "d.jsonl", items), "out": str(out)}
+    run({**made, "model": written(tmp_path / "m.jsonl", answers), **folder})
+    served = json.loads(out.read_text("utf-8"))["tool_trace"]
+    assert [one["result"].get("temp") for one in served] == [1, 2, 9, None]
+    assert [one["served_by"] for one in served[:3]] == [
+        "fixture:exact", "fixture:exact", "fixture:pattern",
+    ]  # fmt: skip
+
+
+def test_without_fixtures_the_key_of_a_miss_is_that_of_the_samples_own_spec(tmp_path):
+    items = [item("a", [weather("C")], "weather.get", {"city": "Oslo"})]
+    lines = played(tmp_path, items, {"a": ("meteo", {"city": "OSLO"})})
+    missed = lines["a"]["tool_trace"][0]
+    assert missed["key_normalized"] == {"city": "oslo", "unit": "C"}

@@ -621,3 +621,58 @@ def test_merged_shards_took_what_all_of_them_took(tmp_path, monkeypatch):
         assert more["latency_p95"] == max(line["latency_sec"] for line in lines)
     listed = {path.name for path in _Walk(tmp_path / "shards").files()}
     assert listed == {"results.shard_0.jsonl", "results.shard_1.jsonl"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_f80_a_samples_own_specs_are_offered_called_and_answered(tmp_path, protocol):
+    """Two samples, each with a tool `weather.get` of its own: names are encoded, types and
+    defaults are those of the spec that the sample brings."""
+
+    def tool(key, default):
+        properties = {key: {"type": "string"}, "unit": {"type": "string", "default": default}}
+        schema = {"type": "object", "properties": properties, "required": [key]}
+        return {"name": "weather.get", "description": f"By {key}.", "parameters": schema}
+
+    brought = {"a": tool("city", "C"), "b": tool("town", "F")}
+    items = [
+        {
+            "prompt": f"How warm is it in Oslo, {one}?",
+            "metadata": {
+                "sample_id": one,
+                "tools": [spec],
+                "call_sequence": [
+                    {
+                        "name": "weather.get",
+                        "arguments": {spec["parameters"]["required"][0]: "Oslo"},
+                    }
+                ],
+            },
+        }
+        for one, spec in brought.items()
+    ]
+
+    def model(request):
+        last = request.messages[-1]
+        if last["role"] == "tool":
+            return completion(f"It has {json.loads(last['content'])['temp']} degrees.")
+        (offered,) = request.body["tools"]
+        shape = offered.get("function", offered)
+        schema = shape.get("parameters") or shape["input_schema"]
+        assert shape["name"] == "weather_get"
+        return completion(None, [("weather_get", {schema["required"][0]: "Oslo"})])
+
+    project = Project(tmp_path, size=1)
+    fixtures = [
+        {"name": "weather.get", "key": {"city": "Oslo", "unit": "C"}, "result": {"temp": 4}},
+        {"name": "weather.get", "key": {"town": "Oslo", "unit": "F"}, "result": {"temp": 39}},
+    ]
+    project.write(items, fixtures)
+    with Server(speaking(protocol, model)) as server:
+        project.run(**served_by(protocol, server))
+    lines = project.results()
+    assert [line["model_output"] for line in lines] == [
+        "It has 4 degrees.",
+        "It has 39 degrees.",
+    ]
+    assert [line["scores"]["call_f1"] for line in lines] == [1.0, 1.0]
+    assert [line["tool_trace"][0]["name"] for line in lines] == ["weather.get"] * 2

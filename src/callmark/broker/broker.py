@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from callmark.broker.fixtures import NO_NAME, Fixture, Pattern, load_folder
+from callmark.broker.fixtures import (
+    NO_NAME,
+    Fixture,
+    Pattern,
+    given_name,
+    load_folder,
+    read_by,
+)
+from callmark.calls.attempts import fold_name
 from callmark.calls.registry import NormalisedCall, Registry, ToolSpecs, canonical_name, normalise
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json, parse_json
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
 Steps = tuple[Fixture, ...]
 
 Key = TypeVar("Key", bound=Hashable)
+
+REMEMBERED = 1024  # sets of tools that samples bring along; most datasets have a handful
 
 SERVED_EXACT = "fixture:exact"
 SERVED_PATTERN = "fixture:pattern"
@@ -220,6 +231,7 @@ class ToolBroker:
         self._names = loaded.names
         self._tally = BrokerTally()
         self._own = self.session()
+        self._shared: dict[str, FixtureIndex] = {}
 
     def call(self, name: str, arguments: Json) -> Any:
         """The recorded result, or a `fixture_miss` object. Sequences go on from call to call."""
@@ -261,6 +273,33 @@ class ToolBroker:
 
         return Neighbours(self.index)
 
+    def index_for(self, registry: Registry, sample_id: str | None) -> _BroughtIndex:
+        """The fixtures of the tools that a sample brings along, read by the specs of its own."""
+        spellings = sorted({fold_name(name) for name in registry.spellings(registry.names)})
+        shared = self._shared.get(registry.sha256)
+        if shared is None:
+            while len(self._shared) >= REMEMBERED:
+                del self._shared[next(iter(self._shared))]
+            shared = self._index_of(None, spellings, registry)
+            self._shared[registry.sha256] = shared
+        return _BroughtIndex(self._index_of(sample_id, spellings, registry), shared, registry)
+
+    def _index_of(
+        self, scope: str | None, spellings: Iterable[str], registry: Registry
+    ) -> FixtureIndex:
+        named = self._as_given
+        found = (named.get((scope, spelling), ()) for spelling in spellings)
+        return FixtureIndex(read_by(chain.from_iterable(found), registry))
+
+    @cached_property
+    def _as_given(self) -> dict[tuple[str | None, str], list[Fixture]]:
+        """Fixtures by scope and by the name that they have in their file."""
+        named: dict[tuple[str | None, str], list[Fixture]] = {}
+        for fixture in chain.from_iterable(self.index.by_tool.values()):
+            scope = (fixture.sample_id, fold_name(given_name(fixture)))
+            named.setdefault(scope, []).append(fixture)
+        return named
+
     def knows(self, name: str) -> bool:
         """Whether this very name, in this spelling, is a tool of the fixtures or the registry."""
         in_registry = self.registry is not None and self.registry.spec(name) is not None
@@ -275,21 +314,56 @@ class ToolBroker:
         return normalise(name, arguments, registry=self.registry, known_names=self._names)
 
 
+class _BroughtIndex(NamedTuple):
+    """The sample's own fixtures before those for everybody, by the sample's own tools."""
+
+    scoped: FixtureIndex
+    shared: FixtureIndex
+    registry: Registry
+
+    def find(self, call: NormalisedCall, sample_id: str | None) -> FoundFixture | None:
+        own = self.scoped.find(call, sample_id) if sample_id is not None else None
+        return own or self.shared.find(call, None)
+
+    def has_tool(self, tool: str, sample_id: str | None) -> bool:
+        return self.scoped.has_tool(tool, sample_id) or self.shared.has_tool(tool, None)
+
+    def brings(self, name: str, run: Registry | None) -> str | None:
+        """The tool of this name, if its spec is another than the run's."""
+        tool = self.registry.resolve(name)
+        spec = None if tool is None else self.registry.spec(tool)
+        is_same = spec is not None and run is not None and run.spec(spec.name) == spec
+        return None if is_same else tool
+
+
 class BrokerSession:
-    """One trial. It counts how far each sequence has been served, and what was used."""
+    """One trial. It counts how far each sequence has been served, and what was used. `tools` are
+    those that its sample sees, if they are others than the broker's."""
 
-    __slots__ = ("_broker", "_sample_id", "_served", "_tally", "_used")
+    __slots__ = ("_broker", "_brought", "_sample_id", "_served", "_tally", "_used")
 
-    def __init__(self, broker: ToolBroker, sample_id: str | None, tally: BrokerTally) -> None:
+    def __init__(
+        self,
+        broker: ToolBroker,
+        sample_id: str | None,
+        tally: BrokerTally,
+        tools: Registry | None = None,
+    ) -> None:
         self._broker = broker
         self._sample_id = sample_id
         self._tally = tally
+        self._brought = None if tools is None else broker.index_for(tools, sample_id)
         self._served: dict[bytes, int] = {}
         self._used: set[bytes] = set()
 
+    def with_tools(self, registry: Registry) -> BrokerSession:
+        """The same trial for a sample that brings specs of its own along: their defaults and
+        aliases hold for its calls and for the fixtures that answer them."""
+        return BrokerSession(self._broker, self._sample_id, self._tally, registry)
+
     def answer(self, name: str, arguments: Json) -> Hit | Miss:
-        call = self._broker.normalised(name, arguments)
-        found = None if call is None else self._broker.index.find(call, self._sample_id)
+        call = self._normalised(name, arguments)
+        found = None if call is None else self._index(name).find(call, self._sample_id)
         if found is None:
             return self._miss(name, arguments, call)
         steps = found.steps
@@ -307,14 +381,29 @@ class BrokerSession:
 
     def has_answer(self, name: str, arguments: Json | None) -> bool:
         """Whether a fixture that this trial may see answers the call. Nothing is counted."""
-        broker = self._broker
+        index = self._index(name)
         if arguments is None:
-            return broker.index.has_tool(broker.tool_of(name), self._sample_id)
-        call = broker.normalised(name, arguments)
+            tool = self._brings(name) or self._broker.tool_of(name)
+            return index.has_tool(tool, self._sample_id)
+        call = self._normalised(name, arguments)
         try:
-            return call is not None and broker.index.find(call, self._sample_id) is not None
+            return call is not None and index.find(call, self._sample_id) is not None
         except BadInput:  # two patterns fit equally: which answer is right, nobody can say
             return False
+
+    def _brings(self, name: Json) -> str | None:
+        if self._brought is None or not isinstance(name, str):
+            return None
+        return self._brought.brings(name, self._broker.registry)
+
+    def _index(self, name: Json) -> FixtureIndex | _BroughtIndex:
+        brought = self._brought
+        return self._broker.index if brought is None or not self._brings(name) else brought
+
+    def _normalised(self, name: str, arguments: Json) -> NormalisedCall | None:
+        if self._brought is None or not self._brings(name):
+            return self._broker.normalised(name, arguments)
+        return normalise(name, arguments, registry=self._brought.registry)
 
     def _miss(self, name: str, arguments: Json, call: NormalisedCall | None) -> Miss:
         """With the tool's own name and the key, as a fixture line would have them."""

@@ -24,6 +24,8 @@ from callmark.records.jsontext import (
     line_of,
     lines_of_entries,
     parse_json,
+    want_object,
+    want_text,
     well_formed,
 )
 from callmark.records.patterns import compile_linear
@@ -260,7 +262,8 @@ _encode = msgspec.json.Encoder().encode
 
 class Fixture(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One recorded answer. `name` and `key_json` are normalised; `result` is JSON text, parsed
-    anew for every call, so that no caller can change what the next one gets."""
+    anew for every call, so that no caller can change what the next one gets. `given` is the entry
+    without its result where name, key and match are not all that it says."""
 
     name: str
     key_json: str
@@ -271,10 +274,24 @@ class Fixture(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     sample_id: str | None
     seq: int
     match: Literal["exact", "any"] | Pattern
+    given: bytes | None = None
 
     @property
     def place(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+def given_name(fixture: Fixture) -> str:
+    """The tool's name as the entry has it."""
+    if fixture.given is None:
+        return fixture.name
+    return want_text(want_object(parse_json(fixture.given))["name"])
+
+
+def read_by(fixtures: Iterable[Fixture], registry: Registry) -> list[Fixture]:
+    """Fixtures as they are by other tools: those that one sample brings along."""
+    reader = _EntryReader(registry)
+    return [reader.read_again(fixture) for fixture in fixtures]
 
 
 class FixtureFolder(msgspec.Struct, frozen=True):
@@ -411,7 +428,9 @@ class _EntryReader:
         entry = _check_fields(entry)
         match = _match_of(entry)
         key = _key_of(entry, match)
-        call = self._normalise(_name_of(entry), key)
+        name = _name_of(entry)
+        call = self._normalise(name, key)
+        is_plain = isinstance(match, str) and name == call.name and key == call.key
         line = canonical_json(entry).encode()
         fixture = Fixture(
             name=sys.intern(call.name),
@@ -423,8 +442,24 @@ class _EntryReader:
             sample_id=_sample_id_of(entry),
             seq=_seq_of(entry),
             match=match if isinstance(match, str) else self._pattern(match, key, call),
+            given=None if is_plain else _encode({"name": name, "key": key, "match": match}),
         )
         return fixture, line
+
+    def read_again(self, fixture: Fixture) -> Fixture:
+        """The same entry by these tools, which need not be those that it was read by."""
+        match = fixture.match
+        given: dict[str, Json] = {"key": parse_json(fixture.key_json)}
+        if fixture.given is not None:
+            given = want_object(parse_json(fixture.given))
+        key = want_object(given["key"])
+        try:
+            call = self._normalise(given_name(fixture), key)
+            if isinstance(match, Pattern):
+                match = self._pattern(want_object(given["match"]), key, call)
+        except EntryError as error:
+            raise BadInput(f"{fixture.place}: {error}") from None
+        return msgspec.structs.replace(fixture, name=call.name, key_json=call.key_json, match=match)
 
     def _normalise(self, name: str, key: dict[str, Json]) -> NormalisedCall:
         # A fixture's name that no registry knows is known by standing here.

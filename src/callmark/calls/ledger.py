@@ -142,6 +142,7 @@ def read_turn(
         names_known=offered is not None,
         # Who asks for one format gets what that one reads.
         finds_unparsed=format == "auto" and bool(formats),
+        format_named=format != "auto",
     )
     turn = _read(text, wanted, tools)
     if _ESCAPED in text and wanted and not _sound(turn):
@@ -153,12 +154,14 @@ def read_turn(
 
 
 class _Tools(NamedTuple):
-    """What is known of the tools, and whether calls in no known format are looked for."""
+    """What is known of the tools, whether calls in no known format are looked for, and whether
+    somebody said which format it is."""
 
     offers: Callable[[str], bool]
     schema_of: SchemaOf
     names_known: bool
     finds_unparsed: bool
+    format_named: bool
 
 
 def _sound(turn: TurnText) -> bool:
@@ -175,7 +178,7 @@ def _read(text: str, wanted: Sequence[Format], tools: _Tools) -> TurnText:
     )
 
     def reading(of: str = text) -> TurnReading:
-        return TurnReading(of, tools.offers, tools.schema_of)
+        return TurnReading(of, tools.offers, tools.schema_of, is_named=tools.format_named)
 
     begin, thoughts = _thought_before(text, marks, active, reading)
     parts = _Parts(text, tools, begin)
@@ -283,7 +286,9 @@ def _blocks(
         for row, opening in zip(rows, each, strict=True):
             mark = opening.match(reading.text, start)
             block = row.read(reading, start, mark.end()) if mark else None
-            if block is None or (row.is_marked and _is_quoted(reading.text, start, block)):
+            if mark is None or block is None:
+                continue
+            if row.is_marked and _is_spoken_of(reading, (start, mark.end()), block):
                 continue
             # A block without either is passed over, but stays in the text: it is something that was
             # said.
@@ -293,11 +298,34 @@ def _blocks(
             break
 
 
-def _is_quoted(text: str, start: int, block: TextBlock) -> bool:
-    """A mark alone in backticks is spoken of, not used."""
-    if text[start - 1 : start] != "`" or text[start - 2 : start] == "``":
+def _is_spoken_of(reading: TurnReading, mark: tuple[int, int], block: TextBlock) -> bool:
+    """A mark that is shown and not used: alone in backticks, in a program, or as a word of a
+    sentence that says nothing of an offered tool."""
+    text, (start, end) = reading.text, mark
+    if not block.attempts or any(isinstance(a, ToolCall) for a in block.attempts):
         return False
-    return bool(block.attempts) and not any(isinstance(a, ToolCall) for a in block.attempts)
+    if text[start - 1 : start] == "`" and text[start - 2 : start] != "``":
+        return True
+    if any(a.name is not None and reading.offers(a.name) for a in block.attempts):
+        return False
+    if reading.is_in_program(start):
+        return not any(_JSON_BEGINS.search(a.raw[:_SENTENCE_WINDOW]) for a in block.attempts)
+    goes_on = _GOES_ON.match(text, end)
+    sentence = _SENTENCE_END.split(text[end : end + _SENTENCE_WINDOW], maxsplit=1)[0]
+    return (
+        goes_on is not None
+        and not reading.offers(goes_on[1])
+        and _WRITTEN_CALL.search(sentence) is None
+        and _WORD_BEFORE.search(text, max(0, start - _SENTENCE_WINDOW), start) is not None
+    )
+
+
+_SENTENCE_WINDOW = 200
+_WORD_BEFORE = re.compile(r"[^\W\d_][ \t]+[\"'“(]?\Z")
+_GOES_ON = re.compile(r"[\"'”)]?[ ,;.]++([^\W\d_]++)(?:[ ,;.]++[^\W\d_]|[.!?](?:\s|\Z))")
+_SENTENCE_END = re.compile(r"\n|(?<=[^\W\d_])[.!?]\s")
+_JSON_BEGINS = re.compile(r"\{\s*[\"'}]")
+_WRITTEN_CALL = re.compile(r"[{]|</|[|｜]>|\w\(")
 
 
 @lru_cache(maxsize=256)

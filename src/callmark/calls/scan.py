@@ -21,8 +21,31 @@ _LIST_END = re.compile(r"[ \t\r\n]*([,\]])")
 _WORK_PER_CHARACTER = 8
 _WORK_AT_LEAST = 100_000
 _UNKNOWN_EXTENT = 1_000
+_BRACKETS = re.compile(r"[\[{]")
+# Python's limit on recursion is 1,000 for everything; so deep are JSON's brackets at most.
+_DECODERS_DEPTH = 900
 # An error message counts lines from the start of its text: so the text is cut now and then.
 _REBASE_AFTER = 8_192
+
+
+_FENCE_OF = re.compile(r"```[ \t]*([\w+#.-]*)")
+# In a block of these somebody shows a program.
+_PROGRAMS = frozenset(
+    "python py python3 js javascript ts typescript jsx tsx bash sh shell zsh console java kotlin"
+    " go rust c cpp c++ cs csharp ruby rb php sql html css swift r scala lua perl diff".split()
+)
+
+
+def program_edges(text: str) -> list[int]:
+    """Where the fenced blocks of programming languages begin and end, in turn."""
+    edges: list[int] = []
+    language: str | None = None
+    for fence in _FENCE_OF.finditer(text):
+        is_opening = language is None
+        if (fence[1].lower() if is_opening else language) in _PROGRAMS:
+            edges.append(fence.start())
+        language = fence[1].lower() if is_opening else None
+    return edges
 
 
 class Element(NamedTuple):
@@ -36,7 +59,10 @@ class Element(NamedTuple):
 class Scanner:
     """The text of one turn while formats read it. It remembers what was looked for in vain."""
 
-    __slots__ = ("_base", "_blocked", "_fences", "_found", "_only", "_rest", "_work_left", "text")
+    __slots__ = (
+        "_base", "_blocked", "_brackets", "_fences", "_found", "_only", "_programs", "_rest",
+        "_work_left", "text",
+    )  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -46,6 +72,8 @@ class Scanner:
         self._work_left = max(_WORK_AT_LEAST, _WORK_PER_CHARACTER * len(text))
         self._found: dict[str, tuple[int, int]] = {}
         self._fences: list[int] | None = None
+        self._programs: list[int] | None = None
+        self._brackets: list[int] | None = None
         self._only: dict[re.Pattern[str], bool] = {}
 
     def find(self, mark: str, start: int) -> int:
@@ -68,6 +96,12 @@ class Scanner:
             self._fences = [fence.start() for fence in _FENCE.finditer(self.text)]
         return bisect_left(self._fences, position) % 2 == 1
 
+    def is_in_program(self, position: int) -> bool:
+        """Whether this place is in a fenced block of a programming language."""
+        if self._programs is None:
+            self._programs = program_edges(self.text)
+        return bisect_left(self._programs, position) % 2 == 1
+
     def is_only(self, pattern: re.Pattern[str]) -> bool:
         """Whether the whole text is of this pattern, which is tried once."""
         if pattern not in self._only:
@@ -84,16 +118,21 @@ class Scanner:
             return None
         if start - self._base > _REBASE_AFTER:
             self._base, self._rest = start, self.text[start:]
+        end = start + _UNKNOWN_EXTENT
         try:
             _, stop = _decode_from(self._rest, start - self._base)
+            end = self._base + stop
             value = parse_json(self._rest[start - self._base : stop])
         except json.JSONDecodeError as error:
             self._give_up(start, self._base + error.pos)
             return None
-        except (NotJson, ValueError, RecursionError):
-            self._give_up(start, start + _UNKNOWN_EXTENT)
+        except RecursionError:
+            self._give_up(start, max(end, self._reach(start)))
             return None
-        return Element(value, start, self._base + stop)
+        except (NotJson, ValueError):
+            self._give_up(start, end)
+            return None
+        return Element(value, start, end)
 
     def elements_at(self, start: int) -> tuple[list[Element], int] | None:
         """The members of the list that begins here, or the one value; and where it ends."""
@@ -136,6 +175,13 @@ class Scanner:
         except NotJson as error:
             return str(error)
         return "more follows the call"
+
+    def _reach(self, start: int) -> int:
+        """About how far a decoder got that gave up because of the depth."""
+        if self._brackets is None:
+            self._brackets = [bracket.start() for bracket in _BRACKETS.finditer(self.text)]
+        deepest = bisect_left(self._brackets, start) + _DECODERS_DEPTH
+        return self._brackets[deepest] if deepest < len(self._brackets) else len(self.text)
 
     def _give_up(self, start: int, end: int) -> None:
         self._work_left -= end - start + 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from callmark.calls.attempts import MalformedCall
+from callmark.calls.scan import program_edges
 from callmark.records.jsontext import Json
 
 UNPARSED = "unparsed"
@@ -32,6 +33,7 @@ _BEFORE_VALUES = _any_of(
     "args? arguments? params? parameters? inputs? kwargs data payload body json values? keys? name"
     " using with set id k v p n"
 )
+_ANNOUNCERS = _any_of("args? arguments? params? parameters? inputs? kwargs payload")
 _TYPES = _any_of(
     "str string strings int integer float number bool boolean list dict array object any optional"
     " none null text date required type"
@@ -48,6 +50,7 @@ _LIST_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+[*_\"']*\Z")
 _GAP = re.compile(
     r"(?i)</[^<>\n]{1,60}>|<[|｜][^<>\n]{1,60}[|｜]>|[^\w{\n]|\n(?!\s*\n)|_"
     rf"|(?<![^\W_])(?:{_CALL}|{_BEFORE_VALUES})(?![^\W_])"
+    rf"|(?<!\w)[^\W_]{{1,40}}[_-](?:{_ANNOUNCERS})(?!\w)"
 )
 _MOST_GAPS = 60
 _ANNOUNCES = re.compile(rf"(?i)(?:{_CALL}|{_BEFORE_VALUES}|type|description)")
@@ -60,7 +63,11 @@ _PAIR = re.compile(
 )
 _SPEC = re.compile(r'"(?:parameters|inputSchema|input_schema|properties)"\s*:\s*\{')
 # JSON that says how something went speaks of calls that were made.
-_REPORTS = re.compile(r'"(?:status|results?|outcome|success)"\s*:')
+_REPORTS = re.compile(r'"(status|results?|outcome|success)"\s*:')
+# A name that is the value of such a key says what happened.
+_HAPPENED = re.compile(r'"event(?:_?(?:name|type))?"\s*:\s*"\Z', re.IGNORECASE)
+# `get_weather <city> [<days>]` says how something is used.
+_PLACEHOLDER = re.compile(r"[\w-]{1,64}>[ \t]+[\[<]")
 _PROSE = re.compile(r"[^\n]{0,200}?[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}")
 _TABLE_ROW = re.compile(r"\s*\|[^\n|]*\|[^\n|]*\|")
 # A tag or token of which one part is a word for calling, and what follows it in a call.
@@ -75,12 +82,6 @@ _CONTENT = re.compile(
     r"""|\s*+[{\[]\s*+["']"""
 )
 _LINK = re.compile(r"[^\]\n]{0,200}\]\((?:https?:|www\.|mailto:|[./#])")
-_FENCE = re.compile(r"```[ \t]*([\w+#.-]*)")
-# In a block of these somebody shows a program.
-_PROGRAMS = frozenset(
-    "python py python3 js javascript ts typescript jsx tsx bash sh shell zsh console java kotlin"
-    " go rust c cpp c++ cs csharp ruby rb php sql html css swift r scala lua perl diff".split()
-)
 _WINDOW = 200
 _MOST_LINES = 40
 
@@ -116,7 +117,7 @@ def find_unparsed(
         end = _extent(text, at)
         attempt = MalformedCall(name, _REASON, text[start:end].strip(), UNPARSED)
         found.append(UnparsedCall(start, end, attempt))
-    edges = _shown_programs(text) if found else []
+    edges = program_edges(text) if found else []
     return [one for one in found if bisect_right(edges, one.start) % 2 == 0]
 
 
@@ -153,9 +154,9 @@ def _by_name(text: str, offers: Offers, schema_of: SchemaOf) -> Iterator[_Place]
             continue
         line = max(text.rfind("\n", max(0, at - _WINDOW), at) + 1, at - _WINDOW, 0)
         before = text[line:at]
-        if before.count("`") % 2 or _TABLE_ROW.match(text, line):
+        if before.count("`") % 2 or _TABLE_ROW.match(text, line) or _HAPPENED.search(before):
             continue  # spoken of
-        keys = _keys(schema_of(name))
+        keys = _keys(schema_of(name), offers)
         bracket = _OPEN_BRACKET.search(before)
         if bracket and bracket.group().startswith("[") and _LINK.match(text, token.end()):
             continue
@@ -166,45 +167,70 @@ def _by_name(text: str, offers: Offers, schema_of: SchemaOf) -> Iterator[_Place]
             if _has_arguments(text, token.end(), keys, is_bare=is_bare):
                 yield line, token.end(), name
         elif bracket:
-            if _has_arguments(text, token.end(), keys):
+            is_shown = keys.known is None and _is_told(text, line + bracket.start())
+            if not is_shown and _has_arguments(text, token.end(), keys):
                 yield line + bracket.start(), token.end(), name
         elif _has_object_only(text, token.end(), keys) or _comes_after(before, keys):
             yield (line if before[:1] in "{[<" else at), token.end(), name
 
 
-def _comes_after(before: str, keys: frozenset[str] | None) -> bool:
+def _is_told(text: str, start: int) -> bool:
+    """Whether a bracket that begins here stands inside a sentence that goes on behind it."""
+    end = text.find("\n", start, start + 2 * _WINDOW)
+    line = text[start : end if end >= 0 else start + 2 * _WINDOW]
+    return _PROSE.match(line, max(map(line.rfind, "}])>⟧⟫»】〕〉》")) + 1) is not None
+
+
+def _comes_after(before: str, keys: _Keys) -> bool:
     """Arguments before the name, in one bracket with it."""
     if before.lstrip()[:1] not in ("{", "[", "<", "("):
         return False
-    if keys is None and not _HELD.search(before):
+    if keys.known is None and not _HELD.search(before):
         return False
-    return any(_fits(pair[1], keys) for pair in _PAIR.finditer(before))
+    return any(keys.fit(pair[1]) for pair in _PAIR.finditer(before))
 
 
-def _keys(schema: Json) -> frozenset[str] | None:
-    """The names of the parameters, where they are known."""
+class _Keys(NamedTuple):
+    """The names of a tool's parameters, where they are known."""
+
+    known: frozenset[str] | None
+    offers: Offers
+
+    def know(self, key: str) -> bool:
+        return self.known is not None and key.casefold() in self.known
+
+    def fit(self, key: str) -> bool:
+        if self.known is None:
+            return not (_ANNOUNCES.fullmatch(key) or self.offers(key))
+        return self.know(key)
+
+
+def _keys(schema: Json, offers: Offers) -> _Keys:
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return frozenset(map(str.casefold, properties)) if isinstance(properties, dict) else None
+    known = frozenset(map(str.casefold, properties)) if isinstance(properties, dict) else None
+    return _Keys(known, offers)
 
 
-def _fits(key: str, keys: frozenset[str] | None) -> bool:
-    return not _ANNOUNCES.fullmatch(key) if keys is None else key.casefold() in keys
-
-
-def _has_arguments(
-    text: str, position: int, keys: frozenset[str] | None, *, is_bare: bool = False
-) -> bool:
+def _has_arguments(text: str, position: int, keys: _Keys, *, is_bare: bool = False) -> bool:
     """Whether arguments follow the name, with nothing in between but what announces them. A name
     that begins its line without any mark (`is_bare`) may also head a list or begin a sentence."""
     place = position
     for _ in range(_MOST_GAPS):
         given = _OBJECT.match(text, place) or _PAIR.match(text, place)
-        if given is not None and _fits(given[1], keys):
+        if given is not None and keys.fit(given[1]):
             if is_bare and _SAID.match(text, given.end()):
                 return False
+            if text[place - 1] == "<" and _PLACEHOLDER.match(text, place):
+                return False
             around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
-            return not _SPEC.search(text, *around) and not _REPORTS.search(text, *around)
-        if keys and not is_bare and text[place - 1] in "\n>" and _fits_line(text, place, keys):
+            reported = (told[1] for told in _REPORTS.finditer(text, *around))
+            return not _SPEC.search(text, *around) and all(map(keys.know, reported))
+        if (
+            keys.known
+            and not is_bare
+            and text[place - 1] in "\n>"
+            and _fits_line(text, place, keys)
+        ):
             return True
         gap = None if is_bare and _LISTED.match(text, place) else _GAP.match(text, place)
         if gap is None:
@@ -213,10 +239,10 @@ def _has_arguments(
     return False
 
 
-def _fits_line(text: str, place: int, keys: frozenset[str]) -> bool:
+def _fits_line(text: str, place: int, keys: _Keys) -> bool:
     """A line of a parameter's name and its value."""
     written = _KEY_LINE.match(text, place)
-    return written is not None and _fits(written[1], keys)
+    return written is not None and keys.fit(written[1])
 
 
 _KEY_LINE = re.compile(r"([^\W\d][\w-]{0,63})[ \t]+\S")
@@ -225,28 +251,16 @@ _LISTED = re.compile(r"\n\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _SAID = re.compile(r"""[^\n"'{}]{0,200}?\b[a-z]{2,}[ \t]+[a-z]{2,}\b""")
 
 
-def _has_object_only(text: str, position: int, keys: frozenset[str] | None) -> bool:
+def _has_object_only(text: str, position: int, keys: _Keys) -> bool:
     """In a sentence, only an object right behind the name that ends the sentence's line."""
     place = position
     while text[place : place + 1] in (" ", "("):
         place += 1
     given = _OBJECT.match(text, place)
-    if given is None or not _fits(given[1], keys):
+    if given is None or not keys.fit(given[1]):
         return False
     close = text.find("}", place, place + 10 * _WINDOW)
     return close < 0 or not _PROSE.match(text, close)
-
-
-def _shown_programs(text: str) -> list[int]:
-    """Where the fenced blocks of programming languages begin and end, in turn."""
-    edges: list[int] = []
-    language: str | None = None
-    for fence in _FENCE.finditer(text):
-        is_opening = language is None
-        if (fence[1].lower() if is_opening else language) in _PROGRAMS:
-            edges.append(fence.start())
-        language = fence[1].lower() if is_opening else None
-    return edges
 
 
 def _extent(text: str, position: int) -> int:

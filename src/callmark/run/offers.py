@@ -216,6 +216,9 @@ class NoFixtures:
     def session(self, sample_id: str | None = None) -> NoFixtures:
         return self
 
+    def with_tools(self, registry: Registry) -> NoFixtures:
+        return NoFixtures(registry)
+
     def answer(self, name: str, arguments: Json) -> Hit | Miss:
         call = normalise(name, arguments, registry=self._registry)
         key = None if call is None else parse_json(call.key_json, max_depth=LINE_DEPTH)

@@ -12,6 +12,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from callmark.broker.broker import BrokerSession
 from callmark.calls.attempts import Attempt, ToolCall, entry_for
 from callmark.calls.formats import FORMATS, Format
 from callmark.calls.ledger import TurnText, read_turn
@@ -33,6 +34,7 @@ from callmark.records.seams import (
     Reply,
     Runner,
     Spent,
+    ToolSession,
     ToolSource,
     Usage,
     add_usage,
@@ -49,7 +51,7 @@ from callmark.records.trace import (
     text_of,
 )
 from callmark.run.faults import FAILED, ToolFaults
-from callmark.run.offers import REMEMBERED, Offer
+from callmark.run.offers import REMEMBERED, NoFixtures, Offer
 from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
@@ -187,6 +189,15 @@ def join_turns(texts: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     return "\n".join(filter(None, texts)), tuple(ranges)
 
 
+def _session(trial: TrialInput, source: ToolSource | None) -> ToolSession | None:
+    """What answers the calls of one trial. Fixtures are read by the specs that it brings along."""
+    session = None if source is None else source.session(trial.sample.sample_id)
+    brought = trial.registry if trial.sample.expectation.specs else None
+    if brought is not None and isinstance(session, BrokerSession | NoFixtures):
+        return session.with_tools(brought)
+    return session
+
+
 @lru_cache(1024)
 def _spellings(registry: Registry, offered: frozenset[str]) -> frozenset[str]:
     return registry.spellings(offered)
@@ -206,7 +217,7 @@ class _Play:
         self._conceal = conceal
         self.settings = settings
         self._registry = trial.registry or settings.registry
-        self.session = None if source is None else source.session(trial.sample.sample_id)
+        self.session = _session(trial, source)
         self._faulty = None
         if settings.faults is not None and self.session is not None:
             self._faulty = settings.faults.plant(self.session, trial.sample, self._registry)

@@ -95,6 +95,38 @@ def test_a_call_of_a_tool_that_is_not_offered_needs_a_mark(writer):
     assert len(attempts) == (writer.label not in unmarked)
 
 
+IN_ONE = (
+    '<｜DSML｜invoke name="get_weather"><｜DSML｜parameter name="{key}" string="{is_string}">{value}'
+    "</｜DSML｜parameter></｜DSML｜invoke>",
+    '<function name="get_weather"><param name="{key}">{value}</param></function>',
+    "<tool_call><function=get_weather><parameter={key}>{value}</parameter></function></tool_call>",
+)
+
+
+@pytest.mark.parametrize("written", IN_ONE)
+@pytest.mark.parametrize("key", ["arguments", "input", "properties"])
+@pytest.mark.parametrize("is_string", ["true", "false"])
+def test_f83_all_arguments_in_one_parameter_are_the_arguments(written, key, is_string):
+    whole = {"city": "Paris", "days": 2}
+    text = written.format(key=key, is_string=is_string, value='{"city": "Paris", "days": 2}')
+    assert found(text, [("get_weather", whole)]) == [("get_weather", whole)]
+    # The tool has a parameter of that name, or none of those in it: it is what it seems to be.
+    for properties in ({key: {"a": 1}}, {"town": "x"}):
+        ((_, arguments),) = found(text, [("get_weather", properties)])
+        assert list(arguments) == [key]
+
+
+def test_who_names_the_format_gets_json_calls_of_other_tools_where_they_are_all():
+    text = '[{"name": "now", "parameters": {}}, {"name": "then", "parameters": {"a": 1}}]'
+    assert parse_tool_calls(text, ["other"]) == []
+    assert [row["name"] for row in parse_tool_calls(f" {text}\n", ["other"], "json")] == [
+        "now",
+        "then",
+    ]
+    assert parse_tool_calls(f"As in {text}", ["other"], "json") == []
+    assert parse_tool_calls(f"{text} is an example", ["other"], "json") == []
+
+
 @pytest.mark.parametrize("noise", ["{bad} ", "set {x} ", 'a stray " and { ', "[f(x)] ", "[f( "])
 def test_p6_every_candidate_in_the_text_is_tried(noise):
     for written in ('{"name": "f", "arguments": {"a": 1}}', "[f(a=1)]"):

@@ -405,7 +405,8 @@ def cpu_of(text):
      "<|tool_call>call:f{a:", "<|START_ACTION|>[{", "<function_calls>f(a=1)\n", "f(a=1)\n", "f()\n", "f\n{",
      "<call>f", "f: a=1 ", "<|x|>f ", "Action: f\nAction Input: ", '<|open|>call tool="f"<|sep|>',
      '<|open|>call tool="f"<|sep|><|open|>argument key="a"<|sep|>', "to=f<|message|>", "<|tools_prefix|>[{",
-     ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>', "<tool_code>f(a=", "g\\_h ", "<a_call_a_"],
+     ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>', "<tool_code>f(a=", "g\\_h ", "<a_call_a_",
+     '{"action_input": ', '{"action": "f", "action_input": '],
 )  # fmt: skip
 def test_twice_the_text_costs_about_twice_the_cpu(unit):
     """With the closing marks far away at the end, where a naive search would look each time."""
@@ -415,6 +416,16 @@ def test_twice_the_text_costs_about_twice_the_cpu(unit):
     )
     short, long = (unit * (size // len(unit)) + end for size in (40_000, 80_000))
     assert cpu_of(long) <= 2.5 * cpu_of(short) + 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", ['{"action_input": ', '{"action": "f", "action_input": ', '{"name": [']
+)
+def test_json_that_is_too_deep_for_the_decoder_costs_no_more_than_other_text(unit):
+    """Below a certain length the decoder reaches the end, above it gives up: both cost alike."""
+    short, long = (unit * (size // len(unit)) for size in (10_000, 100_000))
+    assert cpu_of(long) <= 13 * cpu_of(short) + 0.01
 
 
 def test_many_calls_in_one_list_do_not_repeat_the_text():

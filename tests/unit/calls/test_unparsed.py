@@ -89,3 +89,41 @@ def test_who_asks_for_one_format_gets_what_that_one_reads():
 def test_no_prefix_of_it_breaks_anything(written):
     for length in range(len(written)):
         assert len(parse_tool_calls(written[:length], TOOLS)) <= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Some wrap calls in <tool_call> tags; Llama 3.1 writes JSON; Mistral has a [TOOL_CALLS] token.",
+        "v1.3\n* parser: handle <function=...> with no parameters\n* docs: describe it",
+        "```python\npattern = re.compile(r'<tool_call>(.*?)</tool_call>', re.S)\n```",
+        '```json\n{"event": "get_weather", "data": {"city": "Paris"}}\n```\nis what the hook gets.',
+        "Usage: search <text> [--limit <n>]\n       get_weather <city> [<days>]",
+        "Possible actions: [search] [get_weather] [book_flight]. Choose one.",
+    ],
+)
+@EITHER
+def test_marks_and_names_that_are_shown_are_not_used(text, tools):
+    assert parse_tool_calls(text, tools) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me use <tool_call> search for a rope",
+        "I will check. <tool_call> the weather in Paris",
+        'Now the <tool_call> tags: {"name": "get_weather"',
+        '```python\n<tool_call>{"name": "get_weather", "arguments": {"city": "Par\n```',
+        "so it is <tool_call> the weather in Paris </tool_call>",
+    ],
+)
+@EITHER
+def test_a_mark_that_is_used_in_a_sentence_is_an_attempt(text, tools):
+    assert len(parse_tool_calls(text, tools)) == 1
+
+
+def test_a_key_that_reports_elsewhere_may_be_an_argument():
+    keys = {"status": {"type": "string"}, "order": {"type": "string"}}
+    tool = {"name": "set_order", "parameters": {"type": "object", "properties": keys}}
+    text = '{"tool": "set_order", "input": {"order": "W1", "status": "sent"}}'
+    assert [row["status"] for row in parse_tool_calls(text, [tool])] == ["unparsed"]

@@ -8,9 +8,6 @@ from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
 _NOTHING_FOLLOWS = re.compile(r"\s*+(?:<\|\w++\|>\s*+)*+\Z")
-_SENTENCE = re.compile(
-    r"[ ,;.]++(?:(?:[^\W\d_]++[ ,;]++){2}[^\W\d_]|(?:[^\W\d_]++ ?+){1,2}+[.!?](?:\s|\Z))"
-)
 _BETWEEN_VALUES = re.compile(r"\s*+[;,]?+\s*+")
 
 
@@ -18,7 +15,7 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
     """Calls between two marks that both belong to the text. `ahead` is the pattern of what must
     follow the opening mark."""
 
-    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         elements: list[Element] = []
         position = reading.skip_blanks(mark_end)
         # The JSON is read before the closing mark is looked for: a string in it may hold that.
@@ -35,8 +32,6 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
         if elements and end == stop:  # the next mark, if any, opens another block
             reason = f"the call is not closed by {closing}"
             return reading.broken(start, (mark_end, position), position, name, reason)
-        if end == stop and _SENTENCE.match(reading.text, mark_end):
-            return None  # somebody speaks of the mark
         return reading.broken(start, (mark_end, stop), end, name)
 
     return Format(name, opening, re.escape(opening) + ahead, read)

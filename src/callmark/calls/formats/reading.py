@@ -10,6 +10,7 @@ from callmark.calls.attempts import (
     Attempt,
     MalformedCall,
     ToolCall,
+    is_shallow_object,
     malformed,
     marked_attempt,
     members_of,
@@ -45,16 +46,22 @@ class WrittenText(NamedTuple):
 
 class TurnReading(Scanner):
     """A turn's text together with what is known of the tools: which are offered, and the schema
-    of a tool's parameters (None: not known)."""
+    of a tool's parameters (None: not known). `is_named`: somebody said which format it is in."""
 
-    __slots__ = ("_repair_left", "offers", "schema_of")
+    __slots__ = ("_repair_left", "is_named", "offers", "schema_of")
 
     def __init__(
-        self, text: str, offers: Callable[[str], bool], schema_of: Callable[[str], Json]
+        self,
+        text: str,
+        offers: Callable[[str], bool],
+        schema_of: Callable[[str], Json],
+        *,
+        is_named: bool = False,
     ) -> None:
         super().__init__(text)
         self.offers = offers
         self.schema_of = schema_of
+        self.is_named = is_named
         self._repair_left = _REPAIR_PER_TURN
 
     def marked(
@@ -70,13 +77,17 @@ class TurnReading(Scanner):
         self, elements: list[Element], format_name: str, start: int, end: int
     ) -> tuple[ToolCall, ...]:
         """Only values that name an offered tool and have arguments are calls, and what stands in
-        one list with such a call."""
+        one list with such a call; and a turn that is nothing else, where calls are known to be
+        written so."""
         found = [
             call
             for member, raw in self._members(elements, start, end)
             if (call := unmarked_call(member, raw, format_name)) is not None
         ]
-        return tuple(found) if any(self.offers(call.name) for call in found) else ()
+        if any(self.offers(call.name) for call in found):
+            return tuple(found)
+        is_all = self.skip_blanks(end) == len(self.text) and self.skip_blanks(0) == start
+        return tuple(found) if self.is_named and is_all else ()
 
     def named(self, name: str, arguments: Json, span: tuple[int, int], format_name: str) -> Attempt:
         """One call whose name stands apart from its arguments."""
@@ -99,6 +110,8 @@ class TurnReading(Scanner):
             one.key: one.text if one.is_string else typed_value(one.text, one.key, schema)
             for one in written
         }
+        if len(written) == 1:
+            arguments = _unwrap_all(written[0], arguments, schema)
         if reason:
             repaired = RepairedCall(name, arguments)
             return MalformedCall(name, reason, raw, format_name, repaired)
@@ -173,6 +186,20 @@ class TurnReading(Scanner):
                 yield members[0], self.text[slice(*span)]
             else:
                 yield from ((member, canonical_json(member)) for member in members)
+
+
+# The names under which models put all arguments into one parameter.
+_ALL_IN_ONE = frozenset({"arguments", "input", "properties"})
+
+
+def _unwrap_all(only: WrittenText, arguments: dict[str, Json], schema: Json) -> dict[str, Json]:
+    """All arguments as an object in a parameter that the tool does not have: servers pass the
+    object on, so that the same answer is the same call over the wire and as text."""
+    known = schema.get("properties") if isinstance(schema, dict) else None
+    if only.key not in _ALL_IN_ONE or not isinstance(known, dict) or only.key in known:
+        return arguments
+    inner = typed_value(only.text, only.key, None)
+    return inner if is_shallow_object(inner) and inner.keys() <= known.keys() else arguments
 
 
 class Format(NamedTuple):
