@@ -20,7 +20,15 @@ from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.reading import read_stated
-from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, number_of, stem, texts_in
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    RecordTree,
+    key_stems,
+    number_of,
+    stem,
+    texts_in,
+)
 from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.text import fold
@@ -43,6 +51,11 @@ _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are pa
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
+_TO_CHECK = re.compile(
+    r"\b(?:check|verify|confirm|ensure|make sure|(?:see|check|know) (?:if|whether))\b[^.!?\n]*$",
+    re.I,
+)
+_SWITCH = re.compile(r"(?:enable|disable|toggle|turn|switch|set|reset|activate|deactivate)", re.I)
 _CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
@@ -67,7 +80,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         )
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_weekdays(reading, index, values)
-        findings += _check_polarity(reading, outline, tree, binder)
+        findings += _check_polarity(reading, outline, tree, binder, registry)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -202,19 +215,47 @@ def _check_weekdays(
 
 
 def _check_polarity(
-    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
+    reading: TrialReading,
+    outline: Outline,
+    tree: RecordTree,
+    binder: Binder,
+    registry: Registry,
 ) -> Iterator[StatementFinding]:
+    changes = list(_changes(reading, registry))
     for said in PolarFields(tree).said_in(outline, binder):
         field = said.polar.field
-        if not field.counts_for(reading.turn_at(said.start)):
+        turn = reading.turn_at(said.start)
+        if not field.counts_for(turn):
             continue
         if said.agrees:
             yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
+            continue
+        before = outline.text[max(outline.sentence_at(said.start)[0], said.start - 80) : said.start]
+        if said.asserted is not None and _TO_CHECK.search(
+            before
+        ):  # `please check whether it is on`
+            continue
+        since = field.record.served.turn
+        if any(
+            (turn is None or at is None or at < turn)
+            and (at is None or since is None or at >= since)
+            and not stems.isdisjoint(said.polar.stems)
+            for at, stems in changes
+        ):
+            yield StatementFinding(said.start, said.end, "unchecked", "changed", (field,))
             continue
         rule = "unknown" if said.polar.state is None else "polarity"
         verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
+
+
+def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
+    """Calls that changed something, by the words of their names: `enable_roaming`. What a result
+    said of it before need not be so any more."""
+    for call in _done_calls(reading, registry):
+        if writes(call.name, call.description) or _SWITCH.match(call.name):
+            yield call.turn, set(key_stems(call.name))
 
 
 def _check_hours(
