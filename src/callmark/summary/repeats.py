@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from callmark.records.report import FAILING_CAP, Noise, Repeat, SampleRate
 from callmark.records.samples import Kind
+from callmark.stats.columns import REMEMBERED, Column
 from callmark.stats.estimates import Z_TWO_SIDED, SampledValue, linear_weights, wilson
 from callmark.summary.failing import PASSING_F1
 from callmark.summary.gates import is_below
@@ -122,32 +123,42 @@ def _noise(
     weights = linear_weights(observed)
     if weights is None:
         return None
-    columns = [trials.column(name) for name in definition.columns]
     if definition.made == "difference":
         weights = [1.0, -1.0]
-    squares = array("d")
-    tried = 0
+    columns = [trials.column(name) for name in definition.columns]
+    known: dict[tuple[int, ...], float | None] = {}  # most samples have the numbers of many others
+    found = array("d")
     for at in part.behind(definition):
-        rows: Sequence[int] = spans[at]
-        if len(weights) == 1:
-            rows = [row for row in rows if _applies(definition, columns[0][row])]
-        if len(rows) < 2:
-            continue
-        tried += 1
-        if trials.is_alike(spans[at]) and not definition.added:
-            continue
-        errors = [
-            math.fsum(weight * column[row] for weight, column in zip(weights, columns, strict=True))
-            for row in rows
-        ]
-        mean = math.fsum(errors) / len(errors)
-        squares.append(math.fsum((one - mean) ** 2 for one in errors) / (len(errors) - 1))
-    if not tried:
+        rows = spans[at]
+        codes = (rows.start,) if definition.added else trials.codes_of(rows)
+        if codes not in known:
+            if len(known) == REMEMBERED:
+                known.clear()
+            known[codes] = _variance(definition, columns, weights, rows)
+        variance = known[codes]
+        if variance is not None:
+            found.append(variance)
+    if not found:
         return None
-    sd = math.sqrt(math.fsum(squares) / tried / observed.n)
+    sd = math.sqrt(math.fsum(found) / len(found) / observed.n)
     if definition.made == "count":
         sd *= observed.n
-    return Noise(sd=sd, floor=Z_TWO_SIDED * math.sqrt(2) * sd, samples=tried)
+    return Noise(sd=sd, floor=Z_TWO_SIDED * math.sqrt(2) * sd, samples=len(found))
+
+
+def _variance(
+    definition: Definition, columns: Sequence[Column], weights: Sequence[float], rows: range
+) -> float | None:
+    """By how much the trials of one sample differ; None: fewer than two have the metric."""
+    applying = [row for row in rows if len(weights) > 1 or _applies(definition, columns[0][row])]
+    if len(applying) < 2:
+        return None
+    errors = [
+        math.fsum(weight * column[row] for weight, column in zip(weights, columns, strict=True))
+        for row in applying
+    ]
+    mean = math.fsum(errors) / len(errors)
+    return math.fsum((one - mean) ** 2 for one in errors) / (len(errors) - 1)
 
 
 def _applies(definition: Definition, number: float) -> bool:

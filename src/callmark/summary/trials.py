@@ -492,10 +492,9 @@ class Trials:
             return self._more.column(name)
         return self._rows.column(name)
 
-    def is_alike(self, rows: range) -> bool:
-        """Whether these trials have the same numbers, those of plug-ins aside."""
-        codes = self._rows.codes[rows.start : rows.stop]
-        return codes.count(codes[0]) == len(codes)
+    def codes_of(self, rows: range) -> tuple[int, ...]:
+        """Equal for trials with equal numbers, those of plug-ins aside."""
+        return tuple(self._rows.codes[rows.start : rows.stop])
 
     def kinds(self) -> Column:
         return self._rows.column("kind")

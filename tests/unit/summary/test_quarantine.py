@@ -8,7 +8,9 @@ from tests.builders import make_error, make_result, rules_with
 
 from callmark.records.quarantine import Quarantine
 from callmark.records.report import Report, ReportHeader
+from callmark.reports.finished_run import FinishedRun, failed_trials
 from callmark.reports.terminal import counts_text
+from callmark.store.files import encode_result
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser
 
@@ -102,3 +104,11 @@ def test_results_in_any_order_give_the_same_bytes(order):
         report_of(run(), {"s3": ENTRY, "s9": expired(ENTRY)})
     )
     assert msgspec.json.decode(msgspec.json.encode(found), type=Report) == found
+
+
+def test_a_failed_trial_in_quarantine_is_not_listed_as_failed(tmp_path):
+    results = run()
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"".join(map(encode_result, results)))
+    found = failed_trials(FinishedRun(report=report_of(results, {"s3": ENTRY}), results=path))
+    assert [one.sample_id for one in found.first] == ["s9", "s11"]
