@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 import msgspec
 import yaml
@@ -34,7 +34,7 @@ from callmark.records.quarantine import (
     quarantine_problems,
 )
 from callmark.records.samples import Header
-from callmark.records.statements import RULES, Tier
+from callmark.records.statements import Tier, tier_problems
 from callmark.resources import config_template, default_config, default_gates
 from callmark.store.files import atomic_writer, check_writable, read_input
 from callmark.store.spending import Price
@@ -558,23 +558,11 @@ def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:
             raise layer.error((str(key),), _keys(known).refusal(str(key), layer.values.keys()))
         if field != key and field in layer.values:
             raise layer.error((key,), f"the same as {field}: give one of them")
-        if field == "tiers":
-            _check_rules(layer, value)
-        if field == "quarantine":
-            for path, what in quarantine_problems(value):
-                raise layer.error((field, *path), what)
+        problems_of = {"tiers": tier_problems, "quarantine": quarantine_problems}.get(field)
+        for path, what in () if problems_of is None else problems_of(value):
+            raise layer.error((field, *path), what)
         if field != "gates":
             yield field, _type(layer, key, field, value)
-
-
-def _check_rules(layer: _Layer, tiers: Json) -> None:
-    for rule, tier in tiers.items() if isinstance(tiers, dict) else ():
-        if rule not in RULES:
-            near = hint(str(rule), RULES) or f"; there are {', '.join(RULES)}"
-            raise layer.error(("tiers", str(rule)), f"unknown rule{near}")
-        if tier not in get_args(Tier):
-            what = f"must be firm or advisory, not {show_value(tier)}"
-            raise layer.error(("tiers", str(rule)), what)
 
 
 def _type(layer: _Layer, key: str, field: str, value: Json) -> Json:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.grounding.asking import call, claims, score
 
 import callmark
+from callmark.grounding.reading import LONGEST_LEAF, read_leaf
 from callmark.grounding.values import find_values
 
 # The CPU of a shared machine is noisy: run by make test-slow, not by every commit.
@@ -139,3 +140,13 @@ def test_many_turns_take_linear_time():
 def test_opening_hours_take_linear_time(unit):
     hours = {"name": "Quay House", "hours": {"Monday": "9:0-17:0", "Tuesday": "9:0-17:0"}}
     assert_linear(lambda size: lambda: claims("Open " + repeated(unit, size), call(hours)))
+
+
+def test_a_result_with_thousands_of_numbers():
+    """Agents read listings and tables by the thousand."""
+
+    def work(size: int) -> Callable[[], object]:
+        text = repeated("7 ", size)
+        return lambda: read_leaf.__wrapped__(text)
+
+    assert_linear(work, (LONGEST_LEAF // 8, LONGEST_LEAF // 4, LONGEST_LEAF // 2, LONGEST_LEAF))

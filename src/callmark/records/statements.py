@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from callmark.records.jsontext import Json, well_formed
+from callmark.records.problems import hint, show_value
 
 StatementLabel = Literal[
     "supported",  # a result says so
@@ -138,3 +140,13 @@ class Copying(msgspec.Struct, frozen=True):
     @property
     def ratio(self) -> float | None:
         return self.stated / self.leaves if self.leaves else None
+
+
+def tier_problems(tiers: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong with `{rule: tier}` as a file has it: where, and what."""
+    for rule, tier in tiers.items() if isinstance(tiers, dict) else ():
+        if rule not in RULES:
+            near = hint(str(rule), RULES) or f"; there are {', '.join(RULES)}"
+            yield (str(rule),), f"unknown rule{near}"
+        elif tier not in get_args(Tier):
+            yield (str(rule),), f"must be firm or advisory, not {show_value(tier)}"

@@ -18,13 +18,13 @@ function jsonInside(text) {
 }
 
 class JsonTree {
-  constructor(value, name, root = "") {
+  constructor(value, name, root = "", room = NODES) {
     this.value = value;
     this.root = root;
     this.room = 0; // how many more nodes may be drawn
     this.places = new Map();
     this.element = make("div", { class: "json", tabindex: "0", role: "group", "aria-label": name });
-    this.draw(NODES);
+    this.draw(room);
   }
 
   draw(room) {

@@ -1,6 +1,7 @@
 // One sample: its conversation turn by turn, calls with their ledger, the answer with its evidence.
 
 const PROMPT = 6000;
+const ALL_NODES = 40000; // of all results of a conversation
 const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
   ok: "good", error: "warn", miss: "bad", wrong_call: "bad", malformed: "bad", tool_not_offered: "bad",
@@ -172,7 +173,14 @@ function textOf(content) {
 
 function turnsView(result, answer, trees) {
   const calls = result.tool_trace.map((entry, at) => ({ entry, at }));
-  const shown = (wanted) => wanted.map(({ entry, at }) => callView(entry, at, trees));
+  // A browser cannot draw every leaf of thousands of results: each has a button for the rest.
+  const room = Math.min(800, Math.max(3, Math.floor(ALL_NODES / Math.max(1, calls.length))));
+  const shown = (wanted) => wanted.map(({ entry, at }) => callView(entry, at, trees, room));
+  const byTurn = new Map();
+  for (const one of calls) {
+    if (!byTurn.has(one.entry.turn)) byTurn.set(one.entry.turn, []);
+    byTurn.get(one.entry.turn).push(one);
+  }
   if (!result.turns) return [shown(calls), message("answer", answer.part(0, answer.length), "assistant")];
   const parts = result.turns.flatMap((range, at) => {
     const turn = at + 1;
@@ -180,14 +188,14 @@ function turnsView(result, answer, trees) {
       ? message(`assistant, turn ${turn}`, answer.part(range.start, range.end), "assistant") : null;
     const said = result.said.filter((one) => one.turn === turn)
       .map((one) => message("user", make("div", { class: "text" }, clipped(one.text, PROMPT))));
-    return [text, shown(calls.filter((one) => one.entry.turn === turn)), said];
+    return [text, shown(byTurn.get(turn) ?? []), said];
   });
   const elsewhere = calls.filter(({ entry }) => !(entry.turn >= 1 && entry.turn <= result.turns.length));
   const silent = answer.length ? null : make("p", { class: "empty" }, "The model answered with no text.");
   return [parts, shown(elsewhere), silent];
 }
 
-function callView(entry, at, trees) {
+function callView(entry, at, trees, room) {
   const state = CALL_STATES[entry.status] ?? "quiet";
   const problems = entry.schema_errors?.length ? entry.schema_errors : entry.reason ? [entry.reason] : [];
   return make("div", { class: "message call" },
@@ -196,7 +204,7 @@ function callView(entry, at, trees) {
     new JsonTree(entry.arguments ?? null, `Arguments of call ${at}`).element,
     problems.map((text) => make("p", { class: "problem" }, clipped(text, 600))),
     ledgerView(entry, state !== "good"),
-    resultView(entry, at, trees));
+    resultView(entry, at, trees, room));
 }
 
 function ledgerView(entry, open) {
@@ -217,12 +225,12 @@ function ledgerView(entry, open) {
   return details;
 }
 
-function resultView(entry, at, trees) {
+function resultView(entry, at, trees, room) {
   const served = entry.status === "ok" || entry.status === "error";
   const origin = ORIGINS[entry.served_by] ?? entry.served_by ?? (NOT_FOUND[entry.status] ?? "nothing was served");
   const has = entry.result !== null && entry.result !== undefined;
   if (!served && !has) return make("p", { class: "quiet" }, origin);
-  const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`);
+  const tree = new JsonTree(entry.result ?? null, `Result of call ${at}`, "", room);
   if (served) trees.set(at, [tree]);
   return make("div", { class: "result" }, make("p", { class: "quiet" }, `result · ${origin}`), tree.element);
 }

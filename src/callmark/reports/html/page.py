@@ -475,7 +475,52 @@ def page_result(result: Result) -> PageResult:
 
 
 def page_sample(result: Result) -> bytes:
-    return page_json(PageSample((PageSide("", page_result(result)),)))
+    encoded = page_json(PageSample((PageSide("", page_result(result)),)))
+    if len(encoded) <= TRIAL_BYTES:
+        return encoded
+    return page_json(PageSample((PageSide("", _shorten_trial(page_result(result))),)))
+
+
+TRIAL_BYTES = 8_000_000  # a browser draws no more of one trial; of a longer one texts are cut
+SHORTEST = 300
+
+
+def _shorten_trial(shown: PageResult) -> PageResult:
+    """What was said and called stays, what is large in it is cut. Answer and scores are whole: they
+    hold the places of each other."""
+    parts = len(shown.tool_trace) + (len(shown.prompt) if isinstance(shown.prompt, list) else 1)
+    room = max(SHORTEST, TRIAL_BYTES // 4 // parts)
+    prompt = shown.prompt
+    return msgspec.structs.replace(
+        shown,
+        prompt=[
+            {name: _shorten(value, room) for name, value in message.items()} for message in prompt
+        ]
+        if isinstance(prompt, list)
+        else _shorten_text(prompt, max(room, TRIAL_BYTES // 4)),
+        reasoning=_shorten_text(shown.reasoning, TRIAL_BYTES // 4),
+        tool_trace=tuple(
+            msgspec.structs.replace(
+                entry,
+                arguments=_shorten(entry.arguments, room),
+                result=_shorten(entry.result, room),
+                raw=None if entry.raw is None else _shorten_text(entry.raw, room),
+            )
+            for entry in shown.tool_trace
+        ),
+    )
+
+
+def _shorten(value: Json, room: int) -> Json:
+    """The value itself if it fits; else the beginning of its text, with how much there is."""
+    text = value if isinstance(value, str) else page_json(value).decode()
+    return value if len(text) <= room else _shorten_text(text, room)
+
+
+def _shorten_text(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    return f"{text[:room]}… (cut: {len(text):,} characters; `callmark show RUN ID` has all of them)"
 
 
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
