@@ -5,6 +5,7 @@ import json
 import pytest
 
 from callmark import parse_tool_calls, run, score_item
+from callmark.cli import main
 from callmark.errors import BadInput
 
 
@@ -196,3 +197,41 @@ def test_without_fixtures_the_key_of_a_miss_is_that_of_the_samples_own_spec(tmp_
     lines = played(tmp_path, items, {"a": ("meteo", {"city": "OSLO"})})
     missed = lines["a"]["tool_trace"][0]
     assert missed["key_normalized"] == {"city": "oslo", "unit": "C"}
+
+
+def test_f83_attempts_in_no_known_format_are_listed_in_the_report(tmp_path, capsys):
+    tool, given = SAMPLES["a"]
+    texts = {
+        "a": '<|do|>bmi<|with|>{"weight": 70}<|done|>',
+        "b": "I do not know.",
+        "c": "::bmi::weight=70::",
+    }
+    items = [item(one, [tool], "bmi", given) for one in texts]
+    answers = [{"sample_id": one, "model_output": text} for one, text in texts.items()]
+    files = [
+        "--in", written(tmp_path / "d.jsonl", items),
+        "--model", written(tmp_path / "m.jsonl", answers),
+    ]  # fmt: skip
+    report = tmp_path / "report.json"
+    main(
+        [
+            "run",
+            "--runner",
+            "replay",
+            *files,
+            "--out",
+            str(tmp_path / "o.jsonl"),
+            "--report",
+            str(report),
+        ]
+    )
+    found = json.loads(report.read_text("utf-8"))["unparsed"]
+    assert found["count"] == 2
+    assert [(one["sample_id"], one["name"], one["raw"]) for one in found["first"]] == [
+        ("a", "bmi", texts["a"]),
+        ("c", "bmi", texts["c"]),
+    ]
+    assert (
+        "calls in no known format, all of them invalid: 2; the first, in a: <|do|>bmi"
+        in capsys.readouterr().out
+    )

@@ -376,6 +376,7 @@ class Summariser:
             slices=slices,
             repeat=repeat_of(self._trials, samples, most, f1_bound, seed),
             misses=self._listing.misses(),
+            unparsed=self._listing.unparsed(),
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),
