@@ -98,6 +98,26 @@ def test_a_set_has_no_order():
         assert scores["call_f1"] == f1
 
 
+def test_f82_an_expected_call_may_say_which_of_its_lists_have_no_order():
+    tool = spec("tag", tags={"type": "array"}, more={"type": "array"})
+    right = {"tags": ["Red", "blue"], "more": [1, 2]}
+    sample = item("a", [tool], "tag", right)
+    (call,) = sample["metadata"]["call_sequence"]
+    call["unordered"] = ["tags"]
+
+    def f1(**given):
+        return score_item(sample, "", [{"name": "tag", "arguments": {**right, **given}}])["call_f1"]
+
+    assert f1(tags=["blue", "Red"]) == 1.0
+    assert f1(tags=["blue", "Red", "Red"]) == f1(tags=["blue"]) == f1(more=[2, 1]) == 0.0
+    assert f1(tags=["blue", "red"]) == 0.0
+    sample["metadata"]["string_match"] = "lenient"
+    assert f1(tags=["BLUE", "red"]) == 1.0
+    call["accept"] = {"/tags": [["x", "y"]]}
+    assert f1(tags=["y", "x"]) == f1(tags=["blue", "red"]) == 1.0
+    assert f1(tags=["y", "z"]) == 0.0
+
+
 def test_a_call_in_text_is_typed_by_the_samples_own_spec():
     text = "<tool_call><function=bmi><parameter=weight>70</parameter></function></tool_call>"
     (row,) = parse_tool_calls(text, [SAMPLES["a"][0]])
