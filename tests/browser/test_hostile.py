@@ -12,7 +12,7 @@ from tests.hostile import HOSTILE
 from callmark.records.report import ReportHeader
 from callmark.records.results import Match, SpanScore, ValueMark
 from callmark.records.statements import Statement
-from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
+from callmark.records.trace import RepairedCall, ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.html.page import write_run_page
 from callmark.reports.layout import neutralise
 from callmark.store.files import decode_result, encode_result
@@ -56,6 +56,7 @@ def hostile_result(index, text):
         ],
         said=(UserTurn(1, text),),
         reasoning=text,
+        thought_calls=(ThoughtCall(1, short, {short: text}, text, "hermes"),),
         scores=msgspec.structs.replace(result.scores, spans=(span,), statements=(flag,)),
     )
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from callmark import parse_tool_calls, run, score_item
+from callmark.cli import main
 from callmark.errors import BadInput
 
 
@@ -95,6 +96,26 @@ def test_a_set_has_no_order():
         sample = item("a", [spec("tag", tags=kind)], "tag", {"tags": ["x", "y"]})
         scores = score_item(sample, "", [{"name": "tag", "arguments": {"tags": ["y", "x"]}}])
         assert scores["call_f1"] == f1
+
+
+def test_f82_an_expected_call_may_say_which_of_its_lists_have_no_order():
+    tool = spec("tag", tags={"type": "array"}, more={"type": "array"})
+    right = {"tags": ["Red", "blue"], "more": [1, 2]}
+    sample = item("a", [tool], "tag", right)
+    (call,) = sample["metadata"]["call_sequence"]
+    call["unordered"] = ["tags"]
+
+    def f1(**given):
+        return score_item(sample, "", [{"name": "tag", "arguments": {**right, **given}}])["call_f1"]
+
+    assert f1(tags=["blue", "Red"]) == 1.0
+    assert f1(tags=["blue", "Red", "Red"]) == f1(tags=["blue"]) == f1(more=[2, 1]) == 0.0
+    assert f1(tags=["blue", "red"]) == 0.0
+    sample["metadata"]["string_match"] = "lenient"
+    assert f1(tags=["BLUE", "red"]) == 1.0
+    call["accept"] = {"/tags": [["x", "y"]]}
+    assert f1(tags=["y", "x"]) == f1(tags=["blue", "red"]) == 1.0
+    assert f1(tags=["y", "z"]) == 0.0
 
 
 def test_a_call_in_text_is_typed_by_the_samples_own_spec():
@@ -196,3 +217,41 @@ def test_without_fixtures_the_key_of_a_miss_is_that_of_the_samples_own_spec(tmp_
     lines = played(tmp_path, items, {"a": ("meteo", {"city": "OSLO"})})
     missed = lines["a"]["tool_trace"][0]
     assert missed["key_normalized"] == {"city": "oslo", "unit": "C"}
+
+
+def test_f83_attempts_in_no_known_format_are_listed_in_the_report(tmp_path, capsys):
+    tool, given = SAMPLES["a"]
+    texts = {
+        "a": '<|do|>bmi<|with|>{"weight": 70}<|done|>',
+        "b": "I do not know.",
+        "c": "::bmi::weight=70::",
+    }
+    items = [item(one, [tool], "bmi", given) for one in texts]
+    answers = [{"sample_id": one, "model_output": text} for one, text in texts.items()]
+    files = [
+        "--in", written(tmp_path / "d.jsonl", items),
+        "--model", written(tmp_path / "m.jsonl", answers),
+    ]  # fmt: skip
+    report = tmp_path / "report.json"
+    main(
+        [
+            "run",
+            "--runner",
+            "replay",
+            *files,
+            "--out",
+            str(tmp_path / "o.jsonl"),
+            "--report",
+            str(report),
+        ]
+    )
+    found = json.loads(report.read_text("utf-8"))["unparsed"]
+    assert found["count"] == 2
+    assert [(one["sample_id"], one["name"], one["raw"]) for one in found["first"]] == [
+        ("a", "bmi", texts["a"]),
+        ("c", "bmi", texts["c"]),
+    ]
+    assert (
+        "calls in no known format, all of them invalid: 2; the first, in a: <|do|>bmi"
+        in capsys.readouterr().out
+    )

@@ -12,9 +12,9 @@ import msgspec
 from callmark.calls.attempts import Attempt, MalformedCall, ToolCall, fold_name
 from callmark.calls.formats import FORMATS, Format, TextBlock, TurnReading, named_formats
 from callmark.calls.registry import tool_names, tool_parameters
-from callmark.calls.unparsed import UNPARSED, find_unparsed
+from callmark.calls.unparsed import find_unparsed
 from callmark.records.jsontext import Json, well_formed
-from callmark.records.trace import RepairedCall
+from callmark.records.trace import UNPARSED, RepairedCall
 
 IN_REASONING = "in_reasoning"
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from callmark.calls.attempts import MalformedCall
 from callmark.calls.scan import program_edges
 from callmark.records.jsontext import Json
+from callmark.records.trace import UNPARSED
 
-UNPARSED = "unparsed"
 _REASON = "it looks like a call, but in no known format"
 
 

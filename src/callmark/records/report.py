@@ -18,6 +18,7 @@ from callmark.stats.estimates import Method
 REPORT_VERSION = "2.0.0"
 FAILING_CAP = 1000  # sample ids listed per gate; the count beside them is complete
 MISSES_CAP = 100
+LONGEST_RAW = 500
 ERRORS_CAP = 100
 
 Policy = Literal["hard_fail", "count_based_misses", "clear_fail", "confident", "warning_only"]
@@ -212,6 +213,22 @@ class Misses(msgspec.Struct, frozen=True):
     wrong_calls: dict[str, int] = {}
 
 
+class UnparsedAttempt(msgspec.Struct, frozen=True):
+    """`raw` is what a format would have to read, cut off at `LONGEST_RAW` characters."""
+
+    sample_id: str
+    trial: int
+    name: str | None
+    raw: str
+
+
+class UnparsedAttempts(msgspec.Struct, frozen=True):
+    """What looked like calls in no known format: all counted, the first `MISSES_CAP` listed."""
+
+    count: int = 0
+    first: tuple[UnparsedAttempt, ...] = ()
+
+
 class ErrorTrial(msgspec.Struct, frozen=True):
     sample_id: str
     trial: int
@@ -324,6 +341,7 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     repeat: Repeat | None
     quarantine: tuple[Quarantined, ...] = ()
     misses: Misses
+    unparsed: UnparsedAttempts = UnparsedAttempts()
     errors: Errors
     privacy: PrivacyCounts
     grounding: GroundingCounts = GroundingCounts(0, 0, 0, {})

@@ -253,13 +253,15 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 class ExpectedCall(msgspec.Struct, frozen=True):
     """`arguments` None: only the name is expected. `accept` maps a JSON pointer below the
     arguments to the values that are right there; `optional` names keys that may be absent;
-    `lenient`: the item asks for lenient comparison of texts."""
+    `unordered` those whose lists have no order; `lenient`: the item asks for lenient comparison of
+    texts."""
 
     name: str
     arguments: dict[str, Json] | None = None
     accept: dict[str, list[Json]] = {}
     optional: tuple[str, ...] = ()
     lenient: bool = False
+    unordered: tuple[str, ...] = ()
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -395,6 +397,7 @@ def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:
         accept={pointer: list(want_list(values)) for pointer, values in accept.items()},
         optional=want_texts(call.get("optional")),
         lenient=lenient,
+        unordered=want_texts(call.get("unordered")),
     )
 
 

@@ -38,6 +38,9 @@ FaultKind = Literal["fail", "timeout", "error", "empty", "truncated"]
 Stop = Literal["answer", "max_turns", "truncated", "filtered", "context_exceeded", "error"]
 
 
+UNPARSED = "unparsed"  # the format of an attempt that no known one reads
+
+
 class RepairedCall(msgspec.Struct, frozen=True):
     """What a lenient parser made of a malformed attempt. Shown, never scored."""
 

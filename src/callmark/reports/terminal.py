@@ -128,6 +128,13 @@ def counts_text(report: Report) -> Iterator[str]:
     if wrong:
         tools = ", ".join(f"{tool} {count}" for tool, count in wrong.items())
         yield f"wrong calls, which no sample expects and no fixture answers: {tools}"
+    if report.unparsed.count:
+        first = report.unparsed.first[0]
+        shown = f"{one_line(first.sample_id, 60)}: {one_line(first.raw, LONGEST_FLAG)}"
+        yield (
+            f"calls in no known format, all of them invalid: {report.unparsed.count}; the first, in"
+            f" {shown} (a format of your own would read them: docs/call-formats.md)"
+        )
     grounding = report.grounding
     if grounding.spans:
         values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())

@@ -17,7 +17,6 @@ from callmark.calls.attempts import Attempt, ToolCall, entry_for
 from callmark.calls.formats import FORMATS, Format
 from callmark.calls.ledger import TurnText, read_turn
 from callmark.calls.registry import Registry
-from callmark.calls.unparsed import UNPARSED
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, UsageError, fault_of_ours
 from callmark.plugins import added_scorers
@@ -40,6 +39,7 @@ from callmark.records.seams import (
     add_usage,
 )
 from callmark.records.trace import (
+    UNPARSED,
     EntryStatus,
     Stop,
     ThoughtCall,

@@ -29,7 +29,7 @@ class Expected(msgspec.Struct, frozen=True):
     right there (None: it may be absent); `optional` the top-level keys that may be absent, `free`
     those of them that may have any value, as none is expected. `lenient`: texts are compared
     without case, white space, the kind of quotation marks and the punctuation of dates, lists and
-    formulas."""
+    formulas. `unordered` are the top-level keys whose lists have no order."""
 
     name: str
     key: dict[str, Json] | None
@@ -38,6 +38,7 @@ class Expected(msgspec.Struct, frozen=True):
     optional: frozenset[str]
     free: frozenset[str]
     lenient: bool = False
+    unordered: frozenset[str] = frozenset()
 
 
 class ObservedCall(msgspec.Struct, frozen=True):
@@ -58,9 +59,10 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
         name = canonical_name(call.name, registry=registry)
         return Expected(name, None, "", _NOTHING, frozenset(), frozenset())
     key, key_json = _fold(normal, registry)
+    unordered = frozenset(call.unordered)
     if not call.accept and not call.optional:
         return Expected(
-            normal.name, key, key_json, _NOTHING, frozenset(), frozenset(), call.lenient
+            normal.name, key, key_json, _NOTHING, frozenset(), frozenset(), call.lenient, unordered
         )
     accept: dict[Path, tuple[Json, ...]] = {}
     for pointer, values in call.accept.items():
@@ -75,6 +77,7 @@ def expected_call(call: ExpectedCall, registry: Registry) -> Expected:
         optional,
         optional.difference(call.arguments or ()),
         call.lenient,
+        unordered,
     )
 
 
@@ -148,6 +151,8 @@ def is_same_call(want: Expected, call: ObservedCall) -> bool:
         return True
     if want.lenient:
         return is_same_call(_loosen_expected(want, want.key), _loosen_observed(call, call.key))
+    if want.unordered:
+        return is_same_call(_order_expected(want, want.key), _order_observed(want, call, call.key))
     if not want.accept and not want.optional:
         return False
     root = want.accept.get(())
@@ -185,6 +190,30 @@ def _loosen_expected(want: Expected, key: dict[str, Json]) -> Expected:
 def _loosen_observed(call: ObservedCall, key: dict[str, Json]) -> ObservedCall:
     loose = _loosen(key)
     return msgspec.structs.replace(call, key=loose, key_json=canonical_json(loose))
+
+
+def _order(key: Mapping[str, Json], unordered: frozenset[str]) -> dict[str, Json]:
+    return {name: _sort(value) if name in unordered else value for name, value in key.items()}
+
+
+def _order_expected(want: Expected, key: dict[str, Json]) -> Expected:
+    ordered = _order(key, want.unordered)
+    accept = {
+        path: tuple(map(_sort, values)) if len(path) == 1 and path[0] in want.unordered else values
+        for path, values in want.accept.items()
+    }
+    return msgspec.structs.replace(
+        want,
+        key=ordered,
+        key_json=canonical_json(ordered),
+        accept=accept,
+        unordered=frozenset(),
+    )
+
+
+def _order_observed(want: Expected, call: ObservedCall, key: dict[str, Json]) -> ObservedCall:
+    ordered = _order(key, want.unordered)
+    return msgspec.structs.replace(call, key=ordered, key_json=canonical_json(ordered))
 
 
 def _member_fits(

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
+    LONGEST_RAW,
     MISSES_CAP,
     Errors,
     ErrorTrial,
@@ -26,9 +27,12 @@ from callmark.records.report import (
     Number,
     PrivacyCounts,
     StatementCounts,
+    UnparsedAttempt,
+    UnparsedAttempts,
 )
 from callmark.records.results import Result, Scores
 from callmark.records.samples import explain_check
+from callmark.records.trace import UNPARSED
 from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
     CHECKS,
@@ -42,7 +46,7 @@ from callmark.summary.metrics import (
     Subset,
 )
 from callmark.summary.trial_numbers import has_served, is_integrating, is_no_copy
-from callmark.summary.trials import ListedMiss, ShortlistsState, is_there
+from callmark.summary.trials import ListedMiss, ListedUnparsed, ShortlistsState, is_there
 
 Entry = TypeVar("Entry")
 
@@ -84,6 +88,8 @@ class Shortlists:
 
     def __init__(self) -> None:
         self._misses: Firsts[MissedCall] = Firsts(MISSES_CAP)
+        self._unparsed: Firsts[UnparsedAttempt] = Firsts(MISSES_CAP)
+        self._attempts: Counter[str] = Counter()
         self._missed_by_tool: Counter[str] = Counter()
         self._wrong_by_tool: Counter[str] = Counter()
         self._errors: Firsts[ErrorTrial] = Firsts(ERRORS_CAP)
@@ -110,6 +116,8 @@ class Shortlists:
             return
         if scores.unresolved:
             self._add_misses(result)
+        if result.tool_trace:
+            self._add_unparsed(result)
         if scores.calls.wrong_calls:
             self._wrong_by_tool.update(
                 call.name or "" for call in result.tool_trace if call.status == "wrong_call"
@@ -129,6 +137,7 @@ class Shortlists:
     def state(self) -> ShortlistsState:
         return ShortlistsState(
             misses=tuple(ListedMiss(*place) for place in self._misses.placed()),
+            unparsed=tuple(ListedUnparsed(*place) for place in self._unparsed.placed()),
             counts={name: dict(counter) for name, counter in self._counters().items()},
         )
 
@@ -136,11 +145,15 @@ class Shortlists:
         for miss in state.misses:
             if self._misses.wants(miss.index):
                 self._misses.add(miss.index, miss.trial, miss.position, miss.call)
+        for one in state.unparsed:
+            if self._unparsed.wants(one.index):
+                self._unparsed.add(one.index, one.trial, one.position, one.attempt)
         for name, counter in self._counters().items():
             counter.update(state.counts[name])
 
     def _counters(self) -> dict[str, Counter[str]]:
         return {
+            "attempts": self._attempts,
             "missed_by_tool": self._missed_by_tool,
             "wrong_by_tool": self._wrong_by_tool,
             "stops": self._stops,
@@ -159,6 +172,9 @@ class Shortlists:
         by_tool = dict(sorted(self._missed_by_tool.items()))
         wrong = dict(sorted(self._wrong_by_tool.items()))
         return Misses(sum(by_tool.values()), by_tool, self._misses.listed(), wrong)
+
+    def unparsed(self) -> UnparsedAttempts:
+        return UnparsedAttempts(self._attempts[UNPARSED], self._unparsed.listed())
 
     def errors(self) -> Errors:
         return Errors(self._error_count, self._errors.listed())
@@ -199,6 +215,16 @@ class Shortlists:
             if self._misses.wants(result.index):
                 entry = MissedCall(result.sample_id, result.trial, name, call.key_normalized)
                 self._misses.add(result.index, result.trial, position, entry)
+
+    def _add_unparsed(self, result: Result) -> None:
+        for position, call in enumerate(result.tool_trace):
+            if call.format != UNPARSED:
+                continue
+            self._attempts[UNPARSED] += 1
+            if self._unparsed.wants(result.index):
+                raw = (call.raw or "")[:LONGEST_RAW]
+                entry = UnparsedAttempt(result.sample_id, result.trial, call.name, raw)
+                self._unparsed.add(result.index, result.trial, position, entry)
 
     def _add_findings(self, scores: Scores) -> None:
         for finding in scores.privacy.findings:

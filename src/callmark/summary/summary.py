@@ -382,6 +382,7 @@ class Summariser:
             repeat=repeat_of(trials, whole, most, f1_bound),
             quarantine=quarantine,
             misses=self._listing.misses(),
+            unparsed=self._listing.unparsed(),
             errors=self._listing.errors(),
             privacy=self._listing.privacy(),
             grounding=self._listing.grounding(),

@@ -17,7 +17,7 @@ from typing import assert_never, get_args
 import msgspec
 
 from callmark.errors import BadInput
-from callmark.records.report import MissedCall
+from callmark.records.report import MissedCall, UnparsedAttempt
 from callmark.records.results import Measures, Result
 from callmark.records.samples import Demand, Expectation, Kind, demand_of, expectation_of
 from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
@@ -69,10 +69,18 @@ class ListedMiss(msgspec.Struct, frozen=True, array_like=True):
     call: MissedCall
 
 
+class ListedUnparsed(msgspec.Struct, frozen=True, array_like=True):
+    index: int
+    trial: int
+    position: int
+    attempt: UnparsedAttempt
+
+
 class ShortlistsState(msgspec.Struct, frozen=True, kw_only=True):
     """`counts`: every counter by its name. Errors are no part of it."""
 
     misses: tuple[ListedMiss, ...]
+    unparsed: tuple[ListedUnparsed, ...] = ()
     counts: dict[str, dict[str, int]]
 
 

@@ -58,8 +58,17 @@ function conversationView(result) {
     turnsView(result, answer, trees),
     result.scores ? [answer.flags(), make("h4", {}, "Evidence"), readWith(result), answer.legend(), answer.table(), problemsView(result.scores)] : null,
     result.reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(result.reasoning, PROMPT))) : null,
+    result.thought_calls ? folded("Calls that it only thought of", result.thought_calls.map(thoughtCall)) : null,
     folded("What the dataset says", new JsonTree(result.metadata, "Metadata").element),
     lights.peek,
+  ];
+}
+
+function thoughtCall(call) {
+  const where = call.turn == null ? "" : `, turn ${call.turn}`;
+  return [
+    make("p", { class: "quiet" }, `${call.name ?? "no tool named"} (${call.format}${where}): not made, and no score counts it.`),
+    make("div", { class: "text" }, clipped(call.raw, PROMPT)),
   ];
 }
 

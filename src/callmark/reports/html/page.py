@@ -18,7 +18,7 @@ from callmark.records.report import GateRule, Report
 from callmark.records.results import ByteRange, Result, Scores
 from callmark.records.samples import Extractor, ExtractorBy, expectation_of
 from callmark.records.statements import GOOD
-from callmark.records.trace import TraceEntry, UserTurn
+from callmark.records.trace import ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.html.overview import Distribution, PageHead, run_head
 from callmark.reports.layout import one_line
@@ -450,6 +450,7 @@ class PageResult(msgspec.Struct, frozen=True, kw_only=True):
     model_output: str
     turns: tuple[ByteRange, ...] | None
     reasoning: str
+    thought_calls: tuple[ThoughtCall, ...] | msgspec.UnsetType
     tool_trace: tuple[TraceEntry, ...]
     span_extractor: Extractor
     span_extractor_by: ExtractorBy | None
