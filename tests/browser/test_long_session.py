@@ -70,5 +70,5 @@ def test_what_is_cut_says_how_much_there_is(tmp_path, monkeypatch, capsys):
     assert main(["score", str(source), "--out", str(results), "--quiet"]) in (0, 5)
     assert main(["report", str(results), "--html", str(tmp_path / "page.html")]) in (0, 5)
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert page.count("characters; `callmark show RUN ID` has all of them)") == 20
+    assert page.count("characters; `callmark show RUN ID --full` has them)") == 20
     assert "The last one has 7019 parcels." in page

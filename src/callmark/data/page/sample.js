@@ -1,7 +1,7 @@
 // One sample: its conversation turn by turn, calls with their ledger, the answer with its evidence.
 
 const PROMPT = 6000;
-const ALL_NODES = 40000; // of all results of a conversation
+const ALL_NODES = 30000; // of all results of a conversation
 const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
   ok: "good", error: "warn", miss: "bad", wrong_call: "bad", malformed: "bad", tool_not_offered: "bad",

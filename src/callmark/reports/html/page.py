@@ -521,7 +521,7 @@ def _shorten(value: Json, room: int) -> Json:
 def _shorten_text(text: str, room: int) -> str:
     if len(text) <= room:
         return text
-    return f"{text[:room]}… (cut: {len(text):,} characters; `callmark show RUN ID` has all of them)"
+    return f"{text[:room]}… (cut: {len(text):,} characters; `callmark show RUN ID --full` has them)"
 
 
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
