@@ -114,6 +114,7 @@ def _on_conduct(rows: Sequence[Row]) -> dict[str, Total]:
         "privacy_ok_rate": _rate(rows, "privacy_ok"),
         "locale_probe_ok_rate": _rate(rows, "locale_ok"),
         "checks_ok_rate": _rate(rows, "checks_ok"),
+        "unchanged_rate": _rate((), "unchanged"),  # nothing that is generated was observed
     }
 
 

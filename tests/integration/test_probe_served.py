@@ -151,5 +151,5 @@ def test_served_views_speak_every_protocol(kind):
         suite = [{"name": "calls", "kind": "tool_use_fidelity", "cases": cases}]
         Path("spec.yaml").write_text(json.dumps({"version": 1, "models": models, "suite": suite}))
         assert main(["probe", "spec.yaml", "--json", "probe.json", "--max-retries", "0"]) == 0
-        assert len(server.requests) == 40
+        assert len(server.requests) == 56  # 20 cases of each view, and 8 of each with a result
     assert report()["results"][0]["result"]["evidence"]["num_valid_ft"] == 20

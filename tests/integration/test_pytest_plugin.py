@@ -84,7 +84,7 @@ def outcomes(pytester: pytest.Pytester, *words: str) -> dict[str, str]:
 def test_one_item_for_each_gate_named_by_it(folder: Path, pytester: pytest.Pytester):
     pytester.makepyfile(SUITE.format(more=""))
     listed = pytester.runpytest_inprocess(*PLUGIN, "--collect-only", "-q").outlines
-    assert sum("::test_model[gate:" in line for line in listed) == 26
+    assert sum("::test_model[gate:" in line for line in listed) == 27
     assert any(line.endswith("::test_model[gate:privacy_ok_rate]") for line in listed)
     assert any(line.endswith("::test_model[verdict]") for line in listed)
 

@@ -63,7 +63,7 @@ def test_any_text_is_read_without_an_error(text):
     assert turn.text == turn.text.strip()
     assert "\ud800" not in turn.text
     assert read_turn(text, offered={"f"}) == turn
-    rows = parse_tool_calls(text, ["f"])
+    rows = [row for row in parse_tool_calls(text, ["f"]) if row["status"] != "in_reasoning"]
     assert len(rows) == len(turn.attempts)
     for row, attempt in zip(rows, turn.attempts, strict=True):
         assert (row["status"] == "ok") == isinstance(attempt, ToolCall)

@@ -9,6 +9,7 @@ from callmark.calls.formats import FORMATS
 from callmark.errors import UsageError
 from callmark.plugins import find_runner, runner_names, with_formats
 from callmark.probe.fidelity import read_answer
+from callmark.probe.records import WrittenAnswer
 from callmark.probe.spec import ToolUseCase
 from callmark.runners.replay import open_replay
 
@@ -89,9 +90,9 @@ def test_formats_of_other_packages_are_further_rows(offered_formats, attribute, 
 
 def test_a_probe_reads_the_formats_of_other_packages(offered_formats):
     case = ToolUseCase(prompt="p", tool_spec={"name": "f"}, gold_tool_name="f")
-    assert not read_answer("Now CALL f!", case, "full").valid
+    assert not read_answer(WrittenAnswer("Now CALL f!"), case, "full").valid
     offered_formats(shout="SHOUT")
-    assert read_answer("Now CALL f!", case, "full").valid
+    assert read_answer(WrittenAnswer("Now CALL f!"), case, "full").valid
 
 
 @pytest.mark.parametrize(

@@ -165,16 +165,12 @@ def _expected(sample: Sample, registry: Registry) -> Iterator[tuple[str, int]]:
         yield tool, counts[tool]
 
 
-def open_faults(config: RunConfig, registry: Registry, dataset: Dataset) -> ToolFaults | None:
-    """None: no faults were asked for. Raises UsageError for a file that plants nothing, or other
-    than it seems to."""
-    if config.faults is None:
-        return None
+def open_faults(path: Path, config: RunConfig, registry: Registry, dataset: Dataset) -> ToolFaults:
+    """Raises UsageError for a file that plants nothing, or other than it seems to."""
     if config.max_turns == 1:
         raise UsageError(
             "--faults: a model needs a further turn to try again: leave out --max-turns 1"
         )
-    path = Path(config.faults)
     found = read_settings(path).values
     rows = found.get("faults")
     if not isinstance(rows, list) or not rows or len(found) > 1:

@@ -506,7 +506,9 @@ def _open(
     runner = stack.enter_context(open_runner(options))
     formats = with_formats(FORMATS)
     template = _response_template(config)
-    faults = open_faults(config, offers.registry, dataset)
+    faults = None
+    if config.faults is not None:
+        faults = open_faults(Path(config.faults), config, offers.registry, dataset)
     computed = Fingerprints(
         dataset_sha256=dataset.sha256,
         tool_registry_sha256=offers.registry.sha256,

@@ -28,10 +28,8 @@ _RIGHT: dict[Kind, tuple[str, int]] = {
 _MUST_HOLD = ("privacy_ok", "checks_ok", "args_valid", "parity", "answered", "copy_ok")
 
 
-def repeat_of(trials: Trials, whole: Subset, most: int, f1_bound: float) -> Repeat | None:
-    """None where every sample has one trial."""
-    if most < 2:
-        return None
+def repeat_of(trials: Trials, whole: Subset, most: int, f1_bound: float) -> Repeat:
+    """`most`: trials of a sample, more than one."""
     samples, seed = whole.samples, whole.seed
     shares, full, flips, at_full = array("d"), array("b"), array("b"), array("I")
     listed: list[SampleRate] = []

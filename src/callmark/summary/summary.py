@@ -379,7 +379,7 @@ class Summariser:
             per_tool_deltas=metrics.tool_deltas(whole),
             locales=locales,
             slices=slices,
-            repeat=repeat_of(trials, whole, most, f1_bound),
+            repeat=repeat_of(trials, whole, most, f1_bound) if most > 1 else None,
             quarantine=quarantine,
             misses=self._listing.misses(),
             unparsed=self._listing.unparsed(),
