@@ -22,7 +22,7 @@ DOCUMENTS = [
 # Their commands load the model or run hundreds of samples: ten seconds and more, by make test-slow.
 LONG = {
     "HARNESS.md", "cache.md", "compare.md", "extending.md", "generate.md", "mcp.md", "page.md", "probe.md",
-    "running.md", "scaling.md",
+    "running.md", "scaling.md", "flaky.md", "pytest.md", "verify.md",
 }  # fmt: skip
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 

@@ -61,6 +61,7 @@ def test_what_was_run_is_exported_and_imported(callmark, talks, tmp_path):
         assert callmark("dataset", "export", "data.jsonl", "--out", name).returncode == 0
 
 
+@pytest.mark.slow
 def test_an_exported_log_brings_its_tools_along(callmark, tmp_path):
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tools = [{"name": "weather", "description": "Weather.", "parameters": schema}]

@@ -287,6 +287,7 @@ def start(project) -> subprocess.Popen:
     return child
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_then_resume_gives_the_same_bytes(large_project):
     project = large_project
     whole = baseline(project)

@@ -118,7 +118,11 @@ SPECS = [
 
 @pytest.mark.parametrize(
     ("added", "equal"),
-    [({"lang": "en"}, True), ({"trace_id": "7"}, True), ({"lang": "de"}, False)],
+    [
+        ({"lang": "en"}, True),
+        pytest.param({"trace_id": "7"}, True, marks=pytest.mark.slow),
+        pytest.param({"lang": "de"}, False, marks=pytest.mark.slow),
+    ],
 )
 def test_f32_a_schema_default_written_out_is_no_mismatch(project, added, equal):
     """With the run's own registry, named by its settings file."""
