@@ -51,9 +51,11 @@ _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are pa
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
+# What a person is asked to look at; `I can confirm that it is on` says that it is.
 _TO_CHECK = re.compile(
-    r"\b(?:check|verify|confirm|ensure|make sure|(?:see|check|know) (?:if|whether))\b[^.!?\n]*$",
-    re.I,
+    r"(?:(?:^\W*|[,;:]\s+|\b(?:please|you|then|and)\s+)(?:check|verify|confirm|ensure|make sure)"
+    r"|\b(?:see|check|know|verify|confirm)\s(?:if|whether))\b[^.!?\n]*$",
+    re.IGNORECASE,
 )
 _SWITCH = re.compile(r"(?:enable|disable|toggle|turn|switch|set|reset|activate|deactivate)", re.I)
 _CODE = re.compile(r"#?\w*\d[\w-]*")

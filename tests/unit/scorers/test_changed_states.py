@@ -29,3 +29,11 @@ def test_another_call_changes_nothing_of_it():
 )
 def test_what_a_person_shall_check_is_no_claim(answer):
     assert ("contradicted", "polarity") not in rules(answer, LINE)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["I can confirm that roaming is enabled.", "To confirm: your line has roaming enabled."],
+)
+def test_what_is_confirmed_is_a_claim(answer):
+    assert ("contradicted", "polarity") in rules(answer, LINE)
