@@ -120,6 +120,15 @@ def test_f71_an_older_side_is_scored_once_and_looks_as_if_it_were_new(runs, scor
     assert pages[1].replace("B scored again", "as they were scored") == pages[0]
 
 
+def test_settings_that_do_not_fit_their_hash_are_scored_again(runs, scored):
+    good, worse = runs
+    lines = read_lines(worse / "results.jsonl")
+    for line in lines:
+        line["scoring"]["privacy_echo"] = "deny"
+    callmark.compare(good, write_lines(worse / "edited.jsonl", lines))
+    assert len(scored) == len(lines)
+
+
 def test_results_of_other_programs_are_compared_too(large_project):
     lines = read_lines(large_project.answers)
     a = write_lines(large_project.folder / "a.jsonl", lines)

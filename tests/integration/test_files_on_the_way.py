@@ -106,6 +106,9 @@ def run_served(sample: Path, out: str) -> dict[str, list[str]]:
         )  # fmt: skip
 
 
+BARS = {"run": 60, "compare": 50, "probe": 45}  # what a reader can be asked to know
+
+
 def too_many(command: str, files: dict[str, list[str]]) -> str:
     return f"{command}: {len(files)} files, at most {MOST[command]}:\n" + "\n".join(files)
 
@@ -116,6 +119,11 @@ def test_one_served_sample_passes_few_files(sample):
     trial = json.loads(Path("run/results.jsonl").read_text("utf-8"))
     assert trial["tool_trace"][0]["served_by"] == "fixture:exact"  # it went the whole way
     assert len(files) <= MOST["run"], too_many("run", files)
+
+
+@pytest.mark.xfail(reason="77 files: each kind of statement has its own", strict=True)
+def test_one_served_sample_passes_as_few_files_as_it_should(sample):
+    assert len(run_served(sample, "run")) <= BARS["run"]
 
 
 def test_a_comparison_passes_few_files(sample):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Annotated, get_args
@@ -47,7 +48,7 @@ from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.plugins import added_measures, added_scorers
 from callmark.records.jsontext import Json
 from callmark.records.problems import hint
-from callmark.records.results import Result
+from callmark.records.results import Result, Scoring
 from callmark.records.seams import Progress, Standing
 from callmark.run.play import cross_scorer
 from callmark.run.rescore import Rescored, measures_kept, rescore
@@ -571,7 +572,7 @@ class SideLines:
         try:
             for result in read_results(self.path):
                 marks = {mark.name: mark for mark in result.scoring.added}
-                if result.scoring.version != SCORER_VERSION or not ours.items() <= marks.items():
+                if not _is_of_this_scorer(result.scoring) or not ours.items() <= marks.items():
                     break
                 self._unloaded.update(dict.fromkeys(marks.keys() - ours.keys()))
                 yield result
@@ -595,6 +596,12 @@ class SideLines:
         for result in results:
             copy.write(encode_result(result))
             yield result
+
+
+@lru_cache
+def _is_of_this_scorer(scoring: Scoring) -> bool:
+    """Whether this scorer wrote the line, with the settings that it names."""
+    return scoring == scoring.marked(SCORER_VERSION)
 
 
 class ScoredOtherwise(Exception):

@@ -158,7 +158,7 @@ def test_each_kind_is_found_once(text, kind):
     [
         "plain words only", "well-known self-made", "don't can't won't", "it's the dog's bone", '"x"', "''", '""',
         "``", "a/b", "e.g. this", "...", "—", "# Heading", "## Heading two", "and/or", "I", "", "C", "O'Brien's",
-        "the '90s" if False else "rock 'n roll", "TODO: this", "a - b", "|---|---|",
+        "rock 'n roll", "TODO: this", "a - b", "|---|---|",
     ],
 )  # fmt: skip
 def test_plain_words_hold_no_value(text):
@@ -235,9 +235,9 @@ def test_a_digit_after_a_letter_with_marks_belongs_to_the_word(text):
     ],
 )  # fmt: skip
 def test_strange_numbers_never_raise(text):
-    find_values(text)
-    find_values(text, "de")
-    lax(f"it is {text} there", {"n": 5, "x": text})
+    for locale in (None, "de"):
+        assert all(value.text for value in find_values(text, locale))
+    assert lax(f"it is {text} there", {"n": 5, "x": text}) in (True, False)
 
 
 SHORT_CUTS = st.one_of(

@@ -305,7 +305,7 @@ def test_no_body_is_more_than_an_answer_or_none(protocol, items, more):
         "tool_calls": calls,
     }
     talk = Conversation(sample_id="s", trial=0, turn=2, messages=[*PROMPT, message], tools=TOOLS)
-    json.loads(speaks.body(talk))
+    assert isinstance(json.loads(speaks.body(talk)), dict)
 
 
 def test_the_reader_that_is_not_ours_sees_what_is_wrong():

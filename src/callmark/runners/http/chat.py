@@ -161,7 +161,7 @@ class _Outline(msgspec.Struct, omit_defaults=True):
     system_fingerprint: msgspec.Raw = msgspec.Raw()
 
 
-completion_of = BodyReader(Completion, _Outline, "chat completion")
+completion_of = BodyReader(Completion, "chat completion", _Outline)
 
 
 def error_in(completion: Completion) -> Json:

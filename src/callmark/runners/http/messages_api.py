@@ -292,16 +292,7 @@ class _MessageBody(msgspec.Struct):
     model: Json = None
 
 
-class _MessageOutline(msgspec.Struct, omit_defaults=True):
-    type: msgspec.Raw = msgspec.Raw()
-    content: msgspec.Raw = msgspec.Raw()
-    stop_reason: msgspec.Raw = msgspec.Raw()
-    error: msgspec.Raw = msgspec.Raw()
-    usage: msgspec.Raw = msgspec.Raw()
-    model: msgspec.Raw = msgspec.Raw()
-
-
-message_of = BodyReader(_MessageBody, _MessageOutline, "message")
+message_of = BodyReader(_MessageBody, "message")
 
 
 def _said_in(blocks: Sequence[Message]) -> str:

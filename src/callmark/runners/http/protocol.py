@@ -169,9 +169,15 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 class BodyReader(Generic[Body]):
     """Reads a body as far as it matters. `outline`: where the fields of that record stand, none of
-    them read, for bodies that are too large to be read before they are stripped."""
+    them read, for bodies that are too large to be read before they are stripped; None: each of
+    them by itself."""
 
-    def __init__(self, record: type[Body], outline: type[msgspec.Struct], what: str) -> None:
+    def __init__(
+        self, record: type[Body], what: str, outline: type[msgspec.Struct] | None = None
+    ) -> None:
+        if outline is None:
+            unread = [(name, msgspec.Raw, msgspec.Raw()) for name in record.__struct_fields__]
+            outline = msgspec.defstruct("Outline", unread, omit_defaults=True)
         self._record = record
         self._what = what
         self._decode = msgspec.json.Decoder(record).decode

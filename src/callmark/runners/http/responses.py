@@ -238,16 +238,7 @@ class _Response(msgspec.Struct):
     model: Json = None
 
 
-class _ResponseOutline(msgspec.Struct, omit_defaults=True):
-    output: msgspec.Raw = msgspec.Raw()
-    status: msgspec.Raw = msgspec.Raw()
-    error: msgspec.Raw = msgspec.Raw()
-    incomplete_details: msgspec.Raw = msgspec.Raw()
-    usage: msgspec.Raw = msgspec.Raw()
-    model: msgspec.Raw = msgspec.Raw()
-
-
-response_of = BodyReader(_Response, _ResponseOutline, "response")
+response_of = BodyReader(_Response, "response")
 
 
 def _finish_of(response: _Response) -> Finish:
