@@ -82,3 +82,20 @@ def test_what_cannot_be_scored_is_said(callmark, tmp_path, files, said):
     assert finished.returncode == 2
     assert said in finished.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("other.json", b'{"kind": 1, "rows": []}', "an object with the keys kind, rows"),
+        ("cut.jsonl.gz", b"\x1f\x8bbroken", "cut.jsonl.gz"),
+        ("broken.jsonl", b'{"sample_id": "a", "model_output": 5}\n', "model_output"),
+    ],
+)
+def test_a_file_of_no_known_kind_says_what_it_looks_like(callmark, tmp_path, name, content, said):
+    path = tmp_path / name
+    path.write_bytes(content)
+    finished = callmark("score", path)
+    assert finished.returncode == 2
+    assert said in finished.stderr
+    assert "UTF-8" not in finished.stderr

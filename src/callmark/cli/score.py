@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 # What a folder holds that is a run, finished or not.
 FILES_OF_RUN = ("results.jsonl", "report.json", "results.jsonl.journal")
 ITEMS = frozenset({"jsonl", "bfcl"})  # formats of questions; nobody has answered them
+# How answers begin that `score` reads itself, be they broken.
+_HEAD = 1 << 16
+_GZIP = b"\x1f\x8b"
+_RECORDED = (b'"model_output"', b'"tool_trace"', b'"messages"', b'"sample_id"')
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--fixtures"}
 JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
@@ -148,14 +152,19 @@ def _is_log(options: argparse.Namespace, config: RunConfig) -> bool:
 
 
 def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
-    """Results lines have a prompt too, or nothing that an importer knows."""
+    """Results lines have a prompt too, or nothing that an importer knows. A file of no known kind
+    is taken for a log: an import says what it looks like, and what was tried."""
     from callmark.datasets.importing import recognise
 
     try:
         found = recognise(path, added)
     except BadInput:
-        return False  # what is wrong with it is said where it is read
-    return found is not None and found not in ITEMS
+        found = None
+    if found is not None:
+        return found not in ITEMS
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    return head.startswith(_GZIP) or not (head.isspace() or any(key in head for key in _RECORDED))
 
 
 def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[Path, ImportReport]:
