@@ -89,8 +89,8 @@ def test_a_call_of_a_tool_that_is_not_offered_needs_a_mark(writer):
     """Behind a mark it is an attempt; JSON or Python in running text is none."""
     attempts = read_turn(writer.write(SCENES["one"]), offered={"other"}).attempts
     unmarked = {
-        "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4", "minimax",
-        "minicpm", "minicpm without blanks",
+        "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4",
+        "minicpm", "minicpm without blanks", "react in python", "gemma4 without marks",
     }  # fmt: skip
     assert len(attempts) == (writer.label not in unmarked)
 

@@ -10,6 +10,7 @@ from callmark.calls.formats.reading import Format, TextBlock, TurnReading, Writt
 
 _CDATA = re.compile(r"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = r"""["']([^"'<>]{1,256})["']"""
+_UNQUOTED = r"([\w.:-]{1,256}+)"
 _MORE = r"[^<>]{0,200}?"
 _BY_NAME = r"[\w.:/-]{1,256}+"
 # Some models write the two characters of an escaped line end where a line ends.
@@ -53,7 +54,7 @@ def tagged(tags: Tags) -> Format:
         if head is None:
             return None
         tool = head[1].strip()
-        if tags.common and not reading.offers(tool):
+        if tags.common and not reading.offers(tool) and not _is_wrapped(reading, start):
             return None
         if header.groups > 1 and head[2]:
             return TextBlock(mark_end, (reading.texts(tool, [], (start, mark_end), tags.name),))
@@ -72,6 +73,17 @@ def tagged(tags: Tags) -> Format:
         return TextBlock(end, (call,))
 
     return Format(tags.name, tags.hint, tags.header, read)
+
+
+def _is_wrapped(reading: TurnReading, start: int) -> bool:
+    """Whether it stands in a list of calls, and not in an example: then it is one, whatever its
+    tool is called."""
+    before = reading.text[max(0, start - _WRAPPER_LENGTH) : start]
+    return _WRAPPER.search(before) is not None and not reading.is_fenced(start)
+
+
+_WRAPPER_LENGTH = 60
+_WRAPPER = re.compile(r"(?:<(?:[\w.-]{1,32}:)?(?:function|tool)_calls?|</invoke)>\s*\Z")
 
 
 def _parameters(
@@ -131,15 +143,15 @@ def _end(reading: TurnReading, tags: Tags, close: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _invoke(space: str) -> Format:
+def _invoke(space: str, attribute: str) -> Format:
     """`space` is the prefix of every tag, such as `steptml:` or `｜DSML｜`."""
     prefix = re.escape(space)
     return tagged(
         Tags(
             "invoke",
             "invoke name=",
-            rf"<{prefix}invoke name={_ATTRIBUTE}{_MORE}(/?+)>",
-            rf'<{prefix}parameter name={_ATTRIBUTE}(?:{_MORE} string="(\w++)")?+{_MORE}>',
+            rf"<{prefix}invoke name={attribute}{_MORE}(/?+)>",
+            rf'<{prefix}parameter name={attribute}(?:{_MORE} string="(\w++)")?+{_MORE}>',
             f"<{space}parameter",
             f"</{space}parameter>",
             f"<{space}invoke",
@@ -150,8 +162,13 @@ def _invoke(space: str) -> Format:
 
 
 def _read_invoke(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
-    space = reading.text[start + 1 : reading.find("invoke name=", start)]
-    return _invoke(space).read(reading, start, mark_end)
+    place = reading.find(_INVOKE, start)
+    quote = reading.text[place + len(_INVOKE) : place + len(_INVOKE) + 1]
+    attribute = _ATTRIBUTE if quote in ("'", '"') else _UNQUOTED
+    return _invoke(reading.text[start + 1 : place], attribute).read(reading, start, mark_end)
+
+
+_INVOKE = "invoke name="
 
 
 def _param(opening: str) -> Format:
@@ -223,6 +240,7 @@ GLM45 = (
     _key_value("glm45", "iquestcoder_tool_call"),
 )
 K2_HORIZON = _key_value("k2_horizon", "ifm|tool_call", space="ifm|")
+LONGCAT = _key_value("longcat", "longcat_tool_call", space="longcat_")
 SOLAR_OPEN2 = tagged(
     Tags(
         "solar_open2",
@@ -236,10 +254,13 @@ SOLAR_OPEN2 = tagged(
     )
 )
 # The prefix is any name: DSML, GCML, steptml, atem and minimax have been seen.
-_SPACE = r"(?:[\w.-]{1,32}+:|｜\w{1,32}+｜ ?+)?+"
+_SPACE = r"(?:[\w.-]{1,32}+:|[|｜]\w{1,32}+[|｜] ?+)?+"
 INVOKE = (
     Format(
-        "invoke", "invoke name=", rf"<{_SPACE}invoke name={_ATTRIBUTE}{_MORE}/?+>", _read_invoke
+        "invoke",
+        _INVOKE,
+        rf"<{_SPACE}invoke name=(?:{_ATTRIBUTE}|{_UNQUOTED}){_MORE}/?+>",
+        _read_invoke,
     ),
     *(_param(f"<function{blank}name=") for blank in (" ", "", "Ġ")),
 )
