@@ -66,7 +66,7 @@ FORMATS: tuple[Format, ...] = (
     MISTRAL,
     *DEEPSEEK_V3,
     *KIMI_K2,
-    HARMONY,
+    *HARMONY,
     FUNCTOOLS,
     COMMAND_R,
     *GEMMA,

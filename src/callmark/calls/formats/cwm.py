@@ -42,12 +42,12 @@ def _read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
 
 def _only_text(schema: Json) -> str:
     """The parameter that takes the text: the only one that has to be given."""
-    known = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(known, dict) or _KEY in known:
+    if not isinstance(schema, dict) or not isinstance(known := schema.get("properties"), dict):
         return _KEY
-    required = schema.get("required")
-    names = list(known) if len(known) == 1 else required
-    return names[0] if isinstance(names, list) and len(names) == 1 else _KEY
+    names = list(known) if len(known) == 1 else schema.get("required")
+    if _KEY in known or not isinstance(names, list) or len(names) != 1:
+        return _KEY
+    return str(names[0])
 
 
 CWM = Format(_NAME, "<tool:", _OPENING, _read)

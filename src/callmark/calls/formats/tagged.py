@@ -15,6 +15,7 @@ _MORE = r"[^<>]{0,200}?"
 _BY_NAME = r"[\w.:/-]{1,256}+"
 # Some models write the two characters of an escaped line end where a line ends.
 _GAP = r"(?:\s|\\n)*+"
+_GAP_PATTERN = re.compile(_GAP)
 _STRING_SAID = frozenset({"true", "string"})
 
 
@@ -54,7 +55,7 @@ def tagged(tags: Tags) -> Format:
         if head is None:
             return None
         tool = head[1].strip()
-        if tags.common and not reading.offers(tool) and not _is_wrapped(reading, start):
+        if tags.common and not reading.offers(tool):
             return None
         if header.groups > 1 and head[2]:
             return TextBlock(mark_end, (reading.texts(tool, [], (start, mark_end), tags.name),))
@@ -63,7 +64,7 @@ def tagged(tags: Tags) -> Format:
             return _json_body(reading, tags, tool, (start, body))
         is_text = tags.untyped and not reading.offers(tool)
         given = _parameters(reading, tags, parameter, mark_end, is_text=is_text)
-        close = reading.skip_blanks(given.position)
+        close = _skip_gap(reading, given.position)
         if not reading.text.startswith(tags.call_end, close):
             stop = reading.find_first((tags.call_end, tags.call_mark), given.position)
             reason = given.reason or f"the call is not closed by {tags.call_end}"
@@ -75,27 +76,16 @@ def tagged(tags: Tags) -> Format:
     return Format(tags.name, tags.hint, tags.header, read)
 
 
-def _is_wrapped(reading: TurnReading, start: int) -> bool:
-    """Whether it stands in a list of calls, and not in an example: then it is one, whatever its
-    tool is called."""
-    before = reading.text[max(0, start - _WRAPPER_LENGTH) : start]
-    return _WRAPPER.search(before) is not None and not reading.is_fenced(start)
-
-
-_WRAPPER_LENGTH = 60
-_WRAPPER = re.compile(r"(?:<(?:[\w.-]{1,32}:)?(?:function|tool)_calls?|</invoke)>\s*\Z")
-
-
 def _parameters(
     reading: TurnReading, tags: Tags, parameter: re.Pattern[str], position: int, *, is_text: bool
 ) -> _Parameters:
     found: list[WrittenText] = []
     text, reason = reading.text, ""
     while True:
-        opened = parameter.match(text, reading.skip_blanks(position))
+        opened = parameter.match(text, _skip_gap(reading, position))
         if opened is None:
             stop = reading.find_first((tags.call_end, tags.call_mark), position)
-            if stop == reading.skip_blanks(position) or not text.startswith(tags.call_end, stop):
+            if stop == _skip_gap(reading, position) or not text.startswith(tags.call_end, stop):
                 return _Parameters(found, position, reason)
             # Something else stands in the call: what is readable behind it is worth showing.
             opened = parameter.search(text, position, stop)
@@ -113,6 +103,11 @@ def _parameters(
                 return _Parameters(found, stop, reason)
         is_string = is_text or (parameter.groups > 1 and opened[2] in _STRING_SAID)
         found.append(WrittenText(opened[1].strip(), _value(text[value:stop], tags), is_string))
+
+
+def _skip_gap(reading: TurnReading, position: int) -> int:
+    gap = _GAP_PATTERN.match(reading.text, position)
+    return gap.end() if gap else position
 
 
 def _value(text: str, tags: Tags) -> str:
