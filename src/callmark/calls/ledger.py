@@ -108,6 +108,8 @@ _THINKING = (
 # Closed by what closes every message: alone, that says nothing of what stood before it.
 _THINKING_MESSAGES = (("<|content_thinking|>", "<|end_message|>"),)
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
+# One line of plain words holds no call, in whatever format.
+_MAY_HOLD_CALL = re.compile(r"[^\w ,.;!?()'-]|\s'")
 # Markdown's escape, which some models put into names of tools and arguments.
 _ESCAPED = "\\_"
 _ESCAPED_NAME = re.compile(r"[^\W\d][\w.-]*(?:\\_[\w.-]*)+")
@@ -223,7 +225,7 @@ class _Parts:
     def _keep(self, said: str) -> None:
         position = 0
         tools = self._tools
-        if tools.finds_unparsed and said and not said.isspace():
+        if tools.finds_unparsed and _MAY_HOLD_CALL.search(said):
             found = find_unparsed(said, tools.offers, tools.schema_of, named=tools.names_known)
             for start, end, attempt in found:
                 self._kept.append(said[position:start])

@@ -188,7 +188,7 @@ def failed_trials(finished: FinishedRun) -> FailedTrials:
         return _of_report(finished.report)
     count, warnings = 0, finished.report.warning_gates
     first: list[FailedTrial] = []
-    left_out = finished.report.in_quarantine
+    left_out = finished.report.header.in_quarantine
     for result in read_results(finished.results):
         reasons = why_failed(result, warnings, finished.report.header.gates)
         if not reasons or (result.sample_id in left_out and result.scores is not None):

@@ -13,7 +13,7 @@ import msgspec
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, plain_object, want_object
-from callmark.records.quarantine import Quarantined, active_quarantine
+from callmark.records.quarantine import Quarantined
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -347,7 +347,7 @@ class Summariser:
         rules = rules_on_answers(rules)
         most = self._trials.most_trials()
         header = self._inputs.filled(header, most, rules)
-        left_out = active_quarantine(header.quarantine)
+        left_out = header.in_quarantine
         trials, apart = self._trials.split(left_out) if left_out else (self._trials, Trials())
         samples = trials.samples()
         unscored = trials.unscored()
