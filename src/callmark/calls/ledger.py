@@ -108,7 +108,9 @@ _THINKING = (
 # Closed by what closes every message: alone, that says nothing of what stood before it.
 _THINKING_MESSAGES = (("<|content_thinking|>", "<|end_message|>"),)
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
-# One line of plain words holds no call, in whatever format.
+# One line of plain words holds no thinking and no token, and no call but in a format whose hint is
+# such a word; with brackets and apostrophes, still none in a format that nobody knows.
+PLAIN_WORDS = re.compile(r"[\w ,.;!?-]*")
 _MAY_HOLD_CALL = re.compile(r"[^\w ,.;!?()'-]|\s'")
 # Markdown's escape, which some models put into names of tools and arguments.
 _ESCAPED = "\\_"

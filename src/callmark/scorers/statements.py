@@ -41,16 +41,9 @@ from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.results import Copying, Statement
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import (
-    FLAGS,
-    GOOD,
-    LONGEST_QUOTE,
-    RULES,
-    Copying,
-    Statement,
-    quote_said,
-)
+from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
