@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -45,6 +44,7 @@ from callmark.records.results import Copying, Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
+from callmark.scorers.shown import ordinal_of, place_of
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
@@ -167,7 +167,11 @@ def _tell_nearest(
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
-            near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+            near = (
+                ""
+                if field is None
+                else f"; nearest: {_show(field)} at {place_of(field.call, field.path)}"
+            )
             one = one._replace(because=f"no result has it{near}")
         yield one
 
@@ -181,7 +185,7 @@ class _NearestLeaf:
     def find(self, value: Value, turn: int | None) -> Field | None:
         if value.kind == "number" and value.readings:
             return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
-        days = [day for moment in value.moments if (day := _day_of(moment)) is not None]
+        days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
         return _closest(days[0], self._dates, self._days, turn) if days else None
 
     @cached_property
@@ -197,19 +201,10 @@ class _NearestLeaf:
         days: dict[int, list[Field]] = {}
         for moments in self._index.moments.values():
             for moment, field in moments:
-                day = _day_of(moment)
+                day = ordinal_of(moment)
                 if day is not None:
                     days.setdefault(day, []).append(field)
         return days
-
-
-def _day_of(moment: Moment) -> int | None:
-    if moment.year is None or moment.month is None or moment.day is None:
-        return None
-    try:
-        return date(moment.year, moment.month, moment.day).toordinal()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _closest(
@@ -416,20 +411,11 @@ def explain(text: str, one: StatementFinding) -> str:
 
 
 def _place(field: Field) -> str:
-    return f"{_where(field)} has {_show(field)}"
-
-
-def _where(field: Field) -> str:
-    call = f"call {field.call}" if field.call >= 0 else "the prompt"
-    return f"{call} {field.path or '/'}"
+    return f"{place_of(field.call, field.path)} has {_show(field)}"
 
 
 def _show(field: Field) -> str:
     return canonical_json(cut_value(field.value, LONGEST_QUOTE))
-
-
-def flagged(statements: Iterable[Statement]) -> list[Statement]:
-    return [one for one in statements if one.is_flag]
 
 
 _TOKEN = re.compile(r"\w+")
