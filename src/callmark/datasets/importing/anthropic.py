@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from callmark.datasets.importing.conversation import Talk, imported_talk
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.importing.histories import (
-    Histories,
     ModelExchange,
     events_of,
     exchanges_of,
@@ -78,24 +77,6 @@ def _is_answer(response: Json) -> bool:
     return False
 
 
-def read_anthropic(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
-    running = Histories(desk)
-    for line, value in records:
-        entry: Json = {"messages": value} if isinstance(value, list) else value
-        if not isinstance(entry, dict):
-            raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
-        if exchanges_of(entry) is None:
-            yield from read_blocks(entry, line, desk)
-            continue
-        # A row that holds a whole conversation stands for itself.
-        histories = Histories(desk, session=True) if "interactions" in entry else running
-        for exchange in _exchanges(entry, line, desk):
-            yield from histories.take(exchange)
-        if histories is not running:
-            yield from histories.finish()
-    yield from running.finish()
-
-
 def read_blocks(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
     """A conversation without its requests."""
     turns = Turns()
@@ -114,7 +95,7 @@ def read_blocks(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
         yield imported
 
 
-def _exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
+def anthropic_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
     sample_id, about = rows_about(entry, _READ)
     for exchange in exchanges_of(entry) or ():
         request = object_or_empty(exchange.get("request"))

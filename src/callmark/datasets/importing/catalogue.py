@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Literal, get_args
 
 import msgspec
@@ -170,6 +172,7 @@ class Notes:
 
     def __init__(self) -> None:
         self.source: str | msgspec.UnsetType = msgspec.UNSET
+        self._parts: list[tuple[int, str]] = []
         self._counts: dict[Kind, int] = {}
         self._places: dict[Kind, list[SourcePlace]] = {}
 
@@ -179,7 +182,19 @@ class Notes:
         if len(places) < MAX_LISTED:
             text = " ".join(detail.split())
             shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-            places.append(SourcePlace(line, shown, self.source))
+            source, own = self.locate(line)
+            places.append(SourcePlace(own, shown, source))
+
+    def join(self, source: str, start: int) -> None:
+        """A further file of several that are read as one: its lines are counted from `start`."""
+        self._parts.append((start, source))
+
+    def locate(self, line: int) -> tuple[str | msgspec.UnsetType, int]:
+        """The file, and the line of that file."""
+        if not self._parts:
+            return self.source, line
+        start, source = self._parts[bisect_right(self._parts, line, key=itemgetter(0)) - 1]
+        return source, line - start
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         return tuple(

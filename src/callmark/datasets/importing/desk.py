@@ -51,6 +51,7 @@ class Desk:
         self._names = KeyIndex(numbers_only=True)
         self._again: dict[str, int] = {}  # names that several sessions have, and how many of them
         self.is_header_written = False
+        self.met: dict[str, None] = {}  # what its entries turned out to be, where they may differ
         self.file = 0  # its number; two files may hold one id
 
     def name_session(self, wanted: str, content: str) -> str | None:
@@ -68,11 +69,17 @@ class Desk:
         """The next file. `name`: how notes call it; None: it is the only one."""
         self.source = source
         self.file += 1
+        self.met = {}
         if name is not None:
             self.notes.source = name
 
+    def meet(self, format_name: str) -> None:
+        """An entry of this format; a file may hold several."""
+        self.met[format_name] = None
+
     def place(self, line: int) -> str:
-        return f"{self.source}:{line}"
+        source, own = self.notes.locate(line)
+        return f"{self.source if source is msgspec.UNSET else source}:{own}"
 
 
 def _is_new(index: KeyIndex, key: str) -> bool:

@@ -27,6 +27,8 @@ from callmark.records.jsontext import (
 from callmark.runners.messages import replies_of, text_of
 
 MAX_OPEN = 256  # conversations that may still go on; the one that rested longest is closed
+ROLLOUT = "responses_create_params"
+_REQUEST = ("messages", "model", "system", "tools")
 _BAD_STATUS = 400
 _LONG_ID = 12
 _BODIES = frozenset({"messages", "input", "content", "output", "choices", "error"})
@@ -314,14 +316,33 @@ def exchanges_of(entry: Object) -> list[Object] | None:
     """The exchanges that an entry holds, one or a list of them; None: it holds none."""
     if isinstance(entry.get("interactions"), list):
         found = objects_of(entry["interactions"])
+    elif ROLLOUT in entry:
+        found = [{**entry, "request": object_or_empty(entry[ROLLOUT])}]
     elif "request" in entry and "response" in entry:
         found = [entry]
+    elif isinstance(entry.get("messages"), list) and _is_answer(entry.get("response")):
+        # The parts of a request beside its response, as gateways log them.
+        given = object_or_empty(entry.get("model_parameters"))
+        asked = {name: entry[name] for name in _REQUEST if name in entry}
+        found = [{**entry, "request": {**given, **asked}}]
     else:
         return None
     return [
         {**one, "request": _body(one.get("request")), "response": _body(one.get("response"))}
         for one in found
     ]
+
+
+def is_whole_session(entry: Object) -> bool:
+    """Whether an entry holds all of a conversation, so that no other goes on from it."""
+    return "interactions" in entry or ROLLOUT in entry
+
+
+def _is_answer(response: Json) -> bool:
+    match _body(response):
+        case {"choices": [{}, *_]} | {"output": [{}, *_]} | {"content": list(), "role": str()}:
+            return True
+    return False
 
 
 def _body(side: Json) -> Json:
