@@ -3,7 +3,7 @@ conversations in blocks (`tool_use`, `tool_result`, `thinking`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object
@@ -26,6 +26,7 @@ from callmark.datasets.importing.turns import (
 )
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.problems import show_value
 
 # Blocks that no other provider's messages hold.
 _OWN_BLOCKS = (
@@ -185,12 +186,14 @@ class _AssistantBlocks:
 
     def add(self, content: Json) -> None:
         """One whole message."""
-        for block in [content] if isinstance(content, str) else _entries(content):
+        for block in content if isinstance(content, list) else [content or ""]:
             text = text_of_part(block)
             if text is not None:
                 self._turns.speak(text, "" if self._after_text else PARAGRAPH)
             elif isinstance(block, dict):
                 self._add_block(block)
+            else:
+                self._desk.notes.add("part_left_out", self._line, show_value(block))
             self._after_text = text is not None
         self._turns.close()
 
@@ -209,10 +212,6 @@ class _AssistantBlocks:
             self._desk.notes.add("part_left_out", self._line, str(kind))
 
 
-def _entries(content: Json) -> Sequence[Json]:
-    return content if isinstance(content, list) else ()
-
-
 def specs_of(tools: Json, line: int, desk: Desk) -> list[Json]:
     """The tools of a request. Those of the provider have a type and no schema."""
     specs: list[Json] = []
@@ -220,7 +219,7 @@ def specs_of(tools: Json, line: int, desk: Desk) -> list[Json]:
         kept = {
             name: tool[name] for name in ("name", "description", "input_schema") if name in tool
         }
-        if "input_schema" not in kept and "type" in tool and isinstance(tool.get("name"), str):
+        if "input_schema" not in kept and isinstance(tool.get("name"), str):
             desk.notes.add("tool_without_schema", line, str(tool["name"]))
             kept["input_schema"] = {"type": "object"}
         specs.append(kept)

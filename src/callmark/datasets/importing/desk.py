@@ -10,6 +10,7 @@ import msgspec
 
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue
 from callmark.records.jsontext import Json
+from callmark.records.problems import show_value
 from callmark.stats.columns import KeyIndex
 
 Object = dict[str, Json]
@@ -72,6 +73,16 @@ class Desk:
         self.met = {}
         if name is not None:
             self.notes.source = name
+
+    def objects_in(self, value: Json, line: int, what: str) -> list[Object]:
+        """The objects of a list that should hold nothing else: what else it holds is counted."""
+        found: list[Object] = []
+        for one in value if isinstance(value, list) else () if value is None else (value,):
+            if isinstance(one, dict) and isinstance(value, list):
+                found.append(one)
+            else:
+                self.notes.add("part_left_out", line, f"{what}: {show_value(one)}")
+        return found
 
     def meet(self, format_name: str) -> None:
         """An entry of this format; a file may hold several."""

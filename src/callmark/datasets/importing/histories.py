@@ -314,8 +314,9 @@ def _call_essence(function: Json) -> Json:
 
 def exchanges_of(entry: Object) -> list[Object] | None:
     """The exchanges that an entry holds, one or a list of them; None: it holds none."""
-    if isinstance(entry.get("interactions"), list):
-        found = objects_of(entry["interactions"])
+    listed = entry.get("interactions")
+    if isinstance(listed, list):
+        found = [object_or_empty(one) for one in listed]
     elif ROLLOUT in entry:
         found = [{**entry, "request": object_or_empty(entry[ROLLOUT])}]
     elif "request" in entry and "response" in entry:

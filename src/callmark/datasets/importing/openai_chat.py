@@ -74,7 +74,8 @@ def chat_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchan
         for other in choices[1:]:
             desk.notes.add("other_choice", line, str(other.get("index")))
         try:
-            whole = [*objects_of(request.get("messages")), *answer]
+            asked = request.get("messages")
+            whole = [*(asked if isinstance(asked, list) else ()), *answer]
             found = messages_of({"messages": whole}, line).messages if whole else []
         except BadLine as bad:
             raise BadInput([f"{desk.place(line)}: {what}" for what in bad.problems]) from None

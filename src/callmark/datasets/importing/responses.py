@@ -210,7 +210,7 @@ class Items:
         elif isinstance(content, str):
             self.turns.speak(content)
         else:
-            for part in content if isinstance(content, list) else ():
+            for part in content if isinstance(content, list) else (content,):
                 refusal = part.get("refusal") if isinstance(part, dict) else None
                 text = refusal if isinstance(refusal, str) else text_of_part(part)
                 if text is None:
@@ -220,12 +220,16 @@ class Items:
 
     def _add_reasoning(self, item: Object) -> None:
         content = item.get("content")
-        said = objects_of(content) or objects_of(item.get("summary"))
+        said = objects_of(content) or self._desk.objects_in(
+            item.get("summary"), self.line, "a thought"
+        )
         texts = [text for part in said if (text := text_of_part(part))]
         texts += [content] if isinstance(content, str) and content else []
         self.turns.think("\n".join(texts))
         if not texts and item.get("encrypted_content"):
             self._desk.notes.add("hidden_reasoning", self.line)
+        elif not texts and (content or item.get("summary")):
+            self._desk.notes.add("part_left_out", self.line, "a thought that is no text")
 
     def _add_call(self, item: Object, kind: str) -> None:
         """Functions and custom tools have a name; the provider's own are called after the kind."""
