@@ -211,6 +211,18 @@ _OTHER_NAMES_OF_PARAMETERS = ("inputSchema", "input_schema")
 _ANYTHING: Spec = {"type": "object"}
 
 
+def name_of_spec(spec: Json) -> Json:
+    """Of a tool as a source lists it."""
+    function = spec.get("function") if isinstance(spec, dict) else None
+    holder = function if isinstance(function, dict) else spec
+    return holder.get("name") if isinstance(holder, dict) else None
+
+
+def spec_of_name(name: str) -> Spec:
+    """A tool of which only the name is known takes anything."""
+    return {"name": name, "description": "", "parameters": _ANYTHING}
+
+
 class SourceOffer(msgspec.Struct, frozen=True):
     """What one sample is offered: names, or specs where the registry has another tool of that
     name. `listed` None: the source does not say, so the whole registry is offered."""
@@ -274,7 +286,7 @@ class ToolCatalogue:
         used: set[str] = set()
         for name in names:
             if name not in self._specs:
-                spec: Spec = {"name": name, "description": "", "parameters": _ANYTHING}
+                spec = spec_of_name(name)
                 self._specs[name], self._digests[name] = spec, digest(spec)
                 self._notes.add("tool_without_schema", line, name)
             used.add(name)
@@ -314,7 +326,7 @@ class ToolCatalogue:
             parse_json(canonical_json([spec]))  # as deep as a file of specs may be
         except (BadInput, NotJson) as error:
             self._notes.add("bad_tool", line, str(error).removeprefix("tools: tool 1: "))
-            return {"name": name, "description": "", "parameters": _ANYTHING}
+            return spec_of_name(name)
         return spec
 
     def _listed(self, spec: Spec, line: int) -> Json:

@@ -24,7 +24,7 @@ from callmark.records.jsontext import (
     digest,
     parse_json,
 )
-from callmark.runners.messages import replies_of, text_of
+from callmark.runners.messages import text_of
 
 MAX_OPEN = 256  # conversations that may still go on; the one that rested longest is closed
 ROLLOUT = "responses_create_params"
@@ -87,8 +87,6 @@ class _Conversation:
         messages = [*self.system, *self.messages]
         has_calls = any(message.get("tool_calls") for message in messages)
         offered = list(self.tools.values())
-        if offered:
-            offered += self._served_otherwise(messages, desk)
         first = self.first
         linked: Object = {} if self.parent is None else {"parent": self.parent}
         spoke = any(one["role"] == "assistant" for one in self.messages[self.context :])
@@ -99,22 +97,12 @@ class _Conversation:
             messages=messages,
             context=self.context and len(self.system) + self.context,
             tools=offered if self.lists_tools and (offered or not has_calls) else None,
+            lists_all=False,
             metadata=first.metadata,
             about={**first.about, **linked},
             scores=first.scores,
             error=None if spoke else self.error,
         )
-
-    def _served_otherwise(self, messages: Sequence[Object], desk: Desk) -> Iterator[Object]:
-        """A tool that no request lists and that answered was there all the same, by a search for
-        tools or from another model's part; one that the model made up gives an error."""
-        specs = [object_or_empty(spec) for spec in self.tools.values()]
-        listed = [(object_or_empty(spec.get("function")) or spec).get("name") for spec in specs]
-        calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
-        for name in dict.fromkeys(call.name for call in calls if call.status == "ok"):
-            if name is not None and name not in listed:
-                desk.notes.add("tool_without_schema", self.first.line, name)
-                yield {"name": name, "description": "", "parameters": {"type": "object"}}
 
 
 class Histories:

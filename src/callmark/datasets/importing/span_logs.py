@@ -8,6 +8,7 @@ from itertools import islice
 
 import msgspec
 
+from callmark.datasets.importing.catalogue import spec_of_name
 from callmark.datasets.importing.conversation import Talk, imported_talk, opening_length
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.datasets.importing.langfuse import (
@@ -294,6 +295,7 @@ def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
         sample_id=thread.sample_id,
         messages=messages,
         tools=[_spec(one, thread.line, desk, listed) for one in thread.tools] or None,
+        lists_all=False,
         about={
             "format": thread.dialect,
             "trace_id": thread.trace,
@@ -317,7 +319,7 @@ def _spec(tool: Json, line: int, desk: Desk, listed: set[str]) -> Json:
     if tool not in listed:
         listed.add(tool)
         desk.notes.add("tool_without_schema", line, tool)
-    return {"name": tool, "description": "", "parameters": {"type": "object"}}
+    return spec_of_name(tool)
 
 
 _pack = msgspec.json.Encoder().encode
