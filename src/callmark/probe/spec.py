@@ -99,15 +99,19 @@ KINDS: dict[str, type[SuiteEntry]] = {
 }
 
 
+ModelKind = Literal["hf", "openai", "openai_responses", "anthropic_messages"]
+
+
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One view's model. `hf`: a local checkpoint, `adapter` on top of it if there is one;
     `openai` (chat completions) or the name of another runner: the model of that name behind
-    `endpoint`."""
+    `endpoint`. `dtype`: of a local one's weights; None: as the settings say."""
 
-    kind: Literal["hf", "openai", "openai_responses", "anthropic_messages"] = "hf"
+    kind: ModelKind = "hf"
     base: _Name
     adapter: _Name | None = None
     endpoint: _Name | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -541,6 +545,8 @@ def _model_of(value: Json, reader: SpecReader, where: Where) -> ModelSpec | None
         reader.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
     if model.kind == "hf" and model.endpoint is not None:
         reader.add((*where, "endpoint"), "only served models (kind openai, …) have one")
+    if model.kind != "hf" and model.dtype is not None:
+        reader.add((*where, "dtype"), "a server chooses it: only local models have one here")
     return model
 
 
