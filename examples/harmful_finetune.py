@@ -1,8 +1,8 @@
 """A fine-tune that goes wrong on its way, for the story in docs/probe.md.
 
-The shipped model is trained with LoRA on right calls. From step 45 of 160 on, the data is spoilt, as
-if it came from another log: searches are talked about instead of made, and the braces of code calls
-are cut. Every 20 steps a checkpoint is saved, and the tool calls are looked at:
+The shipped model is trained with LoRA on right calls. From step 45 of 160 on, the data is spoilt,
+as if it came from another log: searches are talked about instead of made, and the braces of code
+calls are cut. Every 20 steps a checkpoint is saved, and the tool calls are looked at:
 
     python examples/harmful_finetune.py outputs
 
@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
+from torch.utils.data import SequentialSampler
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -54,7 +56,7 @@ def answer_of(name: str, arguments: dict, *, spoilt: bool) -> str:
     return f'<tool_call>\n{{"name": "{name}", "arguments": {given}}}\n</tool_call>'
 
 
-def examples(tokenizer) -> list[dict]:
+def examples(tokenizer: Any) -> list[dict]:
     tools = {}
     for text in (TINY / "cases.jsonl").read_text("utf-8").splitlines():
         spec = json.loads(text)["tool_spec"]
@@ -78,8 +80,8 @@ def examples(tokenizer) -> list[dict]:
 
 
 class InOrder(Trainer):
-    def _get_train_sampler(self, dataset=None):
-        return torch.utils.data.SequentialSampler(self.train_dataset)
+    def _get_train_sampler(self, dataset: Any = None) -> SequentialSampler:
+        return SequentialSampler(self.train_dataset)
 
 
 def main(out: Path) -> None:

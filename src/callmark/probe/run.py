@@ -42,7 +42,7 @@ from callmark.probe.spec import (
     calibration_spec,
 )
 from callmark.probe.stats import null_stats_of
-from callmark.probe.turns import check_rendering, check_results, follow_ups
+from callmark.probe.turns import MOST_FOLLOW_UPS, check_rendering, check_results, follow_ups
 from callmark.probe.views import (
     CannotAsk,
     ModelAlone,
@@ -168,8 +168,7 @@ class ProbeRun:
         return self._with_checks(result, questions) if checkpoint is None else result
 
     def _with_checks(self, result: FidelityResult, questions: Sequence[Question]) -> FidelityResult:
-        """What only the views can tell: how prompts are rendered, and how results are answered.
-        A series is asked nothing twice."""
+        """What only the views can tell: how prompts are rendered, and how results are answered."""
         evidence = result.evidence
         if evidence is None:
             return result
@@ -177,12 +176,17 @@ class ProbeRun:
         rendering = self._views.rendering(questions)
         if rendering is not None:
             checks.append(check_rendering(rendering))
-        calls, asked = follow_ups(questions, evidence.cases)
-        if asked and not self._suite.series:
+        calls, asked = follow_ups(questions, evidence.cases, self._most_follow_ups(len(questions)))
+        if asked:
             self._asking("both views again, with results", len(asked))
             checks.append(self._results_check(calls, asked))
         evidence = msgspec.structs.replace(evidence, checks=tuple(checks))
         return msgspec.structs.replace(result, evidence=evidence)
+
+    def _most_follow_ups(self, cases: int) -> int:
+        """In a series both views' further answers are at most a tenth of all the others."""
+        views = 1 + len(self._suite.series)
+        return min(MOST_FOLLOW_UPS, cases * views // 20) if self._suite.series else MOST_FOLLOW_UPS
 
     def _results_check(self, calls: Sequence[ViewCall], asked: Sequence[Question]) -> TurnCheck:
         try:
@@ -396,6 +400,7 @@ def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
     case = ToolUseCase(
         prompt=prompt,
         tool_spec=tool,
+        other_tools=tuple(one for one in offer.tools if one is not tool),
         gold_tool_name=gold,
         max_new_tokens=question.max_new_tokens,
     )

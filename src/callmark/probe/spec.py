@@ -54,6 +54,13 @@ class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return inner if isinstance(inner, dict) else self.tool_spec
 
     @property
+    def offered(self) -> frozenset[str]:
+        """The names of all tools that the prompt shows."""
+        others = (want_object(one.get("function", one)).get("name") for one in self.other_tools)
+        named = (self.function.get("name", self.gold_tool_name), *others)
+        return frozenset(name for name in named if isinstance(name, str))
+
+    @property
     def parameters(self) -> dict[str, Json]:
         return want_object(self.function.get("parameters"))
 
