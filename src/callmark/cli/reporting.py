@@ -33,13 +33,24 @@ class RunPaths(NamedTuple):
     redact_pii: bool = False
 
 
-def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str] = ()) -> None:
-    """The whole report, or its first line; what a person should know is said in any case."""
-    from callmark.reports.terminal import report_blocks, verdict_line
+def present(
+    report: Report,
+    places: RunPaths,
+    *,
+    quiet: bool,
+    more: Sequence[str] = (),
+    is_log: bool = False,
+) -> None:
+    """The whole report, or its first line; what a person should know is said in any case.
+    `is_log`: its findings were told before."""
+    from callmark.reports.terminal import log_blocks, report_blocks, verdict_line
 
     if quiet:
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
+        return
+    if is_log:
+        write(log_blocks(report, next_steps=[*_next_steps(report, places), *more]), sys.stdout)
         return
     blocks = report_blocks(
         report,

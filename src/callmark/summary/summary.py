@@ -210,8 +210,9 @@ class Inputs:
             **fill,
         )
 
-    def warnings(self) -> list[str]:
-        return [f"the results do not agree in {name}" for name in sorted(self._conflicts)]
+    def warnings(self, *, own_tools: bool = False) -> list[str]:
+        differ = self._conflicts - ({"tool_registry_sha256"} if own_tools else set())
+        return [f"the results do not agree in {name}" for name in sorted(differ)]
 
 
 DEFAULT_SEED = 42
@@ -251,9 +252,11 @@ _SUMMARY_METRICS = {
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the dataset the results are. `partial`: only chosen samples were run.
     `expected_trials`: how many there should be, where known. `errors_allowed`: so many trials may
-    be lost to infrastructure before the run counts as incomplete."""
+    be lost to infrastructure before the run counts as incomplete. `own_tools`: each conversation
+    brought its tools along, so that these differ is no conflict."""
 
     partial: bool = False
+    own_tools: bool = False
     expected_trials: int | None = None
     errors_allowed: int = 0
 
@@ -401,7 +404,7 @@ class Summariser:
             power=power_of(rules, judged.outcomes),
             warnings=(
                 *warnings,
-                *self._inputs.warnings(),
+                *self._inputs.warnings(own_tools=scope.own_tools),
                 *counted_warnings(rules, counts),
                 *quarantine_warnings(quarantine, has_all=is_whole(header, scope.partial)),
             ),
