@@ -167,7 +167,7 @@ def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
         return desk.tools.called([call.name for call in calls if call.name], talk.line)
     if not talk.tools or talk.lists_all:
         return desk.tools.offer(talk.tools, talk.line)
-    listed = {name_of_spec(spec) for spec in talk.tools}
+    listed = [name_of_spec(spec) for spec in talk.tools]
     answered = {call.name: None for call in calls if call.status == "ok" and _did_answer(call)}
     unlisted = [name for name in answered if name is not None and name not in listed]
     for name in unlisted:
