@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from callmark.records.jsontext import canonical_json
-from callmark.records.results import Result
-from callmark.records.statements import Statement
+from callmark.records.results import Result, Statement
 from callmark.records.trace import TraceEntry
 
 SHOWN = 3  # places of each kind

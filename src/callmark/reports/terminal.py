@@ -20,8 +20,8 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.report import MetricBlock as MetricBlock
-from callmark.reports.finished_run import StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.summary.failing import StatementList, explain_flag
 from callmark.summary.metrics import UNCHANGED
 
 VERDICT_STYLE: dict[Verdict, Style] = {
