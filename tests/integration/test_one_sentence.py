@@ -9,7 +9,7 @@ from tests.local_models import random_model
 from tests.probing import cases, write_cases
 
 from callmark.calls.registry import Registry, registry_sha256, validate_arguments
-from callmark.cli.dispatch import dispatch
+from callmark.cli import dispatch
 from callmark.config import load_config
 from callmark.run.offers import open_registry
 

@@ -111,9 +111,9 @@ def _show_probe(path: Path, case: str | None, checkpoint: str | None) -> int:
 
 def _show_statements(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
-    from callmark.reports.finished_run import list_statements
     from callmark.reports.show import statement_blocks
     from callmark.store.files import find_result, read_results
+    from callmark.summary.failing import list_statements
 
     results = read_results(path) if sample_id is None else [find_result(path, sample_id, trial)[1]]
     listed = list_statements(results)

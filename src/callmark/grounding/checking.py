@@ -124,7 +124,6 @@ class Checker:
         self.measures = Measures(index)
         self.said = said
         self._said_units = SaidUnits(said)
-        self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self.stated: list[Value] = []
@@ -137,6 +136,10 @@ class Checker:
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
+
+    @cached_property
+    def _things(self) -> arithmetic.CountedThings:
+        return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):

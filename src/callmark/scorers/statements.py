@@ -14,11 +14,18 @@ from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
+from callmark.grounding.deeds import (
+    DEED_ENDINGS,
+    DEED_WORDS,
+    DoneCall,
+    Tells,
+    find_deeds,
+    writes,
+)
 from callmark.grounding.evidence import flat
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
-from callmark.grounding.polarity import PolarFields
+from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -29,21 +36,14 @@ from callmark.grounding.record_tree import (
     stem,
     texts_in,
 )
-from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
+from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.results import Copying, Statement
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import (
-    FLAGS,
-    GOOD,
-    LONGEST_QUOTE,
-    RULES,
-    Copying,
-    Statement,
-    quote_said,
-)
+from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
@@ -81,15 +81,34 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
             reading.text, reading.grounder.values, reading.sample.expectation.locale
         )
         findings += _check_values(reading, outline, index, binder, values)
-        findings += _check_weekdays(reading, index, values)
-        findings += _check_polarity(reading, outline, tree, binder, registry)
-        findings += _check_hours(reading, outline, tree)
-        findings += _check_names(outline, KnownWords(index, reading.said))
-    findings += _check_deeds(reading, outline, registry)
+        # A rule is asked where the results and the answer have what it is about.
+        if any(value.kind == "moment" for value in values):
+            findings += _check_weekdays(reading, index, values)
+        if any(map(_may_say_yes_or_no, tree.fields)):
+            findings += _check_polarity(reading, outline, tree, binder, registry)
+        if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
+            findings += _check_hours(reading, outline, tree)
+        if index.describes:
+            findings += _check_names(outline, KnownWords(index, reading.said))
+    if _may_tell_deeds(outline):
+        findings += _check_deeds(reading, outline, registry)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _may_say_yes_or_no(field: Field) -> bool:
+    """Also `null`, and a short text: `no`."""
+    value = field.value
+    if isinstance(value, str):
+        return len(value) < SHORT_ANSWER
+    return value is None or isinstance(value, bool)
+
+
+def _may_tell_deeds(outline: Outline) -> bool:
+    words = outline.words
+    return not DEED_WORDS.isdisjoint(words) or any(word.endswith(DEED_ENDINGS) for word in words)
 
 
 def _check_values(
