@@ -18,13 +18,14 @@ from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.evidence import flat
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
+from callmark.grounding.polar_words import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
-    key_stems,
+    key_words,
     number_of,
     stem,
     texts_in,
@@ -241,7 +242,7 @@ def _check_polarity(
         if any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
-            and not stems.isdisjoint(said.polar.stems)
+            and not stems.isdisjoint(said.polar.words.stems)
             for at, stems in changes
         ):
             yield StatementFinding(said.start, said.end, "unchecked", "changed", (field,))
@@ -257,7 +258,7 @@ def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | 
     said of it before need not be so any more."""
     for call in _done_calls(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
-            yield call.turn, set(key_stems(call.name))
+            yield call.turn, set(map(root, key_words(call.name)))
 
 
 def _check_hours(
