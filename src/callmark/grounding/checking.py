@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -23,7 +21,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert, is_money
+from callmark.grounding.reading import convert
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -36,10 +34,10 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
+from callmark.grounding.workings import TurnAt, Workings
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
-MAX_TERMS = 12  # of a sum
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
@@ -97,7 +95,6 @@ class StatementFinding(NamedTuple):
     because: str = ""
 
 
-TurnAt = Callable[[int], int | None]
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
 
 
@@ -127,13 +124,10 @@ class Checker:
         self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
-        self.stated: list[Value] = []
         self._worked_out: dict[int, StatementFinding] = {}
-        self._by_label: dict[frozenset[str], list[int]] = {}
-        self._line_ends: list[tuple[int, int]] = []
         self._changes: dict[Span, bool] = {}
-        self._money: dict[int, bool] = {}
         self._binder = binder
+        self._workings = Workings(outline, values, index, binder, said, turn_at, self._things)
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
@@ -142,8 +136,7 @@ class Checker:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
-                self.stated.append(value)
-                self._remember(value)
+                self._workings.remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
             yield finding
@@ -211,13 +204,11 @@ class Checker:
         if decimals_of(value):  # `12.0` says more than `12`
             return False
         reading = value.readings[0]
-        return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
-
-    def _is_money(self, value: Value) -> bool:
-        known = self._money.get(value.start)
-        if known is None:
-            known = self._money[value.start] = is_money(self.text, value)
-        return known
+        return (
+            reading % SCALE == 0
+            and 0 <= reading < SMALL * SCALE
+            and not self._workings.is_money(value)
+        )
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
@@ -345,7 +336,7 @@ class Checker:
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
             return self._found(value, "converted", "unit", field)
-        for one in self.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
+        for one in self._workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
             same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
             if (
                 same is not None
@@ -579,117 +570,10 @@ class Checker:
         return before and before._replace(start=value.start, end=value.end)
 
     def _implied(self, value: Value, sentence: Span) -> StatementFinding | None:
-        if value.kind != "number" or not value.readings:
+        worked = self._workings.find(value, sentence)
+        if worked is None:
             return None
-        line = self.outline.line_at(value.start)
-        around = [self.outline.near(value, line), *line.heads[-1:]]
-        cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
-        if "." not in value.text and not arithmetic.announces(cues):
-            return None
-        # Cents tell numbers apart: the more of them a number has, the further back it may look.
-        reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
-        run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
-        operands = [one.readings[0] for one in run]
-        operands += [
-            one.readings[0]
-            for one in self.values_after(value, sentence[1])
-            if self._is_alike(one, value)
-        ]
-        amounts = self._amounts(value, sentence)
-        operands += amounts
-        factors = self._factors(cues)
-        for factor in factors:  # `$50 for each of 3`, where the $50 stand in the policy
-            each, rest = divmod(abs(value.readings[0]), max(factor, 1))
-            if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
-                operands.append(each)
-        if "." in value.text:
-            operands += [
-                one.readings[0]
-                for one in self.values_after(value, len(self.text))
-                if self._is_alike(one, value)
-            ]
-            operands += self._prices
-        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
-        column = columns.get(abs(value.readings[0]))
-        if column is not None:
-            return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
-        mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
-        if mean is not None:
-            return self._found(value, "derived", "average", because=f"{mean[1]} of all {mean[0]}")
-        found = arithmetic.follows(
-            value,
-            cues,
-            operands,
-            [one.readings[0] for one in run],
-            amounts[:8],
-            factors,
-            self._columns(value),
-        ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        if found is None:
-            return None
-        because = " and ".join(map(decimal_text, found.operands))
-        return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
-
-    def _remember(self, value: Value) -> None:
-        """By its label, and as the last number of its line: what a total may add up."""
-        line = self.outline.line_at(value.start)
-        if self._line_ends and self._line_ends[-1][0] == line.start:
-            self._line_ends.pop()
-        self._line_ends.append((line.start, value.readings[0]))
-        if self._binder.is_labelled(value):
-            label = self._binder.label_of(value)
-            self._by_label.setdefault(label, []).append(value.readings[0])
-
-    def _columns(self, value: Value) -> list[list[int]]:
-        """Numbers that belong together: of the records around, of lines with one label, and at the
-        ends of the lines before."""
-        label = self._binder.label_of(value)
-        labelled = [
-            column[-MAX_TERMS:]
-            for words, column in islice(reversed(self._by_label.items()), NEAREST)
-            if words and words < label and len(column) > 1
-        ]
-        ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
-        return [*self._binder.columns_around(value), *labelled, ends]
-
-    def _mean(self, value: Value) -> tuple[str, str] | None:
-        half = arithmetic.half_unit(value)
-        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
-        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
-            return self.index.means[at][1:]
-        return None
-
-    def _is_alike(self, one: Value, other: Value) -> bool:
-        return bool(one.readings) and self._is_money(one) == self._is_money(other)
-
-    def values_after(self, value: Value, end: int) -> list[Value]:
-        at = bisect_left(self.values, value.end, key=lambda one: one.start)
-        found: list[Value] = []
-        while at < len(self.values) and self.values[at].start < end and len(found) < 6:
-            found.append(self.values[at])
-            at += 1
-        return found
-
-    @cached_property
-    def _prices(self) -> list[int]:
-        """Amounts with decimals that results hold: few numbers are their difference by chance."""
-        return [number for number in self.index.numbers if number % SCALE][:200]
-
-    def _amounts(self, value: Value, sentence: Span) -> list[int]:
-        """The numbers of the records that the value is said of."""
-        subject = self._binder.subject_of(value, sentence)
-        return [] if subject is None else list(islice(self._binder.numbers_of(subject), 40))
-
-    def _factors(self, cues: str) -> list[int]:
-        """How many of something there are: lengths of lists, and small numbers near."""
-        stems = {stem(word) for word in _WORD.findall(cues)}
-        lengths = {
-            len(series.items)
-            for one in stems
-            for series in self._things.lists_of((one,))
-            if 1 < len(series.items) < SMALL
-        }
-        return sorted(lengths | arithmetic.counts_in(cues, stems))
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
 
 
 def _place(field: Field) -> str:
