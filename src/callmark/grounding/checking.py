@@ -34,7 +34,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.words import names_an_ending
-from callmark.grounding.workings import TurnAt, Workings
+from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -70,7 +70,9 @@ _DESCRIBED = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
-    r"(?:e\.g\.,?|for example,?|such as|like|z\. ?B\.|p\. ?ej\.)\s?[\"“(]?$", re.I
+    r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.)\s?[\"“(]?$",
+    re.I,
 )
 _CHANGE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
@@ -369,8 +371,7 @@ class Checker:
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
-        before = self.text[max(0, value.start - 24) : value.start]
-        rounding = arithmetic.rounding_of(value, before)
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
         low, high, half, is_hedged = rounding
@@ -380,7 +381,8 @@ class Checker:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
-            linked = fields if is_clear else self._linked(value, fields, sentence)
+            alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
+            linked = fields if is_clear else alike or self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -424,7 +426,7 @@ class Checker:
         if value.kind != "identifier" and not is_number:
             return None
         before = self.text[max(0, value.start - 40) : value.start]
-        if value.key in self.index.keys or not any(map(str.isdecimal, value.text)):
+        if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
             return self._found(value, "unchecked", "word")
         if _EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
@@ -441,6 +443,8 @@ class Checker:
             return self._found(value, "not_claimed", "duration")
         if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
+        if _EXAMPLE.search(before):
+            return self._found(value, "not_claimed", "example")
         if _OWN_TEXT.match(self.text, value.end):
             return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):

@@ -119,9 +119,9 @@ _EAST_ASIAN = re.compile(
 )
 _WEEKDAYS = (
     "mon tue tues wed weds thu thur thurs fri sat sun monday tuesday wednesday thursday friday"
-    " saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di mi"
-    " do fr sa so lunes martes miércoles jueves viernes sábado domingo lundi mardi mercredi jeudi"
-    " vendredi samedi dimanche"
+    " saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di"
+    " mi do fr sa so lunes martes miércoles jueves viernes sábado domingo lundi mardi mercredi"
+    " jeudi vendredi samedi dimanche"
 )
 _OF_WEEK = rf"(?:(?:{'|'.join(_WEEKDAYS.split())})\b\.?,?\s)?"
 _ARTICLE = r"(?:(?:the|den|dem|zum|el|le)\s)?"

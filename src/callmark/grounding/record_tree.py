@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
@@ -428,6 +429,20 @@ class RecordIndex:
             elif isinstance(field.value, str) and field.value:
                 self._add_text(field.value, field)
 
+    def names_a_key(self, key: str) -> bool:
+        """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
+        return key in self.keys or _bare(key) in self._key_words
+
+    @cached_property
+    def _key_words(self) -> frozenset[str]:
+        """The words of the keys that have digits, and what neighbours are together."""
+        found: set[str] = set()
+        for key in self.tree.keys:
+            parts = _NAME_WORD.findall(key.casefold()) if _DIGIT.search(key) else []
+            found.update(parts)
+            found.update(first + second for first, second in pairwise(parts))
+        return frozenset(found)
+
     @cached_property
     def names(self) -> Names:
         return Names(self.tree.records)
@@ -461,6 +476,8 @@ class RecordIndex:
                         self._minutes.setdefault(at, []).append((moment, field))
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
+            if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
+                _note(self.identifiers, bare, field)
             self.shapes.setdefault(shape_of(value.text), field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
@@ -484,6 +501,8 @@ class RecordIndex:
                     found += self.years.get(value.text, ())
             case "identifier":
                 found += self.identifiers.get(value.key, ())
+                if not found and _LETTER.search(value.key):
+                    found += self.identifiers.get(_bare(value.key), ())
             case "moment":
                 for moment in value.moments:
                     found += self._at(moment)
@@ -562,6 +581,12 @@ class RecordIndex:
             if len(key) > 4 and key[-4:].isdecimal():
                 endings.setdefault(key[-4:], []).append((key, fields[0]))
         return endings
+
+
+@lru_cache(maxsize=1 << 12)
+def _bare(key: str) -> str:
+    """Letters and digits alone: `pm25` of `pm2.5`."""
+    return "".join(filter(str.isalnum, key))
 
 
 def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:

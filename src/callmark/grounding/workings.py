@@ -7,20 +7,24 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property
-from itertools import islice
+from itertools import islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
-from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import is_money
+from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
+from callmark.grounding.reading import convert, dimension_of, is_money
 from callmark.grounding.record_tree import Field, RecordIndex, stem
-from callmark.grounding.spans import WIDE, Outline, Span
-from callmark.grounding.values import Value
+from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
+from callmark.grounding.sums import ResultSum, ResultSums, minutes_between
+from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
 SMALL = 13  # a whole number below it stands in every result
+TELLING = 4  # so many digits tell a number from others
+BESIDE = 6  # numbers before one in its sentence
+NEAR_TIME = 80  # characters between a time and how long before or after it something is
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 TurnAt = Callable[[int], int | None]
@@ -32,6 +36,23 @@ class Worked(NamedTuple):
     rule: str
     because: str
     fields: tuple[Field, ...] = ()
+
+
+def digits_of(value: Value) -> int:
+    """How many digits tell it from others: not the zeros before or after them."""
+    digits = "".join(filter(str.isdecimal, value.text)).lstrip("0")
+    return len(digits) if decimals_of(value) else len(digits.rstrip("0"))
+
+
+def words_around(text: str, value: Value) -> tuple[str, str]:
+    """What stands before and after it, without emphasis."""
+    before = text[max(0, value.start - 28) : value.start].replace("*", "")
+    return before, text[value.end : value.end + 24].replace("*", "")
+
+
+def _worked(found: arithmetic.Sum) -> Worked:
+    because = " and ".join(map(decimal_text, found.operands))
+    return Worked(found.rule, f"a {found.rule} of {because}")
 
 
 class Workings:
@@ -67,16 +88,33 @@ class Workings:
         return known
 
     def find(self, value: Value, sentence: Span) -> Worked | None:
+        if value.kind == "moment":
+            return self._time_beside(value)
         if value.kind != "number" or not value.readings:
             return None
+        if value.form.percent:
+            return self._announced(value, sentence) or self._share(value)
+        return (
+            self._announced(value, sentence)
+            or self._of_neighbours(value, sentence)
+            or self._of_results(value, sentence)
+            or self._lasting(value)
+        )
+
+    def _announced(self, value: Value, sentence: Span) -> Worked | None:
+        """What a word such as `total` or `difference` stands beside."""
+        is_fine = decimals_of(value) >= arithmetic.CENTS
         line = self.outline.line_at(value.start)
-        around = [self.outline.near(value, line), *line.heads[-1:]]
+        # Cents tell numbers apart: the more of them a number has, the further it may look.
+        reach = line if is_fine or digits_of(value) >= TELLING else sentence
+        around = [self.outline.near(value, reach), *line.heads[-1:]]
         cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
-        if "." not in value.text and not arithmetic.announces(cues):
+        if not is_fine and not arithmetic.announces(cues):
             return None
-        # Cents tell numbers apart: the more of them a number has, the further back it may look.
-        reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
-        run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
+        recent = self.stated[-(arithmetic.FAR if is_fine else arithmetic.RECENT) :]
+        if not is_fine and digits_of(value) < TELLING - 1:
+            recent = [one for one in recent if one.start >= self._first_of(line)]
+        run = [one for one in recent if self._is_alike(one, value)]
         operands = [one.readings[0] for one in run]
         operands += [
             one.readings[0]
@@ -90,7 +128,7 @@ class Workings:
             each, rest = divmod(abs(value.readings[0]), max(factor, 1))
             if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
                 operands.append(each)
-        if "." in value.text:
+        if is_fine:
             operands += [
                 one.readings[0]
                 for one in self.values_after(value, len(self.text))
@@ -113,10 +151,156 @@ class Workings:
             factors,
             self._columns(value),
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        if found is None:
+        return None if found is None else _worked(found)
+
+    def _first_of(self, line: OutlineLine) -> int:
+        """Where what it belongs to begins: its heading, or the lines beside it in a list."""
+        starts = [start for start, _ in (*line.heads[-1:], *line.siblings)]
+        return min((line.start, *starts)) if line.level else line.start
+
+    def _span_of(self, value: Value) -> tuple[int, int]:
+        """What the number may have been before it was rounded, where it says so or has decimals."""
+        wanted = abs(value.readings[0])
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        if rounding is None or not (rounding.is_hedged or decimals_of(value)):
+            return wanted - TOLERANCE, wanted + TOLERANCE
+        low, high = sorted((abs(rounding.low), abs(rounding.high)))
+        return low, high
+
+    def _of_neighbours(self, value: Value, sentence: Span) -> Worked | None:
+        """The sum or difference of two numbers beside it, or their product."""
+        if abs(value.readings[0]) < arithmetic.LEAST * SCALE:
             return None
-        because = " and ".join(map(decimal_text, found.operands))
-        return Worked(found.rule, f"a {found.rule} of {because}")
+        near = [one for one in self._beside(value, sentence) if one.unit in ("", value.unit)]
+        numbers = sorted({abs(one.readings[0]) for one in near if self._is_alike(one, value)})
+        found = arithmetic.of_neighbours(*self._span_of(value), numbers)
+        if found is None and arithmetic.announces(self.text[slice(*sentence)]):
+            numbers = [abs(one.readings[0]) for one in self._beside(value, sentence)]
+            found = arithmetic.product_of_two(*self._span_of(value), numbers)
+        return None if found is None else _worked(found)
+
+    def _beside(self, value: Value, sentence: Span) -> list[Value]:
+        """Numbers of its sentence, the nearest of them, none of them a share."""
+        before = [one for one in self.stated[-BESIDE:] if one.start >= sentence[0]]
+        found = [*before, *self.values_after(value, sentence[1])]
+        return [one for one in found if one.readings and not one.form.percent]
+
+    def _of_results(self, value: Value, sentence: Span) -> Worked | None:
+        """What the records come to, all of them or those of one kind."""
+        is_time = bool(value.unit) and dimension_of(value.unit) == "time"
+        low, high = self._span_of(value)
+        if is_time:
+            short, long = convert(low, value.unit, "min"), convert(high, value.unit, "min")
+            low, high = short or 0, long or 0
+        turn = self.turn_at(value.start)
+        found = [
+            one for one in self._sums.near(low, high, is_time=is_time) if one.field.counts_for(turn)
+        ]
+        if not found:
+            return None
+        line = self.outline.line_at(value.start)
+        around = [self.outline.near(value, line), *line.heads[-1:]]
+        cues = " ".join(self.text[start:end] for start, end in around)
+        words = {stem(word) for word in _WORD.findall(cues)}
+        for one in found:
+            is_linked = not words.isdisjoint(one.words)
+            if is_time or self._is_told(value, one, cues, is_linked=is_linked):
+                return Worked(one.how, f"{one.how} of {one.because}", (one.field,))
+        return None
+
+    def _is_told(self, value: Value, one: ResultSum, cues: str, *, is_linked: bool) -> bool:
+        """The fewer digits a number has, the more has to speak for what it comes from."""
+        digits = digits_of(value)
+        is_announced = arithmetic.announces_as(one.how, cues)
+        if one.how in ("pair", "difference", "rest"):
+            return digits >= TELLING or is_announced
+        if one.how == "count":
+            return not decimals_of(value)
+        return digits >= TELLING - 1 or is_announced or is_linked
+
+    @cached_property
+    def _sums(self) -> ResultSums:
+        return ResultSums(self.index.tree)
+
+    def _share(self, value: Value) -> Worked | None:
+        """`37 %`: the number before it as a part of another one, or of its column."""
+        line = self.outline.line_at(value.start)
+        start = max(line.start, value.start - WIDE)
+        near = [one for one in self.stated[-BESIDE:] if one.start >= start]
+        plain = [one for one in near if not one.form.percent]
+        after = [
+            one
+            for one in self.values_after(value, line.end)[:2]
+            if one.readings and not one.form.percent
+        ]
+        if not plain and not after:
+            return None
+        numbers = [abs(one.readings[0]) for one in (*plain, *after)]
+        parts = [abs(one.readings[0]) for one in (*plain[-2:], *after[:1])]
+        heads = [
+            abs(one.readings[0])
+            for one in self.stated[-arithmetic.RECENT :]
+            if any(first <= one.start < last for first, last in line.heads)
+        ]
+        half = max(arithmetic.half_unit(value), 1)
+        wanted = abs(value.readings[0])
+        for part in parts:
+            for whole in (*numbers, *heads, *self._sums.totals_with(part), *self._sums.lengths):
+                if arithmetic.is_share(wanted, half, part, whole):
+                    because = f"{decimal_text(part)} and {decimal_text(whole)}"
+                    return Worked("share", f"a share of {because}")
+        return None
+
+    def _lasting(self, value: Value) -> Worked | None:
+        """`90 minutes`, from one time to another that stand beside it."""
+        if not value.unit or dimension_of(value.unit) != "time":
+            return None
+        half = arithmetic.half_unit(value) if decimals_of(value) else 0
+        low = convert(value.readings[0] - half, value.unit, "min")
+        high = convert(value.readings[0] + half, value.unit, "min")
+        times = [one.moments[0] for one in self._moments_beside(value)]
+        for first, last in permutations(times, 2):
+            minutes = minutes_between(first, last)
+            if minutes is not None and (low or 0) <= minutes * SCALE <= (high or 0):
+                return Worked("duration", "from one time to another")
+        return None
+
+    def _time_beside(self, value: Value) -> Worked | None:
+        """`two hours before, at 16:30`."""
+        wanted = value.moments[0] if value.moments else None
+        if wanted is None or wanted.hour is None or wanted.has_day:
+            return None
+        lasting = [
+            one
+            for one in (*self.stated[-3:], *self.values_after(value, value.end + NEAR_TIME))
+            if one.unit and one.readings and abs(one.start - value.start) <= NEAR_TIME
+        ]
+        spans = {convert(abs(one.readings[0]), one.unit, "min") for one in lasting}
+        for other in self._moments_beside(value):
+            minutes = minutes_between(other.moments[0], wanted)
+            for span in spans if minutes is not None else ():
+                if (
+                    span
+                    and minutes is not None
+                    and span
+                    in (
+                        minutes * SCALE,
+                        (24 * 60 - minutes) * SCALE,
+                    )
+                ):
+                    return Worked("time", f"{other.text} and {decimal_text(span)} minutes")
+        return None
+
+    def _moments_beside(self, value: Value) -> list[Value]:
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 4]]
+        return [
+            one
+            for one in near
+            if one.moments
+            and one.moments[0].hour is not None
+            and abs(one.start - value.start) <= WIDE
+        ]
 
     def remember(self, value: Value) -> None:
         """By its label, and as the last number of its line: what a total may add up."""
