@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from callmark.grounding import arithmetic
+from callmark.grounding import arithmetic, field_words
 from callmark.grounding.binding import (
     NEAREST,
     Binder,
     Measures,
     RecordSubject,
     SaidUnits,
+    find_all_kin,
     find_joined,
     find_kin,
     is_like,
@@ -32,7 +33,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, Span
-from callmark.grounding.values import Value, decimals_of, identifier_key
+from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
 from callmark.grounding.words import names_an_ending
 from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
@@ -77,6 +78,11 @@ _EXAMPLE = re.compile(
 _CHANGE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
+    re.IGNORECASE,
+)
+_TOLD_CHANGE = re.compile(
+    r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
+    r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
     re.IGNORECASE,
 )
 _CHANGE_ABOVE = re.compile(
@@ -459,21 +465,47 @@ class Checker:
         subject = self._binder.subject_of(value, sentence)
         # What a calculator gives is nobody's.
         is_bare = self.index.has_bare and any(not field.key for field in fields)
-        if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
+        if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
+        if subject is None:
+            return self._other_field(value, sentence, fields) or self._found(
+                value, "supported", "match", *fields[:3]
+            )
         kin = find_kin(fields, subject)
+        if kin is not None and len(subject.records) > 1 and not subject.beside:
+            other = self._of_another(value, sentence, fields)
+            if other is not None:
+                return other
         if kin is not None:
-            return self._wrong_field(value, sentence, subject, fields) or self._found(
-                value, "supported", "bound", kin
+            return (
+                self._wrong_field(value, sentence, subject, fields)
+                or self._other_field(value, sentence, find_all_kin(fields, subject))
+                or self._found(value, "supported", "bound", kin)
             )
         joined = find_joined(fields, subject)
         if joined is not None:
             return self._found(value, "supported", "joined", joined)
         if not subject.beside and self._tells_a_change(value, sentence):
             return self._found(value, "supported", "change", *fields[:3])
-        return self._misattributed(value, subject, fields) or self._found(
-            value, "supported", "unbound", *fields[:3]
+        return (
+            self._misattributed(value, subject, fields)
+            or self._other_field(value, sentence, fields)
+            or self._found(value, "supported", "unbound", *fields[:3])
         )
+
+    def _of_another(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`Netflix €10.99, Spotify €15.99`: each is said of what stands before it."""
+        nearest = self._binder.adjacent_to(value, sentence)
+        if (
+            nearest is None
+            or find_kin(fields, nearest) is not None
+            or find_joined(fields, nearest) is not None
+            or self._tells_a_change(value, sentence)
+        ):
+            return None
+        return self._misattributed(value, nearest, fields)
 
     def _wrong_field(
         self, value: Value, sentence: Span, subject: RecordSubject, fields: Sequence[Field]
@@ -492,11 +524,68 @@ class Checker:
         because = _place(fields[0])
         return self._found(value, "wrong_field", "field", named[0], because=because)
 
+    def _other_field(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`arriving at 10:00`, which is the departure of whatever record states it."""
+        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+            return None
+        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
+        if is_word or not all(_is_whole(one, value.kind) for one in fields):
+            return None
+        near = self.outline.near(value, self.outline.line_at(value.start))
+        if _TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+            return None
+        around = [(one.start, one.end) for one in self.values_around(value, near)]
+        before, after = field_words.windows(self.text, value.start, value.end, near, around)
+        label = self._binder.label_of(value) if self._binder.is_labelled(value) else frozenset()
+        heads = field_words.classes_of(label)
+        said = [field_words.words_said(self.text, *span) for span in (before, after)]
+
+        def could_be(field: Field) -> bool:
+            return (
+                _is_whole(field, value.kind)
+                and is_like(field, value)
+                and self.measures.could_measure(value, field)
+            )
+
+        for is_after in (False, True):
+            words = said[is_after] if is_after else said[0] | heads
+            found = [
+                field_words.find_named(one, words, said[0] | said[1] | heads, could_be)
+                for one in fields
+            ]
+            named = [one for one in found if one is not None]
+            if (
+                len(named) == len(fields)
+                and not any(self._states(one.field, value) for one in named)
+                and all(
+                    one.telling <= heads
+                    or field_words.is_adjacent(
+                        self.text, (before, after)[is_after], one.telling, after=is_after
+                    )
+                    for one in named
+                )
+            ):
+                because = _place(fields[0])
+                return self._found(
+                    value, "wrong_field", "field", named[0].field, because=because
+                )
+        return None
+
+    def values_around(self, value: Value, span: Span) -> Iterator[Value]:
+        """The other values of the span, those near it."""
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        for one in self.values[max(0, at - 3) : at + 4]:
+            if one is not value and span[0] <= one.start and one.end <= span[1]:
+                yield one
+
     def _misattributed(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
-        if subject.inherited:
+        is_telling = subject.loose and len(value.text.strip("0.")) > 3
+        if subject.inherited or (subject.loose and not is_telling):
             label = self._binder.label_of(value) | self._binder.words_before(value)
             fields = [
                 field
@@ -528,6 +617,8 @@ class Checker:
             return None
         subject = self._binder.subject_of(value, sentence)
         if subject is None or not (subject.beside or not self._tells_a_change(value, sentence)):
+            return None
+        if subject.loose and not self._binder.is_labelled(value):
             return None
         named: list[Field] = []
         unit = _UNIT.match(self.text, value.end) if value.kind == "number" else None
@@ -578,6 +669,18 @@ class Checker:
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+
+def _is_whole(field: Field, kind: str) -> bool:
+    """Is the leaf one value of this kind, and nothing more?"""
+    if field.number is not None:
+        return kind == "number"
+    values = values_of(field.value) if isinstance(field.value, str) else ()
+    return (
+        len(values) == 1
+        and values[0].kind == kind
+        and len(values[0].text) + 4 >= len(str(field.value))
+    )
 
 
 def _place(field: Field) -> str:

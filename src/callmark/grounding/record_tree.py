@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -319,11 +319,15 @@ def _words_of_name(name: str) -> tuple[str, ...]:
 class Names:
     """The names of records, and where a text mentions them."""
 
-    def __init__(self, records: Iterable[ResultRecord]) -> None:
+    def __init__(
+        self,
+        records: Iterable[ResultRecord],
+        names_of: Callable[[ResultRecord], Iterable[str]] = lambda record: record.names,
+    ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
-            for name in record.names:
+            for name in names_of(record):
                 words = _words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
@@ -367,6 +371,7 @@ class Mention(NamedTuple):
     start: int
     end: int
     records: tuple[ResultRecord, ...]
+    is_day: bool = False
 
 
 def texts_in(value: Json) -> Iterator[str]:
