@@ -105,9 +105,9 @@ _DIFFERENCE = _Cue(
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
-    fewer\b dearer\b gap\b margin\b points?\b ahead\b behind\b short(?:er)?\b longer\b cooler\b
-    warmer\b colder\b hotter\b faster\b slower\b older\b younger\b larger\b smaller\b closer\b
-    rose\b fell\b gain\w* lost\b grew\b net\b
+    above\b below\b fewer\b dearer\b gap\b margin\b points?\b ahead\b behind\b short(?:er)?\b
+    longer\b cooler\b warmer\b colder\b hotter\b faster\b slower\b older\b younger\b larger\b
+    smaller\b closer\b rose\b fell\b gain\w* lost\b grew\b net\b
     differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b
     günstiger\b billiger\b teurer\b aufpreis\b ersparnis\b spar\w+ gesunken\b gestiegen\b sank\b
     stieg\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b länger\b kürzer\b
@@ -233,7 +233,8 @@ def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
     """`before` and `after`: the words around it. None: too few digits to be a rounded one."""
     is_hedged = _HEDGE.search(before) is not None or _HEDGE_AFTER.match(after) is not None
     digits = "".join(filter(str.isdecimal, value.text))
-    if len(digits.strip("0")) < 2 and not is_hedged:
+    telling = digits.lstrip("0") if decimals_of(value) else digits.strip("0")  # `0.20` has two
+    if len(telling) < 2 and not is_hedged:
         return None
     half = half_unit(value)
     if is_hedged and not decimals_of(value):
@@ -351,33 +352,6 @@ def announces_as(how: str, cues: str) -> bool:
     if how in ("sum", "pair"):
         return _SUM.search(cues) is not None
     return how == "mean" and _AVERAGE.search(cues) is not None
-
-
-def of_neighbours(low: int, high: int, numbers: Sequence[int]) -> Sum | None:
-    """Two of a few numbers whose sum or difference lies between these."""
-    for one, other in combinations(numbers, 2):
-        if low <= one + other <= high:
-            return Sum("sum", (one, other))
-        if low <= abs(one - other) <= high:
-            return Sum("difference", (max(one, other), min(one, other)))
-    return None
-
-
-def product_of_two(low: int, high: int, numbers: Sequence[int]) -> Sum | None:
-    for one, other in combinations(numbers, 2):
-        if low <= one * other // SCALE <= high:
-            return Sum("product", (one, other))
-    return None
-
-
-def is_share(wanted: int, half: int, part: int, whole: int) -> bool:
-    """Is one number so many per cent of the other, or so many more or fewer?"""
-    if not whole or part == whole:
-        return False
-    share = 100 * SCALE * part // whole
-    return any(
-        abs(one - wanted) <= half + 1 for one in (share, 100 * SCALE - share, share - 100 * SCALE)
-    )
 
 
 def announces_an_average(cues: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -568,9 +569,7 @@ class Checker:
                 )
             ):
                 because = _place(fields[0])
-                return self._found(
-                    value, "wrong_field", "field", named[0].field, because=because
-                )
+                return self._found(value, "wrong_field", "field", named[0].field, because=because)
         return None
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:

@@ -318,7 +318,7 @@ LONGEST_LEAF = 20000  # characters of a text of a result whose number words and 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _IDIOM = re.compile(
     r"(?<![\w/])24/7(?![\w/])|\b24-hour(?= )|(?<![\w/])24\s?h?/24(?![\w/])"
-    r"|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
+    r"|\b[45]\d\d(?=\([a-z]\))|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
     re.IGNORECASE,
 )
 _OF_IDIOMS = (
@@ -349,6 +349,7 @@ _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 # `minus 3 degrees`, `3 degrees below zero`; `9 minus 3` is a sum.
 _MINUS = re.compile(r"(?<![\d)€$£%] )(?<!\w)(?:minus|moins|menos)\s$", re.IGNORECASE)
+_HUNDREDTHS = re.compile(r"\s?(?:pence|cents?|céntimos?|centimes?|Rappen|p)\b")
 _DEGREES = re.compile(r"\s?(?:°|degrees?\b|Grad\b|grados?\b|degrés?\b|%)", re.IGNORECASE)
 _BELOW_ZERO = re.compile(
     r"\s?(?:°\s?[CF]?|degrees?|Grad|grados?|degrés?)?\s?(?:Celsius\s)?"
@@ -493,6 +494,8 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     else:
         unit, _ = unit_beside(text, value.start, value.end)
     if not unit:
+        if _HUNDREDTHS.match(text, value.end):  # `30 pence` are 0.30 of what prices are in
+            return value._replace(readings=(*value.readings, value.readings[0] // 100))
         return value
     readings = value.readings
     if locale is None and dimension_of(unit) == "money" and _DOT_GROUP.fullmatch(value.text):

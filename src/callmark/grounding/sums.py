@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
@@ -19,6 +19,7 @@ from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
+MOST_SORTED = 200  # records that are sorted by two keys
 MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
 LONGEST_NUMBER = 24  # characters of a text that is one number
@@ -78,6 +79,8 @@ class ResultSums:
 
     def _add_group(self, records: Sequence[ResultRecord]) -> None:
         columns = list(_columns(records))
+        for one, other in pairwise(records):
+            self._add_gap(one, other)
         if len(self.lengths) < FEW and len(records) * SCALE not in self.lengths:
             self.lengths.append(len(records) * SCALE)
         for column in columns:
@@ -88,19 +91,50 @@ class ResultSums:
                 if len(totals) < FEW and total not in totals:
                     totals.append(total)
         sums = [(one, sum(one.numbers)) for one in columns if not one.is_time]
-        for (one, first), (_, second) in combinations(sums[:FEW], 2):
-            self._add(abs(first - second), "difference", f"all {one.key} and another", one)
+        for (column, first), (_, second) in combinations(sums[:FEW], 2):
+            self._add(abs(first - second), "difference", f"all {column.key}", column)
         fields = columns[0].fields if columns else records[0].fields[:1]
         if not fields:
             return
         known = Column(records[0].key, tuple(fields), ())
         self._add(len(records) * SCALE, "count", f"{len(records)} of {records[0].key}", known)
-        for key, value, kind in _kinds(records):
+        self._add_kinds(records, known)
+
+    def _add_kinds(self, records: Sequence[ResultRecord], known: Column) -> None:
+        kinds = list(_kinds(records))
+        for key, value, kind in kinds:
             words = frozenset((*key_stems(key), *key_stems(value)))
             self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words)
             if 1 < len(kind) < len(records):
-                for column in _columns(kind):
-                    self._add_column(column, words.union(key_stems(column.key)), value)
+                self._add_columns(kind, words, value)
+        # All but one kind: what was sold without what was sent back, of each product as well.
+        for key, value, kind in kinds[:FEW] if len(records) <= MOST_SORTED else ():
+            left_out = {one.number for one in kind}
+            rest = [one for one in records if one.number not in left_out]
+            if 1 < len(rest) < len(records):
+                words = frozenset((*key_stems(key), *key_stems(value)))
+                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words)
+                self._add_columns(rest, words, f"not {value}")
+                for by, name, members in _kinds(rest):
+                    if by != key and 1 < len(members) < len(rest):
+                        self._add_columns(members, frozenset(key_stems(name)), f"{name}")
+
+    def _add_columns(self, records: Sequence[ResultRecord], words: frozenset[str], of: str) -> None:
+        for column in _columns(records):
+            self._add_column(column, words.union(key_stems(column.key)), of)
+
+    def _add_gap(self, one: ResultRecord, other: ResultRecord) -> None:
+        """From the end of one to the start of the next, and from start to start."""
+        ends, starts = _edges_of(one), _edges_of(other)
+        if starts[0] is None:
+            return
+        for edge in ends:
+            first = None if edge is None else _moment_in(edge)
+            last = _moment_in(starts[0])
+            minutes = None if first is None or last is None else minutes_between(first, last)
+            if minutes:
+                column = Column("gap", (starts[0],), ())
+                self._add_time(minutes * SCALE, "gap", f"{one.path} to {other.path}", column)
 
     def _add_column(self, column: Column, words: frozenset[str], of: str) -> None:
         numbers = column.numbers
@@ -197,7 +231,7 @@ def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[Res
                 kinds = by_key.setdefault(field.key, {})
                 if len(kinds) <= MOST_KINDS:
                     kinds.setdefault(str(value), []).append(record)
-    for key, kinds in by_key.items():
+    for key, kinds in sorted(by_key.items(), key=lambda one: len(one[1])):
         if len(kinds) <= MOST_KINDS and len(kinds) < len(records):
             for value, members in kinds.items():
                 yield key, value, members
@@ -219,6 +253,15 @@ def number_in(field: Field) -> int | None:
 
 def _minutes_of(record: ResultRecord) -> tuple[int, Field] | None:
     """From what begins to what ends, where a record has one of each."""
+    start, end = _edges_of(record)
+    if start is None or end is None:
+        return None
+    first, last = _moment_in(start), _moment_in(end)
+    minutes = None if first is None or last is None else minutes_between(first, last)
+    return None if minutes is None else (minutes * SCALE, start)
+
+
+def _edges_of(record: ResultRecord) -> tuple[Field | None, Field | None]:
     start = end = None
     for field in record.fields[:MOST_COLUMNS]:
         words = key_words(field.key)
@@ -228,11 +271,7 @@ def _minutes_of(record: ResultRecord) -> tuple[int, Field] | None:
             start = field
         elif end is None and not _ENDS.isdisjoint(words):
             end = field
-    if start is None or end is None:
-        return None
-    first, last = _moment_in(start), _moment_in(end)
-    minutes = None if first is None or last is None else minutes_between(first, last)
-    return None if minutes is None else (minutes * SCALE, start)
+    return start, end
 
 
 def _moment_in(field: Field) -> Moment | None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.binding import NEAREST, Binder
+from callmark.grounding.calculator import share_of, work_out
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import Field, RecordIndex, stem
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, minutes_between
 from callmark.grounding.values import Value, decimals_of
@@ -23,9 +24,16 @@ from callmark.grounding.values import Value, decimals_of
 MAX_TERMS = 12  # of a sum
 SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
+MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
+MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
 NEAR_TIME = 80  # characters between a time and how long before or after it something is
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_YEARLY = re.compile(
+    r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
+    r"|anual\w*|mois|mensuel\w*|ans?|années?|annuel\w*)\b",
+    re.IGNORECASE,
+)
 
 TurnAt = Callable[[int], int | None]
 
@@ -48,6 +56,14 @@ def words_around(text: str, value: Value) -> tuple[str, str]:
     """What stands before and after it, without emphasis."""
     before = text[max(0, value.start - 28) : value.start].replace("*", "")
     return before, text[value.end : value.end + 24].replace("*", "")
+
+
+def _readings(values: Iterable[Value]) -> list[int]:
+    return [
+        abs(one.readings[0])
+        for one in values
+        if one.readings and one.kind == "number" and not one.form.percent
+    ]
 
 
 def _worked(found: arithmetic.Sum) -> Worked:
@@ -80,6 +96,7 @@ class Workings:
         self._by_label: dict[frozenset[str], list[int]] = {}
         self._line_ends: list[tuple[int, int]] = []
         self._money: dict[int, bool] = {}
+        self._tries = 0
 
     def is_money(self, value: Value) -> bool:
         known = self._money.get(value.start)
@@ -93,11 +110,12 @@ class Workings:
         if value.kind != "number" or not value.readings:
             return None
         if value.form.percent:
-            return self._announced(value, sentence) or self._share(value)
+            return self._announced(value, sentence) or self._calculated(value, sentence)
         return (
             self._announced(value, sentence)
-            or self._of_neighbours(value, sentence)
+            or self._total_stated(value)
             or self._of_results(value, sentence)
+            or self._calculated(value, sentence)
             or self._lasting(value)
         )
 
@@ -112,7 +130,9 @@ class Workings:
         if not is_fine and not arithmetic.announces(cues):
             return None
         recent = self.stated[-(arithmetic.FAR if is_fine else arithmetic.RECENT) :]
-        if not is_fine and digits_of(value) < TELLING - 1:
+        beside = self.text[max(0, value.start - 20) : value.end + 25]
+        is_weak = not is_fine and digits_of(value) < TELLING - 1
+        if is_weak and not arithmetic.announces_as("difference", beside):
             recent = [one for one in recent if one.start >= self._first_of(line)]
         run = [one for one in recent if self._is_alike(one, value)]
         operands = [one.readings[0] for one in run]
@@ -167,23 +187,131 @@ class Workings:
         low, high = sorted((abs(rounding.low), abs(rounding.high)))
         return low, high
 
-    def _of_neighbours(self, value: Value, sentence: Span) -> Worked | None:
-        """The sum or difference of two numbers beside it, or their product."""
-        if abs(value.readings[0]) < arithmetic.LEAST * SCALE:
+    def _calculated(self, value: Value, sentence: Span) -> Worked | None:
+        """One step from the numbers beside it, from those of the record that it is said of, or
+        from totals."""
+        is_share = value.form.percent
+        is_small = abs(value.readings[0]) < arithmetic.LEAST * SCALE and not decimals_of(value)
+        if is_small and not is_share:
             return None
-        near = [one for one in self._beside(value, sentence) if one.unit in ("", value.unit)]
-        numbers = sorted({abs(one.readings[0]) for one in near if self._is_alike(one, value)})
-        found = arithmetic.of_neighbours(*self._span_of(value), numbers)
-        if found is None and arithmetic.announces(self.text[slice(*sentence)]):
-            numbers = [abs(one.readings[0]) for one in self._beside(value, sentence)]
-            found = arithmetic.product_of_two(*self._span_of(value), numbers)
-        return None if found is None else _worked(found)
+        self._tries += 1
+        if self._tries > MOST_TRIES:
+            return None
+        low, high = self._span_of(value)
+        if is_share:
+            half = max(arithmetic.half_unit(value), 1)
+            low, high = abs(value.readings[0]) - half, abs(value.readings[0]) + half
+        is_announced = is_share or arithmetic.announces(self.text[slice(*sentence)])
+        if is_share:
+            parts = self._beside(value, sentence)[:2]
+            line = self.outline.line_at(value.start)
+            wholes = _readings(one for one in self.stated[-BESIDE:] if one.start >= line.start)
+            for part in parts:
+                known = [*self._sums.totals_with(part)[:3], *self._sums.lengths[:2]]
+                found = share_of(low, high, [part], known) or share_of(low, high, [part], wholes)
+                if found is not None:
+                    return _worked(found)
+        operands: list[int] = []
+        for more in (self._beside, self._named, self._in_record, self._around, self._all_numbers):
+            operands += more(value, sentence)
+            found = work_out(low, high, operands, is_share=is_share, is_announced=is_announced)
+            if found is not None:
+                return _worked(found)
+        return None
 
-    def _beside(self, value: Value, sentence: Span) -> list[Value]:
-        """Numbers of its sentence, the nearest of them, none of them a share."""
-        before = [one for one in self.stated[-BESIDE:] if one.start >= sentence[0]]
-        found = [*before, *self.values_after(value, sentence[1])]
-        return [one for one in found if one.readings and not one.form.percent]
+    def _named(self, value: Value, sentence: Span) -> list[int]:
+        """The leaves whose keys its sentence names, where these are few."""
+        start, end = self.outline.near(value, sentence)
+        words = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        found = [
+            number
+            for word in sorted(words & self._by_key_word.keys())
+            for number in self._by_key_word[word]
+        ]
+        months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
+        return [*months, *(found if len(found) <= MAX_TERMS else ())]
+
+    @cached_property
+    def _by_key_word(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for field in self.index.tree.fields:
+            if field.number:
+                for word in key_stems(field.key):
+                    numbers = found.setdefault(word, [])
+                    if len(numbers) <= MAX_TERMS:
+                        numbers.append(field.number)
+        return found
+
+    def _all_numbers(self, value: Value, sentence: Span) -> list[int]:
+        """All that results hold, where that is little and the number has digits enough."""
+        numbers = self.index.numbers
+        if len(numbers) > MOST_NUMBERS or digits_of(value) < TELLING - 1:
+            return []
+        return [number for number, fields in numbers.items() if fields[0].number is not None]
+
+    def _beside(self, value: Value, sentence: Span) -> list[int]:
+        """The numbers of its sentence or row, the nearest of them."""
+        line = self.outline.line_at(value.start)
+        start, end = sentence
+        if self.text.startswith("|", line.start) or line.level:
+            start, end = line.start, line.end
+        before = [one for one in self.stated[-BESIDE:] if one.start >= start]
+        return _readings([*reversed(before), *self.values_after(value, end)])
+
+    def _in_record(self, value: Value, sentence: Span) -> list[int]:
+        return self._amounts(value, sentence)[:MAX_TERMS]
+
+    def _around(self, value: Value, sentence: Span) -> list[int]:
+        """Numbers of the lines before, columns and totals."""
+        line = self.outline.line_at(value.start)
+        recent = [one for one in self.stated[-BESIDE:] if one.start >= line.start - WIDE]
+        parts = self._beside(value, sentence)[:3]
+        totals = [total for part in parts for total in self._sums.totals_with(part)[:2]]
+        return [*_readings(recent), *totals, *self._sums.lengths[:3], *self._stated_totals[:6]]
+
+    @cached_property
+    def _stated_columns(self) -> list[list[tuple[int, int]]]:
+        """The numbers of each column of the tables of the answer, and those at the ends of the
+        items of its lists, with their places."""
+        columns: dict[tuple[int, int, str, str], list[tuple[int, int]]] = {}
+        for value in self.values:
+            if not value.readings or value.kind != "number" or value.form.percent:
+                continue
+            line = self.outline.line_at(value.start)
+            head = self.outline.table_head(line)
+            if head is not None:
+                column = self.text.count("|", line.start, value.start)
+                key = (head.start, column, "")
+            elif line.level:
+                key = (line.heads[-1][0] if line.heads else -1, -1, value.unit)
+            else:
+                continue
+            for place, at in (("first", 0), ("last", 1)):
+                found = columns.setdefault((*key, place), [])
+                is_same = bool(found) and found[-1][0] >= line.start
+                if is_same and at:
+                    found.pop()
+                if at or not is_same:
+                    found.append((value.start, value.readings[0]))
+        return [column for column in columns.values() if len(column) > 1]
+
+    @cached_property
+    def _stated_totals(self) -> list[int]:
+        return [sum(number for _, number in column) for column in self._stated_columns]
+
+    def _total_stated(self, value: Value) -> Worked | None:
+        """What a table or list of the answer comes to, before it, after it, or above it."""
+        low, high = self._span_of(value)
+        if digits_of(value) < TELLING - 2:
+            return None
+        line = self.outline.line_at(value.start)
+        for column in self._stated_columns:
+            others = [number for at, number in column if not line.start <= at < line.end]
+            before = [number for at, number in column if at < line.start]
+            for numbers in (others, before):
+                if len(numbers) > 1 and low <= abs(sum(numbers)) <= high:
+                    return _worked(arithmetic.Sum("sum", tuple(numbers[:MAX_TERMS])))
+        return None
 
     def _of_results(self, value: Value, sentence: Span) -> Worked | None:
         """What the records come to, all of them or those of one kind."""
@@ -221,35 +349,6 @@ class Workings:
     @cached_property
     def _sums(self) -> ResultSums:
         return ResultSums(self.index.tree)
-
-    def _share(self, value: Value) -> Worked | None:
-        """`37 %`: the number before it as a part of another one, or of its column."""
-        line = self.outline.line_at(value.start)
-        start = max(line.start, value.start - WIDE)
-        near = [one for one in self.stated[-BESIDE:] if one.start >= start]
-        plain = [one for one in near if not one.form.percent]
-        after = [
-            one
-            for one in self.values_after(value, line.end)[:2]
-            if one.readings and not one.form.percent
-        ]
-        if not plain and not after:
-            return None
-        numbers = [abs(one.readings[0]) for one in (*plain, *after)]
-        parts = [abs(one.readings[0]) for one in (*plain[-2:], *after[:1])]
-        heads = [
-            abs(one.readings[0])
-            for one in self.stated[-arithmetic.RECENT :]
-            if any(first <= one.start < last for first, last in line.heads)
-        ]
-        half = max(arithmetic.half_unit(value), 1)
-        wanted = abs(value.readings[0])
-        for part in parts:
-            for whole in (*numbers, *heads, *self._sums.totals_with(part), *self._sums.lengths):
-                if arithmetic.is_share(wanted, half, part, whole):
-                    because = f"{decimal_text(part)} and {decimal_text(whole)}"
-                    return Worked("share", f"a share of {because}")
-        return None
 
     def _lasting(self, value: Value) -> Worked | None:
         """`90 minutes`, from one time to another that stand beside it."""
