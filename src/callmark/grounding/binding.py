@@ -52,6 +52,7 @@ _APART = re.compile(
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
+_NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
@@ -63,11 +64,13 @@ _EMPTY = frozenset(
 
 class RecordSubject(NamedTuple):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
-    be meant; `inherited`: by what the line stands under, or after."""
+    be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
+    tells the record from its siblings."""
 
     records: tuple[ResultRecord, ...]
     beside: bool = False
     inherited: bool = False
+    loose: bool = False
 
 
 class RecordFields:
@@ -96,7 +99,8 @@ class RecordFields:
 class Binder:
     """One answer's mentions of records."""
 
-    def __init__(self, outline: Outline, index: RecordIndex) -> None:
+    def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
+        """`loose`: mentions by what is no name, but tells a record from its siblings."""
         self.outline = outline
         self.text = outline.text
         self._index = index
@@ -105,6 +109,8 @@ class Binder:
         self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
+        self._loose = loose
+        self._loose_starts = [mention.start for mention in loose]
 
     def is_name(self, value: Value) -> bool:
         """Does the value name a record itself?"""
@@ -134,12 +140,22 @@ class Binder:
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
-            found = self._within(*self.outline.near(value, span), value)
+            near = self.outline.near(value, span)
+            found = self._within(*near, value)
+            loose = self._loosely_within(*near, value)
             if found:
-                return RecordSubject(_most_specific(found))
-        found = self._within(max(line.start, value.start - WIDE), value.start, value)
-        if found:
-            return RecordSubject(_most_specific(found[-1:]))
+                return _descend(RecordSubject(_most_specific(found)), loose)
+            if loose:
+                return RecordSubject(_most_specific(loose), loose=True)
+        head = self._head_cell(value, line)
+        before = (max(line.start, value.start - WIDE), value.start)
+        for place in (before, *(() if head is None else (head,))):
+            found = self._within(*place, value)
+            if found:
+                return RecordSubject(_most_specific(found[-1:]))
+            loose = self._loosely_within(*place, value)
+            if loose:
+                return RecordSubject(_most_specific(loose[-1:]), loose=True)
         for start, end in self._above(line):
             found = self._within(start, end, value)
             if found:
@@ -237,17 +253,25 @@ class Binder:
         )
 
     def _within(self, start: int, end: int, but: Value) -> list[Mention]:
-        at = bisect_left(self._starts, start)
-        end = min(end, start + 2 * WIDE)
-        found = []
-        while at < len(self._mentions) and self._mentions[at].start < end:
-            mention = self._mentions[at]
-            if not mention.start < but.end <= mention.end and not (
-                but.start <= mention.start < but.end
-            ):
-                found.append(mention)
-            at += 1
+        return _between(self._mentions, self._starts, start, end, but)
+
+    def _loosely_within(self, start: int, end: int, but: Value) -> list[Mention]:
+        found = _between(self._loose, self._loose_starts, start, end, but) if self._loose else []
+        if but.kind == "moment":  # `from May 3 to May 5`: no day is said of another
+            return [one for one in found if not one.is_day]
         return found
+
+    def adjacent_to(self, value: Value, sentence: Span) -> RecordSubject | None:
+        """`Netflix €10.99, Spotify €9.99`: what is named right before it, whatever else is named
+        around."""
+        start = max(sentence[0], value.start - NEAR)
+        found = self._within(start, value.start, value) + self._loosely_within(
+            start, value.start, value
+        )
+        last = max(found, key=lambda one: one.end, default=None)
+        if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
+            return None
+        return RecordSubject(_most_specific([last]), loose=True)
 
     def columns_around(self, value: Value) -> list[list[int]]:
         """What the records that the block of a value names have under each of their keys."""
@@ -376,6 +400,34 @@ class Binder:
         )
 
 
+def _between(
+    mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
+) -> list[Mention]:
+    at = bisect_left(starts, start)
+    end = min(end, start + 2 * WIDE)
+    found = []
+    while at < len(mentions) and mentions[at].start < end:
+        mention = mentions[at]
+        if not mention.start < but.end <= mention.end and not (
+            but.start <= mention.start < but.end
+        ):
+            found.append(mention)
+        at += 1
+    return found
+
+
+def _descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
+    """To the parts of these records that are told apart by what they are."""
+    inner = {
+        record.number: record
+        for mention in loose
+        for record in mention.records
+        if any(one.holds(record) and one is not record for one in subject.records)
+    }
+    kept = tuple(record for _, record in sorted(inner.items()))
+    return subject._replace(records=kept, loose=True) if kept else subject
+
+
 def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
     best: dict[str, Field] = {}
     most = 0
@@ -446,6 +498,14 @@ def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
         if any(record.is_kin(field.record) for record in subject.records):
             return field
     return None
+
+
+def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
+    return [
+        field
+        for field in fields[:MAX_FIELDS]
+        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
+    ]
 
 
 def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
@@ -566,6 +626,11 @@ class Measures:
         """Both a length, both an amount of money."""
         unit = self.unit_of(field, value.readings)
         return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
+
+    def could_measure(self, value: Value, field: Field) -> bool:
+        """Is nothing known of the two by which they measure other things?"""
+        unit = self.unit_of(field, value.readings)
+        return not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
 
     def _agrees(self, value: Value, field: Field) -> bool:
         if value.form.factor > 1 and not self._has_scale(value, field):

@@ -31,6 +31,7 @@ from callmark.grounding.record_tree import (
     texts_in,
 )
 from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
+from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
@@ -77,10 +78,11 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = reading.records.tree
         index = reading.records
-        binder = Binder(outline, index)
         values = read_stated(
             reading.text, reading.grounder.values, reading.sample.expectation.locale
         )
+        loose = SiblingNames(tree, outline.words).mentions(reading.text, values)
+        binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder, registry)
