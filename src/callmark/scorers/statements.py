@@ -16,6 +16,7 @@ from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.evidence import flat
+from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polar_words import root
@@ -33,6 +34,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.states import StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
@@ -49,7 +51,7 @@ from callmark.records.statements import (
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
-_OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
+_OF_CLAUSES = frozenset(("polarity", "deed", "hours", "state"))  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
@@ -86,6 +88,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder, registry)
+        findings += _check_states(reading, outline, index, binder, registry)
+        findings += _check_kinds(reading, outline, index, binder)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -253,6 +257,37 @@ def _check_polarity(
         verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
+
+
+def _check_states(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    changes = list(_changes(reading, registry))
+    for said in StateFields(index).said_in(outline, binder, reading.turn_at):
+        words = {stem(word) for word in _WORD.findall(reading.text[said.start : said.end])}
+        if any(not stems.isdisjoint(words) for _, stems in changes):
+            continue  # a call made it so, whatever a result said before
+        because = f"{said.field.key} is {canonical_json(said.field.value)}"
+        yield StatementFinding(
+            said.start, said.end, "contradicted", "state", (said.field,), because
+        )
+
+
+def _check_kinds(
+    reading: TrialReading, outline: Outline, index: RecordIndex, binder: Binder
+) -> Iterator[StatementFinding]:
+    for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
+        because = (
+            f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
+            f" {_where(said.taken)}"
+        )
+        yield StatementFinding(
+            said.start, said.end, RULES[said.rule].label, said.rule, (said.field,), because
+        )
 
 
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
