@@ -34,6 +34,7 @@ _VERBS = frozenset(
     """.split()
 )
 _CONTRACTED = re.compile(r"(?:it|there|that|he|she|they|you|we|i|here|what|who)'(?:s|re|ve)")
+_HAVING = frozenset("has have had there offers provides features includes with comes".split())
 # Where what follows a comma is a consequence: `…, making it a quiet place`.
 _CONSEQUENCES = frozenset("making creating giving ensuring allowing leaving".split())
 # What may stand before a word for all of a kind, or after it: `no parking`, `parking options`.
@@ -119,6 +120,20 @@ class ClauseWords(NamedTuple):
                 return True
         before = [token.word for token in self.tokens[max(0, self.first - 2) : self.first]]
         return not _ARTICLES.isdisjoint(before)
+
+    @property
+    def is_had(self) -> bool:
+        """`has a bow thruster`, `there is one`."""
+        before = [token.word for token in self.tokens[max(0, self.first - 4) : self.first]]
+        return any(word in _HAVING or _CONTRACTED.fullmatch(word) for word in before)
+
+    @property
+    def has_number_after(self) -> bool:
+        """`a maximum runtime of 8 hours`."""
+        following = [token.word for token in self.tokens[self.last + 1 : self.last + 4]]
+        if following[:1] in (["of"], ["is"], ["was"]):
+            following = following[1:]
+        return bool(following) and following[0][:1].isdecimal()
 
     def is_denied(self, manner: str) -> bool | None:
         """None: nobody can tell."""
@@ -216,9 +231,12 @@ class ClauseWords(NamedTuple):
     def _denied_after(self, is_negated: bool, opposites: frozenset[str]) -> bool | None:
         """What is said of it afterwards, up to its verb. None: nothing."""
         tokens, last = self.tokens, self.last
+        before_it = [token.word for token in tokens[max(0, self.first - 3) : self.first]]
+        # `the one with a lift doesn't allow it`: that is not said of the lift.
+        end = last + 2 if "with" in before_it and not is_negated else len(tokens)
         is_apart = False
         has_verb = self._verb_went_before()
-        for at in range(last + 1, len(tokens)):
+        for at in range(last + 1, min(end, len(tokens))):
             word, before = tokens[at].word, tokens[at - 1]
             between = self.text[before.end : tokens[at].start]
             # `water resistance: no`, and `water resistance no` where nothing follows.

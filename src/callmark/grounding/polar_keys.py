@@ -12,10 +12,16 @@ from callmark.grounding.record_tree import Field, ResultRecord, key_words
 from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
-SHORT_ANSWER = 8  # a text that is shorter may say yes or no
+SHORT_ANSWER = 16  # a text that is shorter may say yes or no
 _STOP = frozenset(
     """
     a an and are as at be by for from has have in is it its of on or that the to with
+    """.split()
+)
+# The last word of a key may say what it is measured in.
+_UNITS = frozenset(
+    """
+    min mins minutes hours h sec secs seconds s ms days eur usd gbp pct percent kg km mm cm mb gb
     """.split()
 )
 # A key that is one of these says nothing without the key above it (`lot` of `parking`) …
@@ -104,7 +110,7 @@ class PolarKey:
         self.names = (joined, *_OTHER_NAMES.get(joined, ())) if len(joined) > 1 else (joined,)
         self.parts = first.parts
         own = () if first.parts else key_words(first.field.key)
-        last = own[-1] if own else ""
+        last = next((word for word in reversed(own) if word not in GENERIC), "")
         self.is_able = len(first.words.stems) == 1 and last.endswith(("able", "ible"))
         self.is_done = last.endswith("ed") or last in _DONE
         # `limited` where the key says `unlimited`.
@@ -113,6 +119,13 @@ class PolarKey:
         }
         self.rows: list[Polar] = []
         self.numbers: list[int] = []
+
+    @property
+    def is_thing(self) -> bool:
+        """One thing that is there or is not: `pool`, `breakfast_included`."""
+        words = self.words
+        is_plain = not (words.is_state or words.needed or words.phrase or self.parts)
+        return is_plain and not (self.is_done or self.is_able) and words.manner != "required"
 
     def add(self, row: Polar) -> None:
         self.rows.append(row)
@@ -164,6 +177,8 @@ class PolarShape:
         told = tuple(word for word in whole if word not in ("is", "was", "are"))
         if len(told) > 1 and told[0] in PLACING:
             return KeyWords((root(told[-1]),), root("".join(told)), phrase=told)
+        if is_unknown and len(whole) > 1 and whole[-1] in _UNITS:
+            whole = whole[:-1]
         words = [word for word in whole if word not in _STOP]
         own = [word for word in words if self._shared[word] < 2 or len(words) == 1] or words
         core = [word for word in own if word not in GENERIC]
@@ -199,17 +214,36 @@ def _spellings(key: str) -> Iterator[str]:
             yield f"{one[:-3]}{'a' if one[-3] == 'e' else 'e'}nc"
 
 
-def state_of(value: Json) -> str:
+# Words that say yes or no, and in what manner.
+_SAYING = {
+    word: (state, manner)
+    for words, state, manner in (
+        ("yes true free paid", "yes", ""),
+        ("no false none", "no", ""),
+        ("required mandatory compulsory obligatory", "yes", "required"),
+        ("optional not_required voluntary", "no", "required"),
+        ("allowed permitted", "yes", "allowed"),
+        ("not_allowed prohibited forbidden", "no", "allowed"),
+        ("included", "yes", "included"),
+        ("not_included excluded", "no", "included"),
+        ("enabled on", "yes", "enabled"),
+        ("disabled off", "no", "enabled"),
+        ("available", "yes", ""),
+        ("unavailable not_available", "no", ""),
+    )
+    for word in words.split()
+}
+
+
+def state_of(value: Json) -> tuple[str, str]:
+    """`yes`, `no`, `unknown` or `other`, and in what manner."""
     if value is True:
-        return "yes"
+        return "yes", ""
     if value is False:
-        return "no"
+        return "no", ""
     if value is None:
-        return "unknown"
+        return "unknown", ""
     if isinstance(value, str) and len(value) < SHORT_ANSWER:
-        folded = value.strip(" '\"").casefold()
-        if folded in ("yes", "true", "free", "paid"):
-            return "yes"
-        if folded in ("no", "false", "none"):
-            return "no"
-    return "other"
+        folded = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
+        return _SAYING.get(folded, ("other", ""))
+    return "other", ""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
+from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
 from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
 from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
@@ -22,13 +23,13 @@ FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
 NEAREST_KEYS = 40  # of the records above and below that are looked at
 SHORTEST = 3  # letters in which a pair of words and a key agree at least
 WIDEST = 5  # words between the first and the last word of a key
-SHORT_ANSWER = 8  # a text that is shorter may say yes or no
+SHORT_ANSWER = 16  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|please|unless|should|add|adding|importance|regarding)\b"
-    r"|\?",
+    r"\b(?:if|whether|would|could|might|may|unless|should|add|adding|importance|regarding"
+    r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     re.IGNORECASE,
 )
 _CANNOT = re.compile(r"\b(?:unable|cannot|can['’]t)\b", re.IGNORECASE)
@@ -38,7 +39,6 @@ _OF_RULES = re.compile(r"\b(?:polic(?:y|ies)|covers?)\b", re.IGNORECASE)
 _LATER = frozenset("once when until before after soon will to being".split())
 _NO_PART = frozenset("a i is it are as".split())  # of a word that is written as two
 _PRONOUNS = frozenset("they he she it you".split())
-_BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
 _NO_WORD_OF = re.compile(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
@@ -106,17 +106,17 @@ class PolarFields:
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
         ]
-        polar = [(field, state) for field, state in states if state != "other"]
+        polar = [(field, *state) for field, state in states if state[0] != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
         is_all_flags = len(polar) == len(record.fields)
         is_of_flags = (is_all_flags and len(polar) >= FLAGS_ALONE) or any(
-            state != "unknown" for _, state in polar
+            state != "unknown" for _, state, _ in polar
         )
         if not polar or not (is_of_flags or self._is_of_flags(record.parent)):
             return
         shape = self._shape_of(record)
         is_listed = record.kind.endswith("/*")
-        for field, state in polar:
+        for field, state, manner in polar:
             words = shape.words_meaning(
                 field.key, record.key, is_unknown=state == "unknown", is_listed=is_listed
             )
@@ -126,22 +126,24 @@ class PolarFields:
             if is_absent and len(words.stems) == 1:
                 continue
             yes = None if state == "unknown" else state == "yes"
+            if manner and not words.is_state:
+                words = words._replace(manner=manner)
             self._add_row(Polar(field, yes, words, is_absent=is_absent))
         if is_all_flags and len(polar) > 1 and record.parent is not None:
             self._add_kind(record, record.parent, polar)
 
     def _add_kind(
-        self, record: ResultRecord, parent: ResultRecord, polar: Sequence[tuple[Field, str]]
+        self, record: ResultRecord, parent: ResultRecord, polar: Sequence[tuple[Field, str, str]]
     ) -> None:
         """`parking: {street: true, garage: false}`: there is some."""
-        states = {state for _, state in polar}
+        states = {state for _, state, _ in polar}
         words = self._shape_of(parent).words_meaning(
             record.key, parent.key, is_unknown=False, is_listed=parent.kind.endswith("/*")
         )
         if words is None or ("yes" not in states and "unknown" in states):
             return
-        shown = next((field for field, state in polar if state == "yes"), polar[0][0])
-        parts = frozenset(root(one) for field, _ in polar for one in key_words(field.key))
+        shown = next((field for field, state, _ in polar if state == "yes"), polar[0][0])
+        parts = frozenset(root(one) for field, *_ in polar for one in key_words(field.key))
         self._add_row(Polar(shown, "yes" in states, words, parts))
 
     def _add_row(self, row: Polar) -> None:
@@ -194,7 +196,7 @@ class PolarFields:
             known = self._flags[record.number] = any(
                 field.value is True
                 or field.value is False
-                or (field.number is None and state_of(field.value) in ("yes", "no"))
+                or (field.number is None and state_of(field.value)[0] in ("yes", "no"))
                 for one in (record, *record.children[:MOST_RECORDS])
                 for field in one.fields[:40]
             )
@@ -203,13 +205,20 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
+        language = grammar_of(outline.text)
+        if not language:
+            return
         spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
-                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                    if language == "en":
+                        yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                    else:
+                        yield from self._said_abroad(language, outline.text, sentence, binder)
+                        break
 
     def _places_in(self, outline: Outline) -> list[int]:
         """Where words stand that may be those of a key."""
@@ -313,6 +322,19 @@ class PolarFields:
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
 
+    def _said_abroad(
+        self, language: str, text: str, sentence: Span, binder: Binder
+    ) -> Iterator[PolarClause]:
+        tokens = tokens_of(text, sentence)
+        for place, key in self._spoken_of(tokens):
+            value = Value(tokens[place.first].start, tokens[place.last].end, "quote", "")
+            asserted = is_asserted_abroad(language, text, tokens, place.first, place.last)
+            if asserted is None or place.is_opposite or not key.is_thing:
+                continue
+            row = self._row_of(key, value, sentence, binder)
+            if row is not None and row.state is not None:
+                yield PolarClause(value.start, value.end, row, asserted)
+
     def _claims_nothing(self, text: str, clause: Span) -> bool:
         return (
             _NOT_SAID.search(text, *clause) is not None
@@ -335,6 +357,10 @@ class PolarFields:
         if key.words.is_state and not words.is_predicate():
             return None
         before = [token.word for token in tokens[max(0, first - 4) : first]]
+        if row.is_absent and words.has_number_after:
+            return True
+        if row.is_absent and not (words.is_answered or words.is_had):
+            return None  # `set a maximum runtime` does not say that there is one
         if key.is_able and not tokens[first].word.endswith(("able", "ible")):
             if not (words.is_answered or any(word.startswith("can") for word in before)):
                 return None  # `a refund` says nothing of what is refundable
@@ -351,26 +377,29 @@ class PolarFields:
 
     def _row_of(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
         """With several records that say different things, the one that is meant has to be named."""
-        first = key.rows[0]
-        if first.field.key not in self._mixed and (
-            len(key.rows) == 1 or (not key.words.is_state and self._is_unanimous(key))
-        ):
-            return first
+        if self._is_alone(key):
+            return key.rows[0]
         subject = binder.subject_of(place, sentence)
         if subject is None or (key.words.is_state and subject.inherited):
             return None
         return key.meant(subject.records)
 
-    def _is_unanimous(self, key: PolarKey) -> bool:
-        return len(key.rows) <= NEAREST_KEYS and len({row.state for row in key.rows}) == 1
+    def _is_alone(self, key: PolarKey) -> bool:
+        """Is there nothing else that could be meant, or would it say the same?"""
+        is_one = len(key.rows) == 1 or (
+            not key.words.is_state
+            and len(key.rows) <= NEAREST_KEYS
+            and len({row.state for row in key.rows}) == 1
+        )
+        return is_one and (
+            bool(key.parts)
+            or sum(self._counts[one] for one in {row.field.key for row in key.rows})
+            == len(key.rows)
+        )
 
     @cached_property
-    def _mixed(self) -> frozenset[str]:
-        """Keys that say yes, no or nothing in one record and something else in another."""
-        keys = Counter(field.key for field in self._tree.fields)
-        rows = (row for key in self._keys.values() for row in key.rows if not row.parts)
-        polar = Counter(row.field.key for row in rows)
-        return frozenset(key for key, number in polar.items() if keys[key] > number)
+    def _counts(self) -> Counter[str]:
+        return Counter(field.key for field in self._tree.fields)
 
     def _spoken_of(self, tokens: Sequence[PolarToken]) -> Iterator[tuple[_Place, PolarKey]]:
         roots = [root(token.word) for token in tokens]
