@@ -162,6 +162,12 @@ class Binder:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
 
+    def records_in(self, span: Span) -> tuple[ResultRecord, ...]:
+        """The records that this part of the answer names."""
+        nowhere = Value(span[1], span[1], "quote", "")
+        found = self._within(*span, nowhere) or self._loosely_within(*span, nowhere)
+        return _most_specific(found)
+
     def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
         """Of several records with one name, those inside what the lines above speak of."""
         records = subject.records

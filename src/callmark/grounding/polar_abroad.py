@@ -59,10 +59,12 @@ def grammar_of(text: str) -> str:
     if found != "en":
         return found
     words = _WORD.findall(text.casefold())
-    elsewhere = sum(word in _ELSEWHERE for word in words)
-    return (
-        "" if elsewhere >= LEAST and elsewhere > sum(word in _ENGLISH for word in words) else "en"
-    )
+    english = sum(word in _ENGLISH for word in words)
+    if sum(word in _ELSEWHERE for word in words) >= max(LEAST, english + 1):
+        return ""
+    counts = {one: sum(word in known for word in words) for one, known in _FOREIGN.items()}
+    best = max(counts, key=lambda one: counts[one])
+    return best if counts[best] > english + 1 else "en"
 
 
 def is_asserted_abroad(

@@ -13,6 +13,7 @@ from callmark.grounding.binding import Binder
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
 from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
 from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
+from callmark.grounding.polar_tables import LONGEST_HEAD, AnswerTables
 from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span
@@ -208,9 +209,13 @@ class PolarFields:
         language = grammar_of(outline.text)
         if not language:
             return
+        tables = AnswerTables(outline)
+        yield from self._said_in_tables(tables, outline.text, binder)
         spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
+                continue
+            if tables.is_head(sentence):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
@@ -321,6 +326,23 @@ class PolarFields:
                 continue
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
+
+    def _said_in_tables(
+        self, tables: AnswerTables, text: str, binder: Binder
+    ) -> Iterator[PolarClause]:
+        """`| Lift | yes | no |` under the names of two houses, or the other way round."""
+        for cell in tables.cells:
+            for asked, named in (cell.heads, cell.heads[::-1]):
+                records = binder.records_in(named)
+                tokens = tokens_of(text, asked)
+                if not records or not 0 < len(tokens) <= LONGEST_HEAD:
+                    continue
+                for place, key in self._spoken_of(tokens):
+                    row = key.meant(records)
+                    if row is not None and row.state is not None and not key.parts:
+                        asserted = cell.answer is not place.is_opposite
+                        yield PolarClause(cell.start, cell.end, row, asserted)
+                        break
 
     def _said_abroad(
         self, language: str, text: str, sentence: Span, binder: Binder
