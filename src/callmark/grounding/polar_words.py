@@ -21,7 +21,7 @@ def root(word: str) -> str:
         found = found[:-1]
     for ending in _ENDINGS:
         if found.endswith(ending) and len(found) - len(ending) >= SHORTEST_ROOT:
-            found = found[: -len(ending)]
+            found = found[: -len(ending)].removesuffix("e")  # changeable
             break
     return _ODD_ROOTS.get(found, found)
 

@@ -15,10 +15,12 @@ from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
+from callmark.grounding.emptiness import Amounts
 from callmark.grounding.evidence import flat
 from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
+from callmark.grounding.polar_abroad import grammar_of
 from callmark.grounding.polar_words import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.reading import read_stated
@@ -90,6 +92,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_polarity(reading, outline, tree, binder, registry)
         findings += _check_states(reading, outline, index, binder, registry)
         findings += _check_kinds(reading, outline, index, binder)
+        findings += _check_amounts(reading, outline, tree, binder)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -288,6 +291,24 @@ def _check_kinds(
         yield StatementFinding(
             said.start, said.end, RULES[said.rule].label, said.rule, (said.field,), because
         )
+
+
+def _check_amounts(
+    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
+) -> Iterator[StatementFinding]:
+    if grammar_of(outline.text) != "en":
+        return
+    for said in Amounts(tree).said_in(outline, binder):
+        field = said.amount.shown
+        if not field.counts_for(reading.turn_at(said.start)):
+            continue
+        if said.asserted is said.amount.is_some:
+            yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
+        else:
+            because = f"the answer says that there {'is some' if said.asserted else 'is none'}"
+            yield StatementFinding(
+                said.start, said.end, "contradicted", "polarity", (field,), because
+            )
 
 
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
