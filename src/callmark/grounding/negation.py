@@ -98,6 +98,10 @@ class ClauseWords(NamedTuple):
     first: int
     last: int
 
+    @property
+    def span(self) -> Span:
+        return self.tokens[self.first].start, self.tokens[self.last].end
+
     def says(self, manner: str) -> bool:
         """Does anything say that it is required, allowed, included or switched on, or not?"""
         words = SAYING[manner] | OPPOSITES[manner]
@@ -201,7 +205,7 @@ class ClauseWords(NamedTuple):
     def _is_after_comma(self, at: int) -> bool:
         return "," in self.text[self.tokens[at - 1].end : self.tokens[at].start]
 
-    def _is_verb(self, at: int) -> bool:
+    def is_verb(self, at: int) -> bool:
         word = self.tokens[at].word
         return word in _VERBS or _CONTRACTED.fullmatch(word) is not None
 
@@ -210,7 +214,7 @@ class ClauseWords(NamedTuple):
         for place in range(at, end):
             if place > at and self._is_after_comma(place):
                 return False
-            if self._is_verb(place):
+            if self.is_verb(place):
                 return True
         return False
 
@@ -224,7 +228,7 @@ class ClauseWords(NamedTuple):
         for at in range(self.first - 1, -1, -1):
             if self._is_after_comma(at + 1):
                 return False
-            if self._is_verb(at):
+            if self.is_verb(at):
                 return True
         return False
 

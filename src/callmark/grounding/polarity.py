@@ -12,6 +12,7 @@ from typing import NamedTuple
 from callmark.grounding.binding import Binder
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
 from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
+from callmark.grounding.polar_groups import find_exception, find_other
 from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
 from callmark.grounding.polar_tables import LONGEST_HEAD, AnswerTables
 from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
@@ -305,27 +306,46 @@ class PolarFields:
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):
                 continue
-            value = Value(tokens[place.first].start, tokens[place.last].end, "quote", "")
-            if _NOTHING.match(text, value.end):
-                continue
-            row = self._row_of(key, value, sentence, binder)
-            if row is None:
-                continue
-            if is_silent:
-                if row.state is not None:
-                    yield PolarClause(value.start, value.end, row, None)
+            if _NOTHING.match(text, tokens[place.last].end):
                 continue
             words = ClauseWords(text, tokens, place.first, place.last)
-            if cannot and not key.is_able and key.words.manner != "allowed":
-                continue
-            asserted = self._asserted(key, row, words, is_opposite=place.is_opposite)
-            if asserted is None:
-                continue
-            said = PolarClause(value.start, value.end, row, asserted)
-            if key.parts and (said.agrees or not words.is_of_all(clause, key.parts)):
-                continue
-            if said.agrees or not (asserted and self._is_told(row)):
-                yield said
+            if is_silent:
+                row = self._row_of(key, words, sentence, binder)
+                if row is not None and row.state is not None:
+                    yield PolarClause(*words.span, row, None)
+            elif not cannot or key.is_able or key.words.manner == "allowed":
+                said = self._said_of(key, words, place, sentence, clause, binder)
+                if said is not None:
+                    yield said
+
+    def _said_of(
+        self,
+        key: PolarKey,
+        words: ClauseWords,
+        place: _Place,
+        sentence: Span,
+        clause: Span,
+        binder: Binder,
+    ) -> PolarClause | None:
+        row = self._row_of(key, words, sentence, binder)
+        is_denied = words.is_denied(key.words.manner)
+        if is_denied is None:
+            return None
+        asserted = is_denied is place.is_opposite
+        if row is None and not key.parts:
+            row = find_exception(key, words, clause, binder, asserted=asserted)
+        if row is None or not self._is_said(key, row, words, asserted=asserted):
+            return None
+        if row.is_absent and words.has_number_after:
+            asserted = True
+        said = PolarClause(*words.span, row, asserted)
+        if asserted and said.agrees:
+            other = find_other(key, words, binder)
+            if other is not None:
+                return PolarClause(*words.span, other, False)
+        if key.parts and (said.agrees or not words.is_of_all(clause, key.parts)):
+            return None
+        return None if not said.agrees and asserted and self._is_told(row) else said
 
     def _said_in_tables(
         self, tables: AnswerTables, text: str, binder: Binder
@@ -349,13 +369,13 @@ class PolarFields:
     ) -> Iterator[PolarClause]:
         tokens = tokens_of(text, sentence)
         for place, key in self._spoken_of(tokens):
-            value = Value(tokens[place.first].start, tokens[place.last].end, "quote", "")
+            words = ClauseWords(text, tokens, place.first, place.last)
             asserted = is_asserted_abroad(language, text, tokens, place.first, place.last)
             if asserted is None or place.is_opposite or not key.is_thing:
                 continue
-            row = self._row_of(key, value, sentence, binder)
+            row = self._row_of(key, words, sentence, binder)
             if row is not None and row.state is not None:
-                yield PolarClause(value.start, value.end, row, asserted)
+                yield PolarClause(*words.span, row, asserted)
 
     def _claims_nothing(self, text: str, clause: Span) -> bool:
         return (
@@ -370,38 +390,31 @@ class PolarFields:
     def _key_roots(self) -> frozenset[str]:
         return frozenset(root(word) for key in self._tree.keys for word in key_words(key))
 
-    def _asserted(
-        self, key: PolarKey, row: Polar, words: ClauseWords, *, is_opposite: bool
-    ) -> bool | None:
-        """None: the words of the key are there, but they do not say whether it is so."""
+    def _is_said(self, key: PolarKey, row: Polar, words: ClauseWords, *, asserted: bool) -> bool:
+        """Do the words of the key, where they stand, say whether it is so?"""
         tokens, first = words.tokens, words.first
         manner = key.words.manner
         if key.words.is_state and not words.is_predicate():
-            return None
+            return False
         before = [token.word for token in tokens[max(0, first - 4) : first]]
-        if row.is_absent and words.has_number_after:
-            return True
-        if row.is_absent and not (words.is_answered or words.is_had):
-            return None  # `set a maximum runtime` does not say that there is one
-        if key.is_able and not tokens[first].word.endswith(("able", "ible")):
+        if row.is_absent:  # `set a maximum runtime` does not say that there is one
+            if not (words.has_number_after or words.is_answered or words.is_had):
+                return False
+        elif key.is_able and not tokens[first].word.endswith(("able", "ible")):
             if not (words.is_answered or any(word.startswith("can") for word in before)):
-                return None  # `a refund` says nothing of what is refundable
+                return False  # `a refund` says nothing of what is refundable
         elif key.is_done and not _LATER.isdisjoint(before):
-            return None
-        denied = words.is_denied(manner)
-        if denied is None:
-            return None
-        asserted = denied is is_opposite
+            return False
         # `breakfast` is no more than named, unless something says that it is included.
-        if asserted and row.state is not True and manner and not words.says(manner):
-            return None
-        return asserted
+        return not (asserted and row.state is not True and manner and not words.says(manner))
 
-    def _row_of(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
+    def _row_of(
+        self, key: PolarKey, words: ClauseWords, sentence: Span, binder: Binder
+    ) -> Polar | None:
         """With several records that say different things, the one that is meant has to be named."""
         if self._is_alone(key):
             return key.rows[0]
-        subject = binder.subject_of(place, sentence)
+        subject = binder.subject_of(Value(*words.span, "quote", ""), sentence)
         if subject is None or (key.words.is_state and subject.inherited):
             return None
         return key.meant(subject.records)
