@@ -125,6 +125,13 @@ class ClauseWords(NamedTuple):
         before = [token.word for token in self.tokens[max(0, self.first - 2) : self.first]]
         return not _ARTICLES.isdisjoint(before)
 
+    def is_done(self) -> bool:
+        """`it is signed`, `nobody did sign it`; not `you can sign`."""
+        verb = self.tokens[self.last].word
+        before = [token.word for token in self.tokens[max(0, self.last - 4) : self.last]]
+        may_be_infinitive = "can" in before or "to" in before
+        return not may_be_infinitive or verb.endswith("ed")
+
     @property
     def is_had(self) -> bool:
         """`has a bow thruster`, `there is one`."""

@@ -104,6 +104,15 @@ _NO_PREFIX = frozenset(
     """.split()
 )
 
+_ANTONYMS = {
+    word: other
+    for first, second in (
+        ("enabled", "disabled"), ("open", "closed"), ("online", "offline"),
+        ("activated", "deactivated"), ("allowed", "forbidden"),
+    )
+    for word, other in ((first, second), (second, first))
+}  # fmt: skip
+
 
 def manner_of(words: tuple[str, ...]) -> str:
     """In what manner it holds: the last such word of the key decides."""
@@ -112,9 +121,11 @@ def manner_of(words: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def without_prefix(word: str) -> str:
-    """`verified` of `unverified`; nothing where it denies nothing."""
+    """`verified` of `unverified`, `open` of `closed`; nothing where it denies nothing."""
     if word in _NO_PREFIX:
         return ""
+    if word in _ANTONYMS:
+        return _ANTONYMS[word]
     for prefix in _PREFIXES:
         if word.startswith(prefix) and len(word) - len(prefix) >= SHORTEST_ROOT:
             return word[len(prefix) :]

@@ -403,7 +403,7 @@ class PolarFields:
         elif key.is_able and not tokens[first].word.endswith(("able", "ible")):
             if not (words.is_answered or any(word.startswith("can") for word in before)):
                 return False  # `a refund` says nothing of what is refundable
-        elif key.is_done and not _LATER.isdisjoint(before):
+        elif key.is_done and (not _LATER.isdisjoint(before) or not words.is_done()):
             return False
         # `breakfast` is no more than named, unless something says that it is included.
         return not (asserted and row.state is not True and manner and not words.says(manner))
