@@ -117,6 +117,17 @@ _DIFFERENCE = _Cue(
     économi\w+ baiss\w+ hausse\b augment\w+ supplément\w*
     """
 )
+_COMPARED = _Cue(
+    r"""
+    differen\w+ remain\w* left\b more\b less\b fewer\b cheaper\b dearer\b sav(?:e|es|ed|ing|ings)\b
+    higher\b lower\b longer\b shorter\b cooler\b warmer\b colder\b hotter\b faster\b slower\b
+    older\b larger\b smaller\b points?\b above\b below\b ahead\b behind\b gap\b
+    differenz\b unterschied\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b günstiger\b
+    billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
+    diferencia\b restante\w* quedan?\b más\b menos\b puntos?\b
+    différence\b écart\b rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
+    """
+)
 _MANY = (
     "passengers?|people|persons?|nights?|travell?ers?|items?|tickets?|bags?|months?|days?|hours?"
     "|units?"
@@ -343,6 +354,11 @@ def announces(cues: str) -> bool:
     """Any of what `follows` asks for."""
     asked = (_DIFFERENCE, _SUM, _PLUS, _PRODUCT, _TIMES, _AVERAGE)
     return any(cue.search(cues) for cue in asked)
+
+
+def sets_against(words: str) -> bool:
+    """Do the words right beside a number compare, or say what is left?"""
+    return _COMPARED.search(words) is not None
 
 
 def announces_as(how: str, cues: str) -> bool:

@@ -24,12 +24,17 @@ MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
 LONGEST_NUMBER = 24  # characters of a text that is one number
 MOST_NEAR = 60  # entries near a number that are looked at
-_STARTS = frozenset("start starts begin begins from departure depart departs started since".split())
-_ENDS = frozenset("end ends until to arrival arrive arrives finish finished ended till".split())
+_STARTS = frozenset(
+    "start starts started begin begins from departure depart departs departed dep since open opens"
+    " planned scheduled time".split()
+)
+_ENDS = frozenset(
+    "end ends ended until to till arrival arrive arrives arrived arr finish finished close closes".split()
+)
 
 
 class ResultSum(NamedTuple):
-    """`how`: sum, rest (all but one), mean, count, pair (of two), difference,
+    """`how`: sum, part (of one kind), rest (all but one), mean, count, pair (of two), difference,
     duration. `words` are those of the key
     and of what the records have in common."""
 
@@ -142,7 +147,7 @@ class ResultSums:
             return
         total = sum(numbers)
         because = f"{column.key} of {of}"
-        self._add(abs(total), "sum", because, column, words)
+        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
         self._add(abs(total) // len(numbers), "mean", because, column, words)
         gains = sum(number for number in numbers if number > 0)
         if gains not in (0, total):  # what came in, and what went out

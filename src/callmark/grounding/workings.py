@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.binding import NEAREST, Binder
-from callmark.grounding.calculator import share_of, work_out
+from callmark.grounding.calculator import Wanted, all_steps, share_of, shares, sums, work_out
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
@@ -24,6 +24,9 @@ from callmark.grounding.values import Value, decimals_of
 MAX_TERMS = 12  # of a sum
 SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
+# How many others may be expected to give a number as well, of what stands beside it, of what is
+# near, and of all that there is.
+AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
@@ -111,6 +114,9 @@ class Workings:
             return None
         if value.form.percent:
             return self._announced(value, sentence) or self._calculated(value, sentence)
+        if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
+            least = value.readings[-1]
+            value = value._replace(readings=(least,), text=decimal_text(least))
         return (
             self._announced(value, sentence)
             or self._total_stated(value)
@@ -132,7 +138,7 @@ class Workings:
         recent = self.stated[-(arithmetic.FAR if is_fine else arithmetic.RECENT) :]
         beside = self.text[max(0, value.start - 20) : value.end + 25]
         is_weak = not is_fine and digits_of(value) < TELLING - 1
-        if is_weak and not arithmetic.announces_as("difference", beside):
+        if is_weak and not arithmetic.sets_against(beside):
             recent = [one for one in recent if one.start >= self._first_of(line)]
         run = [one for one in recent if self._is_alike(one, value)]
         operands = [one.readings[0] for one in run]
@@ -197,27 +203,51 @@ class Workings:
         self._tries += 1
         if self._tries > MOST_TRIES:
             return None
-        low, high = self._span_of(value)
-        if is_share:
-            half = max(arithmetic.half_unit(value), 1)
-            low, high = abs(value.readings[0]) - half, abs(value.readings[0]) + half
+        wanted = self._wanted(value)
         is_announced = is_share or arithmetic.announces(self.text[slice(*sentence)])
-        if is_share:
-            parts = self._beside(value, sentence)[:2]
+        for part in self._beside(value, sentence)[:2] if is_share else ():
             line = self.outline.line_at(value.start)
             wholes = _readings(one for one in self.stated[-BESIDE:] if one.start >= line.start)
-            for part in parts:
-                known = [*self._sums.totals_with(part)[:3], *self._sums.lengths[:2]]
-                found = share_of(low, high, [part], known) or share_of(low, high, [part], wholes)
-                if found is not None:
-                    return _worked(found)
+            totals = [*self._sums.totals_with(part)[:3], *self._stated_totals_with(part)[:2]]
+            found = (
+                share_of(wanted, part, totals, AT_HAND)
+                or share_of(wanted, part, self._sums.lengths[:2], AT_HAND / 2)
+                or share_of(wanted, part, wholes, AT_HAND / 2)
+            )
+            if found is not None:
+                return _worked(found)
+        is_time = bool(value.unit) and dimension_of(value.unit) == "time"
+        steps = shares if is_share else sums if is_time else all_steps
         operands: list[int] = []
-        for more in (self._beside, self._named, self._in_record, self._around, self._all_numbers):
+        for more, at_most in (
+            (self._beside, AT_HAND),
+            (self._named, FURTHER if is_announced else FAR_OFF),
+            (self._in_record, AT_HAND if is_announced else FAR_OFF),
+            (self._around, FURTHER if is_announced else FAR_OFF),
+            (self._all_numbers, FAR_OFF),
+        ):
             operands += more(value, sentence)
-            found = work_out(low, high, operands, is_share=is_share, is_announced=is_announced)
+            found = work_out(wanted, operands, steps, at_most)
             if found is not None:
                 return _worked(found)
         return None
+
+    def _stated_totals_with(self, part: int) -> list[int]:
+        return [
+            total
+            for column, total in zip(self._stated_columns, self._stated_totals, strict=True)
+            if any(number == part for _, number in column)
+        ]
+
+    def _wanted(self, value: Value) -> Wanted:
+        decimals = decimals_of(value)
+        digits = "".join(filter(str.isdecimal, value.text))
+        zeros = 0 if decimals else len(digits) - len(digits.rstrip("0"))
+        step = SCALE * value.form.factor * 10**zeros // 10**decimals
+        if value.form.percent:
+            half = max(arithmetic.half_unit(value), 1)
+            return Wanted(abs(value.readings[0]) - half, abs(value.readings[0]) + half, step)
+        return Wanted(*self._span_of(value), step)
 
     def _named(self, value: Value, sentence: Span) -> list[int]:
         """The leaves whose keys its sentence names, where these are few."""
@@ -340,6 +370,8 @@ class Workings:
         """The fewer digits a number has, the more has to speak for what it comes from."""
         digits = digits_of(value)
         is_announced = arithmetic.announces_as(one.how, cues)
+        if one.how == "part":
+            return digits >= TELLING or is_linked
         if one.how in ("pair", "difference", "rest"):
             return digits >= TELLING or is_announced
         if one.how == "count":
@@ -445,7 +477,8 @@ class Workings:
     @cached_property
     def _prices(self) -> list[int]:
         """Amounts with decimals that results hold: few numbers are their difference by chance."""
-        return [number for number in self.index.numbers if number % SCALE][:200]
+        found = [number for number in self.index.numbers if number % SCALE]
+        return found if len(found) <= MOST_NUMBERS else []
 
     def _amounts(self, value: Value, sentence: Span) -> list[int]:
         """The numbers of the records that the value is said of."""
