@@ -65,12 +65,13 @@ _EMPTY = frozenset(
 class RecordSubject(NamedTuple):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
     be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
-    tells the record from its siblings."""
+    tells the record from its siblings; `distant`: in another sentence of its line."""
 
     records: tuple[ResultRecord, ...]
     beside: bool = False
     inherited: bool = False
     loose: bool = False
+    distant: bool = False
 
 
 class RecordFields:
@@ -114,6 +115,10 @@ class Binder:
         self._loose = loose
         self._loose_starts = [mention.start for mention in loose]
 
+    @cached_property
+    def all_mentions(self) -> list[Mention]:
+        return sorted((*self._mentions, *self._loose), key=lambda one: (one.start, one.end))
+
     def is_name(self, value: Value) -> bool:
         """Does the value name a record itself?"""
         at = bisect_left(self._starts, value.end) - 1
@@ -150,14 +155,15 @@ class Binder:
             if loose:
                 return RecordSubject(_most_specific(loose), loose=True)
         head = self._head_cell(value, line)
+        is_prose = head is None and not self.text.startswith("|", line.start)
         before = (max(line.start, value.start - WIDE), value.start)
         for place in (before, *(() if head is None else (head,))):
             found = self._within(*place, value)
             if found:
-                return RecordSubject(_most_specific(found[-1:]))
+                return RecordSubject(_most_specific(found[-1:]), distant=is_prose)
             loose = self._loosely_within(*place, value)
             if loose:
-                return RecordSubject(_most_specific(loose[-1:]), loose=True)
+                return RecordSubject(_most_specific(loose[-1:]), loose=True, distant=is_prose)
         for start, end in self._above(line):
             found = self._within(start, end, value)
             if found:
