@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
@@ -19,6 +19,7 @@ LONGEST_GAP = 80  # characters between two numbers of one equation
 RECENT = 14  # numbers that were stated before, as operands
 NEAR = 8  # one of the two operands of a difference is among so many
 FAR = 60  # the same for numbers with decimals
+LEAST = 13  # what is less is a sum of anything
 CENTS = 2  # decimals that tell amounts apart
 MAX_TERMS = 10
 _BETWEEN = re.compile(
@@ -39,6 +40,11 @@ _HEDGE = re.compile(
     r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
     r"|casi|environ|près de)\s|[~≈])"
     r"[$€£]?$",
+    re.IGNORECASE,
+)
+_HEDGE_AFTER = re.compile(
+    r"\s?(?:[€$£%]|°\s?[CF]?|[^\W\d_]{1,12})?\s(?:environ|approximately|approx|or so|ungefähr"
+    r"|aproximadamente|más o menos)\b",
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
@@ -90,7 +96,8 @@ def _announced_by(word: str) -> int:
 _SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
-    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b summe\b somme\b au_total\b en_total\b
+    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b zusammen\b summe\b suma\b juntos\b
+    somme\b ensemble\b au_total\b en_total\b en_tout\b
     """
 )
 _DIFFERENCE = _Cue(
@@ -98,8 +105,16 @@ _DIFFERENCE = _Cue(
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
-    differenz\b rückerstatt\w* verbleib\w* diferencia\b reembolso\b restante\w* différence\b
-    rembours\w*
+    above\b below\b fewer\b dearer\b gap\b margin\b points?\b ahead\b behind\b short(?:er)?\b
+    longer\b cooler\b warmer\b colder\b hotter\b faster\b slower\b older\b younger\b larger\b
+    smaller\b closer\b rose\b fell\b gain\w* lost\b grew\b net\b
+    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b
+    günstiger\b billiger\b teurer\b aufpreis\b ersparnis\b spar\w+ gesunken\b gestiegen\b sank\b
+    stieg\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b länger\b kürzer\b
+    diferencia\b reembolso\b restante\w* quedan?\b más\b menos\b ahorr\w+ bajó\b subió\b
+    aument\w+ disminu\w+ puntos?\b sobra\w*
+    différence\b écart\b rembours\w* rest(?:e|ent|ant|ants|ante|antes)\b plus\b moins\b
+    économi\w+ baiss\w+ hausse\b augment\w+ supplément\w*
     """
 )
 _MANY = (
@@ -109,12 +124,14 @@ _MANY = (
 _PRODUCT = _Cue(
     rf"""
     each\b per\b for_(?:all|both|the|\w+)_(?:\w+_)?(?:{_MANY})\b total\w* both\b everyone\b
-    jeweils\b pro\b cada\b par\b chaque\b
+    jeweils\b pro\b je\b cada\b por\b par\b chaque\b rate\b at\b taux\b tasa\b kurs\b
     """
 )
 _TIMES = re.compile(r"[×x]\s?\d")
 _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
-_AVERAGE = _Cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
+_AVERAGE = _Cue(
+    r"average\w* averaging\b mean\b durchschnitt\w* schnitt\b mittel\b promedio\b media\b moyenne\b"
+)
 
 
 class Sum(NamedTuple):
@@ -212,11 +229,12 @@ class Rounding(NamedTuple):
     is_hedged: bool
 
 
-def rounding_of(value: Value, before: str) -> Rounding | None:
-    """`before`: the words before it. None: it has too few digits to be a rounded one."""
-    is_hedged = _HEDGE.search(before) is not None
+def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
+    """`before` and `after`: the words around it. None: too few digits to be a rounded one."""
+    is_hedged = _HEDGE.search(before) is not None or _HEDGE_AFTER.match(after) is not None
     digits = "".join(filter(str.isdecimal, value.text))
-    if len(digits.strip("0")) < 2 and not is_hedged:
+    telling = digits.lstrip("0") if decimals_of(value) else digits.strip("0")  # `0.20` has two
+    if len(telling) < 2 and not is_hedged:
         return None
     half = half_unit(value)
     if is_hedged and not decimals_of(value):
@@ -287,6 +305,10 @@ def _as_product(wanted: int, known: set[int], factors: Sequence[int]) -> Sum | N
     for factor in factors:
         if factor > 1 and wanted % factor == 0 and wanted // factor in known:
             return Sum("product", (factor * SCALE, wanted // factor))
+    for one, other in combinations(factors, 2):  # so many persons, so many nights
+        each, rest = divmod(wanted, max(one * other, 1))
+        if one > 1 and other > 1 and not rest and each in known:
+            return Sum("product", (one * SCALE, other * SCALE, each))
     return None
 
 
@@ -321,6 +343,15 @@ def announces(cues: str) -> bool:
     """Any of what `follows` asks for."""
     asked = (_DIFFERENCE, _SUM, _PLUS, _PRODUCT, _TIMES, _AVERAGE)
     return any(cue.search(cues) for cue in asked)
+
+
+def announces_as(how: str, cues: str) -> bool:
+    """Is there a word for what the number came about by?"""
+    if how == "difference":
+        return _DIFFERENCE.search(cues) is not None
+    if how in ("sum", "pair"):
+        return _SUM.search(cues) is not None
+    return how == "mean" and _AVERAGE.search(cues) is not None
 
 
 def announces_an_average(cues: str) -> bool:

@@ -100,9 +100,7 @@ class RecordFields:
 class Binder:
     """One answer's mentions of records."""
 
-    def __init__(
-        self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()
-    ) -> None:
+    def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
         """`loose`: mentions by what is no name, but tells a record from its siblings."""
         self.outline = outline
         self.text = outline.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert, is_money
+from callmark.grounding.reading import convert
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -37,10 +36,10 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
 from callmark.grounding.words import names_an_ending
+from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
-MAX_TERMS = 12  # of a sum
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
@@ -73,7 +72,9 @@ _DESCRIBED = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
-    r"(?:e\.g\.,?|for example,?|such as|like|z\. ?B\.|p\. ?ej\.)\s?[\"“(]?$", re.I
+    r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.)\s?[\"“(]?$",
+    re.I,
 )
 _CHANGE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
@@ -103,7 +104,6 @@ class StatementFinding(NamedTuple):
     because: str = ""
 
 
-TurnAt = Callable[[int], int | None]
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
 
 
@@ -133,13 +133,10 @@ class Checker:
         self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
-        self.stated: list[Value] = []
         self._worked_out: dict[int, StatementFinding] = {}
-        self._by_label: dict[frozenset[str], list[int]] = {}
-        self._line_ends: list[tuple[int, int]] = []
         self._changes: dict[Span, bool] = {}
-        self._money: dict[int, bool] = {}
         self._binder = binder
+        self._workings = Workings(outline, values, index, binder, said, turn_at, self._things)
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
@@ -148,8 +145,7 @@ class Checker:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
-                self.stated.append(value)
-                self._remember(value)
+                self._workings.remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
             yield finding
@@ -217,13 +213,11 @@ class Checker:
         if decimals_of(value):  # `12.0` says more than `12`
             return False
         reading = value.readings[0]
-        return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
-
-    def _is_money(self, value: Value) -> bool:
-        known = self._money.get(value.start)
-        if known is None:
-            known = self._money[value.start] = is_money(self.text, value)
-        return known
+        return (
+            reading % SCALE == 0
+            and 0 <= reading < SMALL * SCALE
+            and not self._workings.is_money(value)
+        )
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
@@ -351,7 +345,7 @@ class Checker:
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
             return self._found(value, "converted", "unit", field)
-        for one in self.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
+        for one in self._workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
             same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
             if (
                 same is not None
@@ -384,8 +378,7 @@ class Checker:
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
-        before = self.text[max(0, value.start - 24) : value.start]
-        rounding = arithmetic.rounding_of(value, before)
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
         low, high, half, is_hedged = rounding
@@ -395,7 +388,8 @@ class Checker:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
-            linked = fields if is_clear else self._linked(value, fields, sentence)
+            alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
+            linked = fields if is_clear else alike or self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -439,7 +433,7 @@ class Checker:
         if value.kind != "identifier" and not is_number:
             return None
         before = self.text[max(0, value.start - 40) : value.start]
-        if value.key in self.index.keys or not any(map(str.isdecimal, value.text)):
+        if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
             return self._found(value, "unchecked", "word")
         if _EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
@@ -456,6 +450,8 @@ class Checker:
             return self._found(value, "not_claimed", "duration")
         if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
+        if _EXAMPLE.search(before):
+            return self._found(value, "not_claimed", "example")
         if _OWN_TEXT.match(self.text, value.end):
             return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):
@@ -573,9 +569,7 @@ class Checker:
                 )
             ):
                 because = _place(fields[0])
-                return self._found(
-                    value, "wrong_field", "field", named[0].field, because=because
-                )
+                return self._found(value, "wrong_field", "field", named[0].field, because=because)
         return None
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:
@@ -670,117 +664,10 @@ class Checker:
         return before and before._replace(start=value.start, end=value.end)
 
     def _implied(self, value: Value, sentence: Span) -> StatementFinding | None:
-        if value.kind != "number" or not value.readings:
+        worked = self._workings.find(value, sentence)
+        if worked is None:
             return None
-        line = self.outline.line_at(value.start)
-        around = [self.outline.near(value, line), *line.heads[-1:]]
-        cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
-        if "." not in value.text and not arithmetic.announces(cues):
-            return None
-        # Cents tell numbers apart: the more of them a number has, the further back it may look.
-        reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
-        run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
-        operands = [one.readings[0] for one in run]
-        operands += [
-            one.readings[0]
-            for one in self.values_after(value, sentence[1])
-            if self._is_alike(one, value)
-        ]
-        amounts = self._amounts(value, sentence)
-        operands += amounts
-        factors = self._factors(cues)
-        for factor in factors:  # `$50 for each of 3`, where the $50 stand in the policy
-            each, rest = divmod(abs(value.readings[0]), max(factor, 1))
-            if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
-                operands.append(each)
-        if "." in value.text:
-            operands += [
-                one.readings[0]
-                for one in self.values_after(value, len(self.text))
-                if self._is_alike(one, value)
-            ]
-            operands += self._prices
-        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
-        column = columns.get(abs(value.readings[0]))
-        if column is not None:
-            return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
-        mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
-        if mean is not None:
-            return self._found(value, "derived", "average", because=f"{mean[1]} of all {mean[0]}")
-        found = arithmetic.follows(
-            value,
-            cues,
-            operands,
-            [one.readings[0] for one in run],
-            amounts[:8],
-            factors,
-            self._columns(value),
-        ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        if found is None:
-            return None
-        because = " and ".join(map(decimal_text, found.operands))
-        return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
-
-    def _remember(self, value: Value) -> None:
-        """By its label, and as the last number of its line: what a total may add up."""
-        line = self.outline.line_at(value.start)
-        if self._line_ends and self._line_ends[-1][0] == line.start:
-            self._line_ends.pop()
-        self._line_ends.append((line.start, value.readings[0]))
-        if self._binder.is_labelled(value):
-            label = self._binder.label_of(value)
-            self._by_label.setdefault(label, []).append(value.readings[0])
-
-    def _columns(self, value: Value) -> list[list[int]]:
-        """Numbers that belong together: of the records around, of lines with one label, and at the
-        ends of the lines before."""
-        label = self._binder.label_of(value)
-        labelled = [
-            column[-MAX_TERMS:]
-            for words, column in islice(reversed(self._by_label.items()), NEAREST)
-            if words and words < label and len(column) > 1
-        ]
-        ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
-        return [*self._binder.columns_around(value), *labelled, ends]
-
-    def _mean(self, value: Value) -> tuple[str, str] | None:
-        half = arithmetic.half_unit(value)
-        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
-        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
-            return self.index.means[at][1:]
-        return None
-
-    def _is_alike(self, one: Value, other: Value) -> bool:
-        return bool(one.readings) and self._is_money(one) == self._is_money(other)
-
-    def values_after(self, value: Value, end: int) -> list[Value]:
-        at = bisect_left(self.values, value.end, key=lambda one: one.start)
-        found: list[Value] = []
-        while at < len(self.values) and self.values[at].start < end and len(found) < 6:
-            found.append(self.values[at])
-            at += 1
-        return found
-
-    @cached_property
-    def _prices(self) -> list[int]:
-        """Amounts with decimals that results hold: few numbers are their difference by chance."""
-        return [number for number in self.index.numbers if number % SCALE][:200]
-
-    def _amounts(self, value: Value, sentence: Span) -> list[int]:
-        """The numbers of the records that the value is said of."""
-        subject = self._binder.subject_of(value, sentence)
-        return [] if subject is None else list(islice(self._binder.numbers_of(subject), 40))
-
-    def _factors(self, cues: str) -> list[int]:
-        """How many of something there are: lengths of lists, and small numbers near."""
-        stems = {stem(word) for word in _WORD.findall(cues)}
-        lengths = {
-            len(series.items)
-            for one in stems
-            for series in self._things.lists_of((one,))
-            if 1 < len(series.items) < SMALL
-        }
-        return sorted(lengths | arithmetic.counts_in(cues, stems))
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
 
 
 def _is_whole(field: Field, kind: str) -> bool:

@@ -155,7 +155,9 @@ def beside(field: Field) -> Iterator[Field]:
             return
 
 
-_EDGE = re.compile(r"[,;:()|•]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I)
+_EDGE = re.compile(
+    r"[,;:()|•]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I
+)
 
 
 def _is_table(record: ResultRecord) -> bool:
@@ -163,9 +165,7 @@ def _is_table(record: ResultRecord) -> bool:
     return len(record.fields) > 1 and all(one.number is not None for one in record.fields)
 
 
-def windows(
-    text: str, start: int, end: int, line: Span, values: Sequence[Span]
-) -> Iterator[Span]:
+def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span]) -> Iterator[Span]:
     """What stands right before a value, and right after it: up to another value, a comma, or a word
     that joins."""
     first = max([line[0], start - 60, *(stop for _, stop in values if stop <= start)])

@@ -90,8 +90,9 @@ class SiblingNames:
         """From left to right. `values` are those of the text: days may stand for records."""
         found = [
             one
-            for one in Names(self._records, lambda record: self._called.get(record.number, ()))
-            .mentions(text)
+            for one in Names(
+                self._records, lambda record: self._called.get(record.number, ())
+            ).mentions(text)
             if self._is_whole(text[one.start : one.end]) or _stands_alone(text, one)
         ]
         taken = {one.start for one in found}
@@ -209,9 +210,4 @@ def _parts_of(words: tuple[str, ...], known: frozenset[str]) -> Iterator[tuple[s
 
 
 def _tells(word: str) -> bool:
-    return (
-        len(word) > 3
-        and word.isalpha()
-        and word not in STOP_WORDS
-        and word not in NUMBER_WORDS
-    )
+    return len(word) > 3 and word.isalpha() and word not in STOP_WORDS and word not in NUMBER_WORDS
