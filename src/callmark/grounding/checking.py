@@ -9,18 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
-from callmark.grounding.binding import (
-    NEAREST,
-    Binder,
-    Measures,
-    RecordSubject,
-    SaidUnits,
-    find_all_kin,
-    find_joined,
-    find_kin,
-    is_like,
-    is_named_by,
-)
+from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
+from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.reading import convert

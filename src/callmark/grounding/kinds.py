@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST, RecordSubject, find_joined, find_kin
 from callmark.grounding.record_tree import Field, RecordIndex, ResultRecord, key_stems, key_words
 from callmark.grounding.record_tree import stem
 from callmark.grounding.siblings import words_of_name

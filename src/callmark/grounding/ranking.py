@@ -48,11 +48,14 @@ _TABLE = """
 - length distance duration: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
 + *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la|les) plus élevée?s?
 - *: lowest|fewest|least|niedrigste\\w*|geringste\\w*|wenigsten|más baj[oa]s?|menor|(?:le|la|les) plus (?:bas|basse|faible)s?
+? *: worst|strongest|weakest|top|cleanest|dirtiest|busiest|quietest|safest|toughest|schlechteste\\w*|beste\\w*|stärkste\\w*|schwächste\\w*|peor|(?:le|la|les) (?:meilleur|pire)e?s?
 """
 
 
 class _Superlative(NamedTuple):
-    is_most: bool
+    """`is_most` None: of what is best, nobody can say whether it is the most or the least."""
+
+    is_most: bool | None
     words: frozenset[str]  # empty: the noun that follows names the key
 
 
@@ -64,7 +67,7 @@ def _read_table() -> tuple[dict[str, _Superlative], str]:
         words, _, forms = rest.partition(": ")
         name = f"s{number}"
         named = frozenset() if words == "*" else field_words.words_of_key(words.replace(" ", "_"))
-        groups[name] = _Superlative(sign == "+", named)
+        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named)
         patterns.append(f"(?P<{name}>{forms})")
     return groups, "|".join(patterns)
 
@@ -91,6 +94,9 @@ _NARROWED = re.compile(
     r"|if|ever|possible|available|when|where|per)\b",
     re.IGNORECASE,
 )
+_IT = re.compile(r"\b(?:it|its|it['’]s|there|es|er|sie|esta?|este|il|elle|c['’]est)\b", re.IGNORECASE)
+# No noun follows that would say what is ranked.
+_ALONE = re.compile(r"[*_]*\s*(?:[,.;:)!]|$|\n|(?:of|in|among|so far|von|de|del|du|des)\b)")
 _BLANK = re.compile(r"\n\s*\n")
 
 
@@ -106,12 +112,15 @@ class WrongRank(NamedTuple):
 class Ranks:
     """The lists of the results whose records could be ranked."""
 
-    def __init__(self, tree: RecordTree, mentions: Sequence[Mention]) -> None:
+    def __init__(
+        self, tree: RecordTree, mentions: Sequence[Mention], values: Sequence[Value]
+    ) -> None:
         self._groups: dict[int, list[ResultRecord]] = {}
         for group in groups_of(tree):
             if len(group) <= MOST_RECORDS:
                 self._groups.update((record.number, group) for record in group)
         self._mentions = mentions
+        self._values = values
         self._starts = [one.start for one in mentions]
 
     def wrong_in(
@@ -139,9 +148,7 @@ class Ranks:
         superlative = _SUPERLATIVES[found.lastgroup or ""]
         words, end = superlative.words, found.end()
         noun = _NOUN.match(text, end)
-        if not words:
-            if noun is None:
-                return None
+        if not words and noun is not None:
             words, end = field_words.words_said(text, *noun.span(1)), noun.end()
         if _NARROWED.search(text, found.end(), min(clause[1], end + 30)):
             return None
@@ -151,6 +158,8 @@ class Ranks:
             return None
         group = self._groups[record.number]
         columns = list(_columns(record, words))
+        if not columns and not superlative.words and _ALONE.match(text, found.end()):
+            columns = list(self._stated(outline, found, record))
         if not columns:
             return None
         among = _AMONG.match(text, found.end(), sentence[1])
@@ -161,16 +170,40 @@ class Ranks:
         first: WrongRank | None = None
         for path in columns:
             for members in sets:
-                best = _best(members, path, superlative.is_most)
+                best = _best(members, path)
                 own = _value(record, path)
-                if best is None or own is None or best[0] == own[0]:
+                if best is None or own is None:
                     return None
-                first = first or WrongRank(found.start(), found.end(), own[1], best[1])
+                least, most = best
+                is_first = (own[0] == least[0], own[0] == most[0])
+                if superlative.is_most is None:
+                    if any(is_first):
+                        return None
+                elif is_first[superlative.is_most]:
+                    return None
+                other = least if superlative.is_most is False else most
+                first = first or WrongRank(found.start(), found.end(), own[1], other[1])
         return first
+
+    def _stated(
+        self, outline: Outline, found: re.Match[str], record: ResultRecord
+    ) -> Iterator[_Path]:
+        """`−9.6%, the weakest of the group`: what is ranked is what was stated right before it, or
+        is right after it."""
+        sentence = outline.sentence_at(found.start())
+        near = (max(sentence[0], found.start() - 30), min(sentence[1], found.end() + 40))
+        first = bisect_left(self._values, near[0], key=lambda one: one.start)
+        last = bisect_left(self._values, near[1], key=lambda one: one.start)
+        readings = {abs(one) for value in self._values[first:last] for one in value.readings}
+        for above, field in _near_fields(record):
+            if field.number is not None and abs(field.number) in readings:
+                yield above, field.key
 
     def _record_of(self, binder: Binder, place: Value, sentence: Span) -> ResultRecord | None:
         subject = binder.subject_of(place, sentence)
-        if subject is None or subject.distant or subject.inherited:
+        if subject is None or subject.inherited:
+            return None
+        if subject.distant and not _IT.search(binder.text, sentence[0], place.start):
             return None
         records = [one for one in subject.records if one.number in self._groups]
         return records[0] if len(records) == 1 else None
@@ -270,12 +303,13 @@ def _rank_of_text(text: str) -> int | None:
 
 
 def _best(
-    members: Sequence[ResultRecord], path: _Path, is_most: bool
-) -> tuple[int, Field] | None:
+    members: Sequence[ResultRecord], path: _Path
+) -> tuple[tuple[int, Field], tuple[int, Field]] | None:
+    """The least and the most."""
     values = [found for one in members if (found := _value(one, path)) is not None]
     if len(values) < 2:
         return None
-    return (max if is_most else min)(values, key=lambda found: found[0])
+    return min(values, key=lambda found: found[0]), max(values, key=lambda found: found[0])
 
 
 def _plain_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:

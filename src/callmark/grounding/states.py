@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST, RecordSubject
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,

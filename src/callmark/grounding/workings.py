@@ -11,7 +11,8 @@ from itertools import islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.binding import NEAREST, Binder
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST
 from callmark.grounding.calculator import share_of, work_out
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text

@@ -90,7 +90,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_polarity(reading, outline, tree, binder, registry)
         findings += _check_states(reading, outline, index, binder, registry)
         findings += _check_kinds(reading, outline, index, binder, registry)
-        findings += _check_ranks(reading, outline, tree, binder)
+        findings += _check_ranks(reading, outline, tree, binder, values)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -298,9 +298,13 @@ def _check_kinds(
 
 
 def _check_ranks(
-    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
+    reading: TrialReading,
+    outline: Outline,
+    tree: RecordTree,
+    binder: Binder,
+    values: list[Value],
 ) -> Iterator[StatementFinding]:
-    ranks = Ranks(tree, binder.all_mentions)
+    ranks = Ranks(tree, binder.all_mentions, values)
     for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
         because = (
             f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"
