@@ -9,20 +9,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
-from callmark.grounding.binding import (
-    NEAREST,
-    Binder,
-    Measures,
-    RecordSubject,
-    SaidUnits,
-    find_all_kin,
-    find_joined,
-    find_kin,
-    is_like,
-    is_named_by,
-)
+from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
+from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
+from callmark.grounding.otherwise import read_otherwise
 from callmark.grounding.reading import convert
 from callmark.grounding.record_tree import (
     Field,
@@ -173,6 +164,7 @@ class Checker:
         return (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
+            or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
@@ -374,6 +366,16 @@ class Checker:
         unit = self.measures.unit_of(wrong[0], value.readings)
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
+
+    def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
+        other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
+        stating = self.index.stating(other, turn) if other is not None else []
+        if other is None or not stating:
+            return None
+        fields, wrong = self.measures.in_its_unit(other, stating)
+        if not fields:
+            return self._mismatched(value, wrong)
+        return self._found(value, "supported", "reread", *fields[:3])
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:

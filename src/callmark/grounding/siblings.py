@@ -35,11 +35,11 @@ _CAPITAL_AFTER = re.compile(r"[ -][A-ZÀ-Ý]")
 _NOT_TELLING = frozenset(
     """
     status state type kind category condition currency unit units country origin destination note
-    notes description summary text message comment reason url link image gender language timezone
+    notes description message comment reason url link image gender language timezone
     method mode level priority severity class result outcome
     """.split()
 )
-_DAY_WORDS = frozenset("date day".split())
+_DAY_WORDS = frozenset("date day start starts begin begins when departure".split())
 
 
 def groups_of(tree: RecordTree) -> list[list[ResultRecord]]:
@@ -70,7 +70,7 @@ class SiblingNames:
         for group in self._groups:
             for text, record in _unique_texts(group):
                 whole.setdefault(text, []).append(record)
-                if self._words.issuperset(_words_of(text)):
+                if self._words.issuperset(words_of_name(text)):
                     self._called.setdefault(record.number, []).append(text)
         self._gather_parts(whole)
 
@@ -78,7 +78,7 @@ class SiblingNames:
         """`Miradouro` of `Hotel Miradouro Azul`, where it is a part of no other name."""
         parts: dict[tuple[str, ...], str | None] = {}
         for name in whole:
-            for part in _parts_of(_words_of(name), self._words):
+            for part in _parts_of(words_of_name(name), self._words):
                 parts[part] = name if part not in parts else None
         for part, full in parts.items():
             if full is not None:
@@ -100,7 +100,7 @@ class SiblingNames:
         return sorted(found, key=lambda one: (one.start, one.end))
 
     def _is_whole(self, text: str) -> bool:
-        return _words_of(text) not in self._parts
+        return words_of_name(text) not in self._parts
 
     def _mentions_of_days(self, text: str, values: Sequence[Value]) -> Iterator[Mention]:
         by_day: dict[tuple[int, int], list[tuple[int, ResultRecord]]] = {}
@@ -157,7 +157,7 @@ def _is_name(text: str) -> bool:
     """A few words, and no number, date or address."""
     if len(text) > LONGEST_TEXT or not _LETTERS.search(text):
         return False
-    words = _words_of(text)
+    words = words_of_name(text)
     return len(words) <= MOST_WORDS and not any(
         one.kind in ("moment", "url", "email") or (one.kind == "number" and one.text == text)
         for one in read_leaf(text)
@@ -192,7 +192,7 @@ def _day_of(field: Field) -> date | None:
 
 
 @lru_cache(maxsize=1 << 12)
-def _words_of(name: str) -> tuple[str, ...]:
+def words_of_name(name: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(fold(name)))
 
 

@@ -11,8 +11,9 @@ from itertools import islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.binding import NEAREST, Binder
+from callmark.grounding.binding import Binder
 from callmark.grounding.calculator import Wanted, all_steps, share_of, shares, sums, work_out
+from callmark.grounding.kinship import NEAREST
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money

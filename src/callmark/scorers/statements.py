@@ -16,9 +16,11 @@ from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
 from callmark.grounding.evidence import flat
+from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polarity import PolarFields
+from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -32,6 +34,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.states import StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
@@ -48,7 +51,9 @@ from callmark.records.statements import (
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
-_OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
+_OF_CLAUSES = frozenset(
+    ("polarity", "deed", "hours", "state", "rank")
+)  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
@@ -85,6 +90,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder, registry)
+        findings += _check_states(reading, outline, index, binder, registry)
+        findings += _check_kinds(reading, outline, index, binder, registry)
+        findings += _check_ranks(reading, outline, tree, binder, values)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -252,6 +260,72 @@ def _check_polarity(
         verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
+
+
+def _check_states(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    last_write = _last_write(reading, registry)
+    for said in StateFields(index).said_in(outline, binder, reading.turn_at):
+        if said.field.call < last_write:
+            continue  # a call may have changed it since
+        because = f"{said.field.key} is {canonical_json(said.field.value)}"
+        yield StatementFinding(
+            said.start, said.end, "contradicted", "state", (said.field,), because
+        )
+
+
+def _check_kinds(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    last_write = _last_write(reading, registry)
+    for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
+        if said.field.call < last_write:
+            continue
+        because = (
+            f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
+            f" {_where(said.taken)}"
+        )
+        yield StatementFinding(
+            said.start, said.end, RULES[said.rule].label, said.rule, (said.field,), because
+        )
+
+
+def _check_ranks(
+    reading: TrialReading,
+    outline: Outline,
+    tree: RecordTree,
+    binder: Binder,
+    values: list[Value],
+) -> Iterator[StatementFinding]:
+    ranks = Ranks(tree, binder.all_mentions, values)
+    for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
+        because = (
+            f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"
+            f" {_where(wrong.other)}"
+        )
+        yield StatementFinding(
+            wrong.start, wrong.end, "contradicted", "rank", (wrong.field,), because
+        )
+
+
+def _last_write(reading: TrialReading, registry: Registry) -> int:
+    """The last call that changed something, by its place in the trace; -1: none did."""
+    writing = -1
+    for call, entry in enumerate(reading.trace.tool_trace):
+        if entry.status == "ok" and entry.name is not None:
+            spec = registry.spec(entry.name)
+            if writes(entry.name, "" if spec is None else spec.description):
+                writing = call
+    return writing
 
 
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
