@@ -14,6 +14,7 @@ from callmark.grounding.arithmetic import Sum
 from callmark.grounding.numbers import SCALE
 
 MOST_OPERANDS = 60
+_UNLIKE = 50  # times as large
 _PERCENT = 100 * SCALE
 Step = tuple[int, str, tuple[int, ...]]  # a number, how it came about, of what
 Steps = Callable[[Sequence[int]], Iterator[Step]]
@@ -64,13 +65,15 @@ def _distinct(operands: Iterable[int]) -> list[int]:
 
 
 def sums(numbers: Sequence[int]) -> Iterator[Step]:
+    """Not of what is a hundred times as large: 485,003 is no sum of 485,000 and 3."""
     for one, other in combinations(numbers, 2):
+        if max(one, other) > _UNLIKE * min(one, other):
+            continue
         yield one + other, "sum", (one, other)
         yield abs(one - other), "difference", (max(one, other), min(one, other))
 
 
-def all_steps(numbers: Sequence[int]) -> Iterator[Step]:
-    yield from sums(numbers)
+def products(numbers: Sequence[int]) -> Iterator[Step]:
     for one, other in combinations(numbers, 2):
         large, small = (one, other) if one > other else (other, one)
         yield one * other // SCALE, "product", (one, other)

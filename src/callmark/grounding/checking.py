@@ -64,7 +64,7 @@ _DESCRIBED = re.compile(
 )
 _EXAMPLE = re.compile(
     r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
-    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.)\s?[\"“(]?$",
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
     re.I,
 )
 _CHANGE = re.compile(
@@ -450,7 +450,7 @@ class Checker:
         before = self.text[max(sentence[0], value.start - 30) : value.start]
         if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
             return self._found(value, "not_claimed", "duration")
-        if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
+        if self.outline.is_offered(value) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
         if _EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")

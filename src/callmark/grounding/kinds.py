@@ -11,11 +11,15 @@ from typing import NamedTuple
 from callmark.grounding import field_words
 from callmark.grounding.binding import Binder
 from callmark.grounding.kinship import NEAREST, RecordSubject, find_joined, find_kin
-from callmark.grounding.record_tree import Field, RecordIndex, ResultRecord, key_stems, key_words
-from callmark.grounding.record_tree import stem
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    ResultRecord,
+    key_words,
+)
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.states import is_stated, states_of
+from callmark.grounding.states import is_stated
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value
 from callmark.grounding.words import STOP_WORDS

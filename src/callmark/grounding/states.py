@@ -5,9 +5,8 @@ record show."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
@@ -15,7 +14,6 @@ from callmark.grounding.kinship import NEAREST, RecordSubject
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
-    ResultRecord,
     key_stems,
     key_words,
     stem,

@@ -7,6 +7,7 @@ a small number."""
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
@@ -19,6 +20,7 @@ from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
+FEW_KINDS = 6
 MOST_SORTED = 200  # records that are sorted by two keys
 MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
@@ -43,6 +45,7 @@ class ResultSum(NamedTuple):
     because: str
     words: frozenset[str]
     field: Field
+    is_plain: bool = True  # a count of all, or of one of a few kinds
 
 
 class Column(NamedTuple):
@@ -107,9 +110,11 @@ class ResultSums:
 
     def _add_kinds(self, records: Sequence[ResultRecord], known: Column) -> None:
         kinds = list(_kinds(records))
+        sizes = Counter(key for key, _, _ in kinds)
         for key, value, kind in kinds:
             words = frozenset((*key_stems(key), *key_stems(value)))
-            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words)
+            is_plain = sizes[key] <= FEW_KINDS
+            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words, is_plain)
             if 1 < len(kind) < len(records):
                 self._add_columns(kind, words, value)
         # All but one kind: what was sold without what was sent back, of each product as well.
@@ -118,7 +123,7 @@ class ResultSums:
             rest = [one for one in records if one.number not in left_out]
             if 1 < len(rest) < len(records):
                 words = frozenset((*key_stems(key), *key_stems(value)))
-                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words)
+                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words, False)
                 self._add_columns(rest, words, f"not {value}")
                 for by, name, members in _kinds(rest):
                     if by != key and 1 < len(members) < len(rest):
@@ -184,11 +189,13 @@ class ResultSums:
         because: str,
         column: Column,
         words: frozenset[str] = frozenset(),
+        is_plain: bool = True,
     ) -> None:
         if column.is_time:
             self._add_time(number, how, because, column)
         elif number:
-            self._found.append(ResultSum(number, how, because, words, column.fields[0]))
+            field = column.fields[0]
+            self._found.append(ResultSum(number, how, because, words, field, is_plain))
 
     def _add_time(self, number: int, how: str, because: str, column: Column) -> None:
         if number:

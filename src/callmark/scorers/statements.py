@@ -218,7 +218,12 @@ def _closest(
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
 ) -> Iterator[StatementFinding]:
-    for day in find_days(reading.text, values, index.years_of):
+    only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
+
+    def years_of(moment: Moment) -> frozenset[int]:
+        return index.years_of(moment) or reading.said.years_of(moment) or only
+
+    for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:
