@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import NamedTuple
 
+from callmark.grounding.kinship import NEAREST, RecordSubject
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
@@ -42,7 +42,6 @@ NEAR = 40  # characters between a name and what stands in brackets or after a co
 LONGEST_VALUE = 40  # characters of a text that is one value
 SHORT = 4  # words of a label
 MOST_COLUMNS = 30  # of a table
-NEAREST = 12  # lines above, and records of one name, that are looked at
 MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
@@ -60,17 +59,6 @@ _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 _EMPTY = frozenset(
     map(stem, "the your you our is are was of for in at on to and with per from by this".split())
 )
-
-
-class RecordSubject(NamedTuple):
-    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
-    be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
-    tells the record from its siblings."""
-
-    records: tuple[ResultRecord, ...]
-    beside: bool = False
-    inherited: bool = False
-    loose: bool = False
 
 
 class RecordFields:
@@ -112,6 +100,10 @@ class Binder:
         self._loose = loose
         self._loose_starts = [mention.start for mention in loose]
 
+    @cached_property
+    def all_mentions(self) -> list[Mention]:
+        return sorted((*self._mentions, *self._loose), key=lambda one: (one.start, one.end))
+
     def is_name(self, value: Value) -> bool:
         """Does the value name a record itself?"""
         at = bisect_left(self._starts, value.end) - 1
@@ -148,14 +140,15 @@ class Binder:
             if loose:
                 return RecordSubject(_most_specific(loose), loose=True)
         head = self._head_cell(value, line)
+        is_prose = head is None and not self.text.startswith("|", line.start)
         before = (max(line.start, value.start - WIDE), value.start)
         for place in (before, *(() if head is None else (head,))):
             found = self._within(*place, value)
             if found:
-                return RecordSubject(_most_specific(found[-1:]))
+                return RecordSubject(_most_specific(found[-1:]), distant=is_prose)
             loose = self._loosely_within(*place, value)
             if loose:
-                return RecordSubject(_most_specific(loose[-1:]), loose=True)
+                return RecordSubject(_most_specific(loose[-1:]), loose=True, distant=is_prose)
         for start, end in self._above(line):
             found = self._within(start, end, value)
             if found:
@@ -396,6 +389,11 @@ class Binder:
         end = self.text.find("|", start, head.end)
         return start, end if end >= 0 else head.end
 
+    def is_in_list(self, value: Value) -> bool:
+        """In a row of a table, or an item of a list?"""
+        line = self.outline.line_at(value.start)
+        return line.level > 0 or self.text.startswith("|", line.start)
+
     def words_before(self, value: Value) -> frozenset[str]:
         """`Business ($338)`: what stands right before it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
@@ -500,50 +498,6 @@ def is_like(field: Field, value: Value) -> bool:
     return any(map(str.isdecimal, field.value))
 
 
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
-    return [
-        field
-        for field in fields[:MAX_FIELDS]
-        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
-    ]
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
-
-
 def _group(record: ResultRecord) -> str:
     """What a record is called together with its like: the key of its list, or of its table."""
     if any(map(str.isdecimal, record.key)) and record.parent is not None:
@@ -600,15 +554,27 @@ class Measures:
         if named:
             return named
         if is_money_key(words):
-            record: ResultRecord | None = field.record
-            for _ in range(HIGHEST):
-                if record is None:
-                    break
-                currency = self._names(record).get("currency")
-                if currency:
-                    return currency
-                record = record.parent
+            currency = self._currency_of(field)
+            if currency:
+                return currency
         return own.get("unit", "") if is_measured_key(words) else ""
+
+    def _currency_of(self, field: Field) -> str:
+        """`target_currency` for `target_amount`, else the currency of the record or one above."""
+        begin = key_words(field.key)[:1]
+        record: ResultRecord | None = field.record
+        for _ in range(HIGHEST):
+            if record is None:
+                break
+            names = self._names(record)
+            for key, unit in names.items():
+                words = key_words(key)
+                if words[-1:] == ("currency",) and words[:-1] == begin:
+                    return unit
+            if "currency" in names:
+                return names["currency"]
+            record = record.parent
+        return ""
 
     def _names(self, record: ResultRecord) -> dict[str, str]:
         names = self._named.get(record.number)
@@ -651,6 +617,8 @@ class Measures:
         if value.form.factor > 1 and not self._has_scale(value, field):
             return False
         unit = self.unit_of(field, value.readings) if value.unit else ""
+        if not unit and value.unit and dimension_of(value.unit) == "money":
+            unit = self._currency_of(field)
         if not unit or is_same_unit(unit, value.unit):
             return True
         if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:

@@ -199,7 +199,8 @@ def is_adjacent(text: str, span: Span, said: frozenset[str], *, after: bool) -> 
     for word in words if after else reversed(words):
         if not said.isdisjoint(classes_of(frozenset((stem(word[0]),)))):
             return True
-        if word[0].casefold() not in _FILLER and not word[0][0].isupper():
+        is_filler = word[0].casefold() in _FILLER or word[0][0].isupper()
+        if not is_filler or (after and word[0].casefold() in ("that", "at", "to", "from", "for")):
             return False
     return False
 

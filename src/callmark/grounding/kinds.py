@@ -9,12 +9,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
-from callmark.grounding.record_tree import Field, RecordIndex, ResultRecord, key_stems, key_words
-from callmark.grounding.record_tree import stem
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST, RecordSubject, find_joined, find_kin
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    ResultRecord,
+    key_words,
+)
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.states import is_stated, states_of
+from callmark.grounding.states import is_stated
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value
 from callmark.grounding.words import STOP_WORDS
@@ -36,7 +41,7 @@ _FREE = frozenset(
 # What is compared, wished for, left open or changed is not said of a record.
 _UNSURE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new|previous\w*"
-    r"|originally|versus|vs|compared|differen\w+|than|like|unlike|similar|or|either|neither|nor|other"
+    r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched|switching|select\w*|cho[os]s?en?|than|like|unlike|similar|or|either|neither|nor|other"
     r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should|may"
     r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near|nearby"
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
@@ -85,7 +90,7 @@ class KindFields:
                 continue
             place = Value(start, end, "quote", outline.text[start:end])
             subject = _subject(binder, place, sentence)
-            if subject is None:
+            if subject is None or subject.distant:
                 continue
             found = self._wrong(outline, binder, place, sentence, subject, fields)
             if found is not None:
@@ -125,7 +130,9 @@ class KindFields:
             one
             for record in subject.records[:NEAREST]
             for one in binder.own_fields(record, fields, widely=False)
-            if isinstance(one.value, str) and is_kind(one.key, one.value)
+            if isinstance(one.value, str)
+            and is_kind(one.key, one.value)
+            and any(_is_same_column(one, other) for other in fields[:NEAREST])
         ]
         if not 0 < len(own) <= MOST_OWN or len(keys) != 1:
             return None
@@ -158,6 +165,16 @@ class KindFields:
                 for one in (*parts, *above)
             )
         return _holds(fold(known), text)
+
+
+def _is_same_column(one: Field, other: Field) -> bool:
+    """Are they what records of one kind have under one key?"""
+    if one.key != other.key or one.record.kind != other.record.kind:
+        return False
+    if one.record.parent is not None and other.record.parent is not None:
+        return one.record.key == other.record.key or one.record.parent is other.record.parent
+    keys, others = ({field.key for field in record.fields} for record in (one.record, other.record))
+    return 2 * len(keys & others) >= len(keys | others)
 
 
 def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | None:

@@ -93,6 +93,12 @@ class Said:
             )
         return self.holds_key(value.key, turn)
 
+    def years_of(self, moment: Moment) -> frozenset[int]:
+        """The years in which this day and month was said."""
+        self._index()
+        found = self._moments.get((moment.month, moment.day), ())
+        return frozenset(one.year for one, _ in found if one.year is not None)
+
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
         at = self._keys.get(key)

@@ -11,9 +11,11 @@ from callmark.grounding.numbers import language_of
 
 _TURN = frozenset("aber sondern doch jedoch pero sino mais".split())
 _DENYING = {
-    "de": "nicht kein keine keinen keinem keiner keines ohne weder noch niemals nie",
-    "es": "no sin ni tampoco nunca jamás ningún ninguna ninguno carece",
-    "fr": "pas sans ni aucun aucune jamais non",
+    "de": "nicht kein keine keinen keinem keiner keines ohne weder noch niemals nie deaktiviert"
+    " ausgeschaltet",
+    "es": "no sin ni tampoco nunca jamás ningún ninguna ninguno carece desactivado"
+    " desactivada apagado apagada",
+    "fr": "pas sans ni aucun aucune jamais non désactivé désactivée éteint éteinte",
 }
 _HAVING = {
     "de": "gibt hat haben verfügt verfügen bietet bieten vorhanden verfügbar inklusive inbegriffen"

@@ -145,6 +145,13 @@ _KEY_CONTEXT = {
     "pies": "",
     "bar": "pressure",
 }
+# `price_min` is the least price, `response_min` are minutes.
+_NOT_MINUTES = frozenset(
+    """
+    temp temperature price value amount salary age level score rating size count limit order qty
+    quantity max humidity wind speed pressure width height length weight rent area rooms beds budget
+    """.split()
+)
 _KEY_NAMES = {"c": "°C", "f": "°F"}
 _MONEY = frozenset(
     """
@@ -284,6 +291,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     last = words[-1]
     if last.upper() in CODES and last not in ("all", "try"):
         return last.upper()
+    if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
+        return "min"
     if last in _KEY_CONTEXT:
         context = _KEY_CONTEXT[last].split()
         if not any(word in context for word in words[:-1]):
@@ -322,17 +331,8 @@ _IDIOM = re.compile(
     re.IGNORECASE,
 )
 _OF_IDIOMS = (
-    "24/7",
-    "24 h",
-    "24-h",
-    "/24",
-    "24 stunden",
-    "-19",
-    "cov-2",
-    "50/50",
-    "9-to-5",
-    "-star",
-)  # one in each of them
+    "24/7", "24-h", "/24", "(k)", "(c)", "(b)", "-19", "cov-2", "50/50", "9-to-5", "-star"
+)  # fmt: skip  # one in each of them
 _ROW = re.compile(r"^[ \t]*\|?[ \t]*(\d{1,3})[ \t]*\|", re.MULTILINE)
 _OPTION = re.compile(r"\b(?:option|step|choice|row|example|scenario|case|opción|étape)\s$", re.I)
 # `4.4 out of 5`: what it is out of is a scale, if the number before it is a rating.

@@ -33,6 +33,7 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 
 MOST_LINES = 5000  # of a text that is read as records
@@ -269,7 +270,7 @@ class RecordTree:
         depth: int,
     ) -> None:
         """`"rows": [["AMER", 12], ["EMEA", 7]]`: records whose keys stand beside them."""
-        entries = [dict(zip(head, row, strict=True)) for row in want_list(rows)]
+        entries = [dict(zip(head, want_list(row), strict=True)) for row in want_list(rows)]
         self.series.append(Series(parent, path, key, list(entries)))
         self.keys.update(head)
         for index, entry in enumerate(entries):
@@ -538,6 +539,8 @@ class RecordIndex:
                         self._minutes.setdefault(at, []).append((moment, field))
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
+            for part in _PERIOD.findall(value.text):  # `2026-Q1`
+                _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
             if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
                 _note(self.identifiers, bare, field)
             self.shapes.setdefault(shape_of(value.text), field)

@@ -5,16 +5,15 @@ record show."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST, RecordSubject
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
-    ResultRecord,
     key_stems,
     key_words,
     stem,
@@ -139,8 +138,7 @@ _STATES, _PASSED = _read_families()
 _ANY_STATE = re.compile(
     r"(?<!\w)(?:"
     + "|".join(
-        re.escape(name).replace(r"\ ", r"[\s_-]")
-        for name in sorted(_STATES, key=len, reverse=True)
+        re.escape(name).replace(r"\ ", r"[\s_-]") for name in sorted(_STATES, key=len, reverse=True)
     )
     + r")(?!\w)",
     re.IGNORECASE,
@@ -148,32 +146,42 @@ _ANY_STATE = re.compile(
 _FIRST_WORDS = frozenset(name.split()[0] for name in _STATES)
 # The verb that a state is said with, and the small words between.
 _SAID = re.compile(
-    r"(?:\b(?:is|are|was|were|be|been|being|remains?|stays?|shows?|reads?|says|stands at|marked|listed"
-    r"|status|state|still|already|now|as|ist|sind|war|wurde|wurden|bleibt|steht|está|están|es|son|fue|sigue"
-    r"|est|sont|a été|ont été|reste)|['’]s|['’]re|[:(—–])"
-    r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|only|just|fully|officially|as|marked"
-    r"|listed|showing|yet|again|been|all|successfully|bereits|noch|schon|jetzt|derzeit|nun|aktuell|als"
-    r"|ya|aún|todavía|actualmente|como|déjà|encore|toujours|actuellement|comme|the|a|an)[\s*_`\"“]+)*$",
+    r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing|recorded)"
+    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été|ont été|reste"
+    r"|been|still|already)|['’]s|['’]re|\b(?:status|state)(?:\sis|:)?)"
+    r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing|yet|again"
+    r"|been|successfully|bereits|noch|schon|jetzt|derzeit|nun|aktuell|als|ya|aún|todavía|actualmente"
+    r"|déjà|encore|toujours|actuellement)[\s*_`\"“]+)*$",
     re.IGNORECASE,
 )
 _HAVE_SAID = re.compile(
-    r"\b(?:has|have|had|['’]ve)\s(?:(?:both|all|already|now|also|just|since|each|not yet)\s)*$", re.I
+    r"(?<!\bi)(?<!\bwe)(?<!\byou)\s(?:has|have)\s(?:(?:both|all|already|now|also|just|since|each)\s)*$",
+    re.IGNORECASE,
 )
 _UNSAID = re.compile(
     r"\b(?:if|once|when|whenever|after|before|until|unless|whether|not|no|none|neither|never|no longer"
-    r"|will|would|can|cannot|could|should|may|might|must|either|or|any|was|were|previously|originally|than"
-    r"|instead|rather|only|wenn|falls|sobald|bis|nicht|kein\w*|oder|wird|werden|si|cuando|hasta|no|nunca"
-    r"|será|quand|lorsque|pas|jusqu|sera|aucun\w*|ou|o)\b|n['’]t\b",
+    r"|will|would|can|cannot|could|should|may|might|must|needs?|either|or|any|previously|originally|than"
+    r"|instead|rather|wenn|falls|sobald|bis|nicht|kein\w*|oder|wird|werden|si|cuando|hasta|nunca"
+    r"|será|quand|lorsque|pas|jusqu|sera|aucun\w*|ou|to be|as)\b|n['’]t\b",
     re.IGNORECASE,
 )
-# What makes another word of it: `open until nine`, `available on request`, `due on Friday`.
-_GOES_ON = re.compile(
-    r"[\s*]*(?:-|(?:until|till|from|at|for|to|on|by|between|through|daily|every|order|orders|items?|bis"
-    r"|von|ab|de|du|desde|hasta|à)\b)",
+# What is done is done, whatever became of the thing that it was done to.
+_DEED_NOUN = re.compile(
+    r"\b(?:actions?|requests?|changes?|updates?|modifications?|upgrades?|exchanges?|returns?|steps?"
+    r"|cancell?ations?|adjustments?|corrections?|replacements?|requested|everything|you|i|we"
+    r"|stornierung|änderung\w*|cancelación|cambios?|annulation|modification|changements?)\b",
+    re.IGNORECASE,
+)
+# What follows a state that is said, and no part of a noun: not `the processing time`.
+_ENDS_HERE = re.compile(
+    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while|yet|und|aber"
+    r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
 )
 _STATUS_WORDS = frozenset(
-    map(stem, "status state stage condition availability outcome result response conclusion".split())
+    map(
+        stem, "status state stage condition availability outcome result response conclusion".split()
+    )
 )
 
 
@@ -232,13 +240,20 @@ class StateFields:
         place = Value(found.start(), found.end(), "quote", "")
         named = _named_in(outline.text, clause, rows)
         meant = named or rows
+        if not named and _DEED_NOUN.search(outline.text, *clause):
+            return None
         subject = binder.subject_of(place, sentence)
+        if subject is not None and subject.distant:
+            return None
         if subject is not None:
             meant = [row for row in meant if _belongs(row[1], subject)] or named
         if subject is None and len({row[1].path for row in meant}) > 1:
             return None
         agree = {state for state, _ in rows if state in said}
         kept = [field for state, field in meant if excludes(state, said)]
+        stems = {stem(word) for word in _WORD.findall(outline.text[slice(*clause)])}
+        if any(stem(word) in stems for one in kept for word in _WORD.findall(str(one.value))):
+            return None  # `the cancellation is complete`
         if not kept or len(kept) < len({row[1].path for row in meant}):
             return None
         return None if agree and subject is None else kept[0]
@@ -295,4 +310,4 @@ def is_stated(outline: Outline, start: int, end: int) -> bool:
     before = text[max(line.start, start - FAR) : start]
     if _SAID.search(before) is None and _HAVE_SAID.search(before) is None:
         return False
-    return _UNSAID.search(text, begin, start) is None and _GOES_ON.match(text, end) is None
+    return _UNSAID.search(text, begin, start) is None and _ENDS_HERE.match(text, end) is not None

@@ -7,6 +7,7 @@ a small number."""
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
@@ -19,17 +20,23 @@ from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
+FEW_KINDS = 6
 MOST_SORTED = 200  # records that are sorted by two keys
 MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
 LONGEST_NUMBER = 24  # characters of a text that is one number
 MOST_NEAR = 60  # entries near a number that are looked at
-_STARTS = frozenset("start starts begin begins from departure depart departs started since".split())
-_ENDS = frozenset("end ends until to arrival arrive arrives finish finished ended till".split())
+_STARTS = frozenset(
+    "start starts started begin begins from departure depart departs departed dep since open opens"
+    " planned scheduled time".split()
+)
+_ENDS = frozenset(
+    "end ends ended until to till arrival arrive arrives arrived arr finish finished close closes".split()
+)
 
 
 class ResultSum(NamedTuple):
-    """`how`: sum, rest (all but one), mean, count, pair (of two), difference,
+    """`how`: sum, part (of one kind), rest (all but one), mean, count, pair (of two), difference,
     duration. `words` are those of the key
     and of what the records have in common."""
 
@@ -38,6 +45,7 @@ class ResultSum(NamedTuple):
     because: str
     words: frozenset[str]
     field: Field
+    is_plain: bool = True  # a count of all, or of one of a few kinds
 
 
 class Column(NamedTuple):
@@ -102,9 +110,11 @@ class ResultSums:
 
     def _add_kinds(self, records: Sequence[ResultRecord], known: Column) -> None:
         kinds = list(_kinds(records))
+        sizes = Counter(key for key, _, _ in kinds)
         for key, value, kind in kinds:
             words = frozenset((*key_stems(key), *key_stems(value)))
-            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words)
+            is_plain = sizes[key] <= FEW_KINDS
+            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words, is_plain)
             if 1 < len(kind) < len(records):
                 self._add_columns(kind, words, value)
         # All but one kind: what was sold without what was sent back, of each product as well.
@@ -113,7 +123,7 @@ class ResultSums:
             rest = [one for one in records if one.number not in left_out]
             if 1 < len(rest) < len(records):
                 words = frozenset((*key_stems(key), *key_stems(value)))
-                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words)
+                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words, False)
                 self._add_columns(rest, words, f"not {value}")
                 for by, name, members in _kinds(rest):
                     if by != key and 1 < len(members) < len(rest):
@@ -142,7 +152,7 @@ class ResultSums:
             return
         total = sum(numbers)
         because = f"{column.key} of {of}"
-        self._add(abs(total), "sum", because, column, words)
+        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
         self._add(abs(total) // len(numbers), "mean", because, column, words)
         gains = sum(number for number in numbers if number > 0)
         if gains not in (0, total):  # what came in, and what went out
@@ -179,11 +189,13 @@ class ResultSums:
         because: str,
         column: Column,
         words: frozenset[str] = frozenset(),
+        is_plain: bool = True,
     ) -> None:
         if column.is_time:
             self._add_time(number, how, because, column)
         elif number:
-            self._found.append(ResultSum(number, how, because, words, column.fields[0]))
+            field = column.fields[0]
+            self._found.append(ResultSum(number, how, because, words, field, is_plain))
 
     def _add_time(self, number: int, how: str, because: str, column: Column) -> None:
         if number:

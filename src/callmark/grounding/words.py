@@ -142,6 +142,27 @@ def names_an_ending(text: str, start: int) -> bool:
     return _ENDING_RE.search(text[max(0, start - 40) : start]) is not None
 
 
+# What carries a minus sign in words.
+_LESS_RE = re.compile(
+    r"(?<!\w)(?:ow(?:e|es|ed|ing)|debts?|outstanding|overdrawn|spen[dt]\w*|paid|pays?|paying|payments?"
+    r"|costs?|charg\w+|debit\w*|deduct\w*|withdr\w+|went[ ]out|going[ ]out|expenses?|loss(?:es)?|lost"
+    r"|lose[sd]?|negative|minus|below|fell|falls?|fallen|falling|dropp?\w*|down|declin\w+|decreas\w+"
+    r"|lower|less|slipp?\w*|shr[aiu]nk\w*|refund\w*|discount\w*|reduc\w+|off|sent|bought|purchas\w+"
+    r"|schuld\w*|ausgegeben|ausgaben?|bezahl\w+|gezahlt|zahl\w+|abgebucht|belastet|verlust\w*|verlor\w*"
+    r"|gefallen|gesunken|sank|niedriger|weniger|rabatt|gekauft|kostet\w*"
+    r"|deb(?:e|es|en)|adeud\w+|deuda|gast\w+|pag\w+|cargo\w*|pérdida\w*|perd\w+|baj\w+|cay\w+|menos"
+    r"|descuento\w*|reembols\w+|compr\w+|cost\w+"
+    r"|doi[st]|devez|dett\w+|dépens\w+|pay\w+|débit\w*|pert\w+|perd\w+|baiss\w+|moins|remis\w+"
+    r"|rembours\w+|achet\w+|achat\w*|coût\w*)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def says_less(text: str) -> bool:
+    """Do the words say that something was owed, spent, lost or fell?"""
+    return _LESS_RE.search(text) is not None
+
+
 def admits_failure(text: str) -> bool:
     """Does the text hold a word that says that something did not work?"""
     return _FAILURE_RE.search(text) is not None

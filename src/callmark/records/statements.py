@@ -78,6 +78,7 @@ RULES: dict[str, Rule] = {
         Rule("hours", "contradicted", "advisory", "days or times that the opening hours deny"),
         Rule("weekday", "contradicted", "advisory", "the wrong day of the week for a date"),
         Rule("state", "contradicted", "advisory", "another state or kind than the results give"),
+        Rule("rank", "contradicted", "advisory", "a superlative that another record deserves"),
         Rule("unnamed", "unsupported", "advisory", "things or a source that no result names"),
         Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
         Rule("denial", "contradicted", "firm", "a value that a result gives is denied"),

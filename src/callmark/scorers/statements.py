@@ -23,6 +23,7 @@ from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polar_abroad import grammar_of
 from callmark.grounding.polar_words import root
 from callmark.grounding.polarity import PolarFields
+from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -53,7 +54,9 @@ from callmark.records.statements import (
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
-_OF_CLAUSES = frozenset(("polarity", "deed", "hours", "state"))  # whose negations are part of them
+_OF_CLAUSES = frozenset(
+    ("polarity", "deed", "hours", "state", "rank")
+)  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
@@ -91,8 +94,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_weekdays(reading, index, values)
         findings += _check_polarity(reading, outline, tree, binder, registry)
         findings += _check_states(reading, outline, index, binder, registry)
-        findings += _check_kinds(reading, outline, index, binder)
         findings += _check_amounts(reading, outline, tree, binder)
+        findings += _check_kinds(reading, outline, index, binder, registry)
+        findings += _check_ranks(reading, outline, tree, binder, values)
         findings += _check_hours(reading, outline, tree)
         findings += _check_names(outline, KnownWords(index, reading.said))
     findings += _check_deeds(reading, outline, registry)
@@ -218,7 +222,12 @@ def _closest(
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
 ) -> Iterator[StatementFinding]:
-    for day in find_days(reading.text, values, index.years_of):
+    only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
+
+    def years_of(moment: Moment) -> frozenset[int]:
+        return index.years_of(moment) or reading.said.years_of(moment) or only
+
+    for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:
@@ -269,11 +278,10 @@ def _check_states(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    changes = list(_changes(reading, registry))
+    last_write = _last_write(reading, registry)
     for said in StateFields(index).said_in(outline, binder, reading.turn_at):
-        words = {stem(word) for word in _WORD.findall(reading.text[said.start : said.end])}
-        if any(not stems.isdisjoint(words) for _, stems in changes):
-            continue  # a call made it so, whatever a result said before
+        if said.field.call < last_write:
+            continue  # a call may have changed it since
         because = f"{said.field.key} is {canonical_json(said.field.value)}"
         yield StatementFinding(
             said.start, said.end, "contradicted", "state", (said.field,), because
@@ -281,9 +289,16 @@ def _check_states(
 
 
 def _check_kinds(
-    reading: TrialReading, outline: Outline, index: RecordIndex, binder: Binder
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
 ) -> Iterator[StatementFinding]:
+    last_write = _last_write(reading, registry)
     for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
+        if said.field.call < last_write:
+            continue
         because = (
             f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
             f" {_where(said.taken)}"
@@ -309,6 +324,35 @@ def _check_amounts(
             yield StatementFinding(
                 said.start, said.end, "contradicted", "polarity", (field,), because
             )
+
+
+def _check_ranks(
+    reading: TrialReading,
+    outline: Outline,
+    tree: RecordTree,
+    binder: Binder,
+    values: list[Value],
+) -> Iterator[StatementFinding]:
+    ranks = Ranks(tree, binder.all_mentions, values)
+    for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
+        because = (
+            f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"
+            f" {_where(wrong.other)}"
+        )
+        yield StatementFinding(
+            wrong.start, wrong.end, "contradicted", "rank", (wrong.field,), because
+        )
+
+
+def _last_write(reading: TrialReading, registry: Registry) -> int:
+    """The last call that changed something, by its place in the trace; -1: none did."""
+    writing = -1
+    for call, entry in enumerate(reading.trace.tool_trace):
+        if entry.status == "ok" and entry.name is not None:
+            spec = registry.spec(entry.name)
+            if writes(entry.name, "" if spec is None else spec.description):
+                writing = call
+    return writing
 
 
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
