@@ -19,6 +19,7 @@ from callmark.grounding.emptiness import Amounts
 from callmark.grounding.evidence import flat
 from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
+from callmark.grounding.misnaming import GivenNames
 from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polar_abroad import grammar_of
 from callmark.grounding.polar_words import root
@@ -98,7 +99,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_kinds(reading, outline, index, binder, registry)
         findings += _check_ranks(reading, outline, tree, binder, values)
         findings += _check_hours(reading, outline, tree)
-        findings += _check_names(outline, KnownWords(index, reading.said))
+        known = KnownWords(index, reading.said)
+        findings += _check_names(outline, known)
+        findings += _check_given_names(reading, outline, GivenNames(tree, known))
     findings += _check_deeds(reading, outline, registry)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
@@ -381,6 +384,18 @@ def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFindi
     for one in find_unnamed(outline, known):
         because = f"no result names {', '.join(one.names)}"
         yield StatementFinding(one.start, one.end, "unsupported", "unnamed", (), because)
+
+
+def _check_given_names(
+    reading: TrialReading, outline: Outline, names: GivenNames
+) -> Iterator[StatementFinding]:
+    for one in names.misnamed_in(outline):
+        field = one.field
+        if field is None:
+            yield StatementFinding(one.start, one.end, "altered", "name", (), "no one gave this name")
+        elif field.counts_for(reading.turn_at(one.start)):
+            because = f"a name near {_show(field)} at {_where(field)}"
+            yield StatementFinding(one.start, one.end, "altered", "name", (field,), because)
 
 
 def _check_deeds(
