@@ -126,11 +126,12 @@ class Amounts:
         if _NOT_SAID.search(text, *clause):
             return
         tokens = tokens_of(text, clause)
+        denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
         for at, token in enumerate(tokens):
             for amount in self._meant(root(token.word), token, tokens, at, sentence, binder):
                 first = at - len(amount.stems) + 1
                 asserted = _asserted(text, tokens, first, at)
-                if asserted is not None:
+                if asserted is not None and not (asserted and denies):
                     yield AmountClause(tokens[first].start, token.end, amount, asserted)
 
     def _meant(
@@ -198,7 +199,6 @@ def _asserted(text: str, tokens: Sequence[PolarToken], first: int, last: int) ->
     ):
         return None
     near = {token.word for token in tokens[max(0, first - 4) : last + 4]}
-    denied = any(token.word in ("not", "no") or token.word.endswith("n't") for token in tokens)
-    if not denied and not _SOME.isdisjoint(words) and not _EXIST.isdisjoint(near):
+    if not _SOME.isdisjoint(words) and not _EXIST.isdisjoint(near):
         return True
     return None

@@ -48,7 +48,7 @@ class AnswerTables:
         if not self._text.startswith("|", line.start):
             return False
         head = self._outline.table_head(line)
-        is_first = self._text.count("|", line.start, span[0]) < 2
+        is_first = self._text.find("|", line.start + 1, span[0]) < 0
         is_short = len(_WORD.findall(self._text, *span)) <= LONGEST_HEAD
         return (head is not None and head.start == line.start) or (is_first and is_short)
 

@@ -70,7 +70,7 @@ OPPOSITES: dict[str, frozenset[str]] = {
 }
 # `in_stock` is a phrase: `stock` alone is something else.
 PLACING = frozenset("in on at under out off".split())
-_OUT_OF = {("in", "stock"): (("sold", "out"),)}
+_OUT_OF: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {("in", "stock"): (("sold", "out"),)}
 SAME: dict[str, tuple[str, ...]] = {
     one: tuple(other for other in group if other != one)
     for words in (

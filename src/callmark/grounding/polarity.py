@@ -40,6 +40,14 @@ _OF_RULES = re.compile(r"\b(?:polic(?:y|ies)|covers?)\b", re.IGNORECASE)
 # What has not happened yet, or only may happen.
 _LATER = frozenset("once when until before after soon will to being".split())
 _NO_PART = frozenset("a i is it are as".split())  # of a word that is written as two
+_QUESTION = re.compile(r"[*_\s]*[?？]")
+# What is said of these is not said of what they are about.
+_MATTERS = frozenset(
+    """
+    terms provider providers rules rule requirement requirements cost costs fee fees price prices
+    charge charges coverage claim claims policy policies request requests question questions
+    """.split()
+)
 _PRONOUNS = frozenset("they he she it you".split())
 _NO_WORD_OF = re.compile(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
@@ -216,7 +224,7 @@ class PolarFields:
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
-            if tables.is_head(sentence):
+            if tables.is_head(sentence) or _QUESTION.match(outline.text, sentence[1]):
                 continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
@@ -306,7 +314,7 @@ class PolarFields:
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):
                 continue
-            if _NOTHING.match(text, tokens[place.last].end):
+            if _NOTHING.match(text, tokens[place.last].end) or _is_about(tokens, place.last):
                 continue
             words = ClauseWords(text, tokens, place.first, place.last)
             if is_silent:
@@ -368,7 +376,8 @@ class PolarFields:
         self, language: str, text: str, sentence: Span, binder: Binder
     ) -> Iterator[PolarClause]:
         tokens = tokens_of(text, sentence)
-        for place, key in self._spoken_of(tokens):
+        found = {id(key): (key, at) for at, key in self._spoken_of(tokens)}
+        for key, place in found.values():
             words = ClauseWords(text, tokens, place.first, place.last)
             asserted = is_asserted_abroad(language, text, tokens, place.first, place.last)
             if asserted is None or place.is_opposite or not key.is_thing:
@@ -424,7 +433,7 @@ class PolarFields:
         is_one = len(key.rows) == 1 or (
             not key.words.is_state
             and len(key.rows) <= NEAREST_KEYS
-            and len({row.state for row in key.rows}) == 1
+            and len({(row.state, row.field.call) for row in key.rows}) == 1
         )
         return is_one and (
             bool(key.parts)
@@ -479,6 +488,11 @@ class PolarFields:
                 len(stems) == 1 or " ".join(words[-2:]) in self._prose or joined in self._prose
             )
         return known
+
+
+def _is_about(tokens: Sequence[PolarToken], last: int) -> bool:
+    """`insurance terms` are terms."""
+    return last + 1 < len(tokens) and tokens[last + 1].word in _MATTERS
 
 
 def _plain(word: str) -> str:
