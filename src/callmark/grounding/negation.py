@@ -8,7 +8,7 @@ import re
 from callmark.grounding.spans import Span
 
 _NO = re.compile(
-    r"\b(?:nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|weder|leider nicht|deaktiviert|ausgeschaltet|aus"
+    r"\b(?:nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|weder|deaktiviert|ausgeschaltet|aus"
     r"|no|nunca|jamás|sin|tampoco|ni|ningún\w*|desactivad[oa]s?|apagad[oa]s?"
     r"|pas|jamais|sans|aucune?|ne|désactivée?s?|éteinte?s?)\b|\bn['’]",
     re.IGNORECASE,

@@ -289,6 +289,7 @@ class PolarFields:
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], _PolarShape] = {}
         # Where other records have a text or a number, null says that this one has none.
         self._valued = {one.key for one in tree.fields if state_of(one.value) == "other"}
+        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
         self._tree = tree
@@ -475,13 +476,10 @@ class PolarFields:
                 continue
             if key.is_generic and not _is_predicate(text, tokens, first, last):
                 continue
-            if self._language == "en":
-                asserted = not _is_denied(text, tokens, first, last)
-            else:
-                denied = is_denied_abroad(text, sentence, place.start, place.end)
-                if denied is None:
-                    continue
-                asserted = not denied
+            denied = self._is_denied(text, sentence, tokens, first, last)
+            if denied is None:
+                continue
+            asserted = not denied
             said = PolarClause(place.start, place.end, row, asserted)
             if key.parts and (
                 said.agrees or not _is_of_all(text, clause, tokens, (first, last), key.parts)
@@ -489,6 +487,13 @@ class PolarFields:
                 continue
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
+
+    def _is_denied(
+        self, text: str, sentence: Span, tokens: Sequence[PolarToken], first: int, last: int
+    ) -> bool | None:
+        if self._language == "en":
+            return _is_denied(text, tokens, first, last)
+        return is_denied_abroad(text, sentence, tokens[first].start, tokens[last].end)
 
     def _bound(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
         """With several records, the one that is meant has to be named."""

@@ -221,7 +221,9 @@ def _check_weekdays(
     only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
 
     def years_of(moment: Moment) -> frozenset[int]:
-        return index.years_of(moment) or reading.said.years_of(moment) or only
+        said = reading.said.moments_said((moment.month, moment.day))
+        years = frozenset(one.year for one in said if one.year is not None)
+        return index.years_of(moment) or years or only
 
     for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
