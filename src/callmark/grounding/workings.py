@@ -119,8 +119,9 @@ class Workings:
         return known
 
     def is_rough(self, value: Value) -> bool:
-        """`roughly 400,000`: so few digits may stand for much that is worked out."""
-        if value.kind != "number" or not value.readings or digits_of(value) > 2:
+        """`roughly €400,000`: so few digits may stand for much that is worked out. What is counted
+        is not."""
+        if value.kind != "number" or not value.unit or digits_of(value) > 2:
             return False
         rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         return rounding is not None and rounding.is_hedged
