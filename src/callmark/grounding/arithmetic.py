@@ -112,15 +112,18 @@ _DIFFERENCE = _Cue(
 )
 _COMPARED = _Cue(
     r"""
-    differen\w+ remain\w* left\b more\b less\b fewer\b cheaper\b dearer\b sav(?:e|es|ed|ing|ings)\b
-    higher\b lower\b longer\b shorter\b cooler\b warmer\b colder\b hotter\b faster\b slower\b
+    differen\w+ remain\w* left\b leaves?\b leaving\b more\b less\b fewer\b cheaper\b dearer\b
+    sav(?:e|es|ed|ing|ings)\b higher\b lower\b longer\b shorter\b cooler\b warmer\b colder\b
+    hotter\b faster\b slower\b
     older\b larger\b smaller\b closer\b points?\b above\b below\b ahead\b behind\b gap\b short\b
     over\b under\b exceed\w* other\b rose\b fell\b gain\w* grew\b adding\b added\b lost\b drop\w*
     differs?\b extra\b another\b by\b hold\b margin\b net\b discount\w* refund\w*
     differenz\b unterschied\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b günstiger\b
     billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
-    gesunken\b gestiegen\b um\b fehl\w+ diferencia\b restante\w* quedan?\b más\b menos\b puntos?\b
-    fall\w+ baj\w+ sub\w+ aument\w+ sobra\w* différence\b écart\b baiss\w+ hausse\b augment\w+ rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
+    gesunken\b gestiegen\b um\b fehl\w+
+    diferencia\b restante\w* quedan?\b más\b menos\b
+    puntos?\b fall\w+ baj\w+ sub\w+ aument\w+ sobra\w* différence\b écart\b baiss\w+ hausse\b
+    augment\w+ rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
     """
 )
 _MANY = (
@@ -140,7 +143,7 @@ _SHARE = _Cue(
     of\b out_of\b share\w* rate\w* proportion\w* percentage\w* up\b down\b more\b less\b higher\b
     lower\b ris\w+ rose\b fell\b fall\w* drop\w* slipp?\w* gain\w* los[est]\w* gr[eo]w\w* increas\w+
     decreas\w+ declin\w+ improv\w+ jump\w* climb\w* discount\w* off\b cheaper\b plus\b saving\w*
-    over\b return\w* change\w* make[s]?\b account\w* anteil\w* quote\b rate\b mehr\b weniger\b davon\b
+    over\b return\w* change\w* makes?\b account\w* anteil\w* quote\b mehr\b weniger\b davon\b
     von\b gestiegen\b gesunken\b anstieg\b rückgang\b rabatt\b höher\b niedriger\b
     del?\b cuota\b tasa\b más\b menos\b sub\w+ baj\w+ aument\w+ descuento\b part\b taux\b hausse\b
     baisse\b moins\b remise\b augment\w+
@@ -149,8 +152,9 @@ _SHARE = _Cue(
 _BETWEEN_TIMES = _Cue(
     r"""
     between\b gap\b layover\w* connect\w+ transfer\w* change\b changing\b wait\w* break\b buffer\b
-    cushion\b apart\b later\b after\b before\b spare\b zwischen\b umstieg\w* umsteig\w* wart\w+ pause\b
-    später\b entre\b transbordo\w* espera\w* después\b antes\b correspondance\w* attente\w* après\b
+    cushion\b apart\b later\b after\b before\b spare\b zwischen\b umstieg\w* umsteig\w* wart\w+
+    pause\b später\b entre\b transbordo\w* espera\w* después\b antes\b correspondance\w*
+    attente\w* après\b
     avant\b
     """
 )

@@ -44,7 +44,7 @@ def work_out(wanted: Wanted, operands: Sequence[int], steps: Steps, at_most: flo
     for number, how, used in steps(_distinct(operands)):
         if wanted.is_near(number):
             near += 1
-            if found is None and wanted.low <= number <= wanted.high:
+            if found is None and wanted.low <= number <= wanted.high and number not in used:
                 found = Sum(how, used)
     return found if found and wanted.chance(near) <= at_most else None
 
@@ -61,7 +61,10 @@ def share_of(wanted: Wanted, part: int, wholes: Sequence[int], at_most: float) -
 
 
 def _distinct(operands: Iterable[int]) -> list[int]:
-    return [one for one in dict.fromkeys(map(abs, operands)) if one][:MOST_OPERANDS]
+    """Without those that change nothing."""
+    return [one for one in dict.fromkeys(map(abs, operands)) if one not in (0, SCALE)][
+        :MOST_OPERANDS
+    ]
 
 
 def sums(numbers: Sequence[int]) -> Iterator[Step]:

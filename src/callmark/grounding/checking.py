@@ -458,6 +458,8 @@ class Checker:
             return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):
             return self._found(value, "unchecked", "month")
+        if self._workings.is_rough(value):
+            return self._found(value, "unchecked", "rough")
         return None
 
     # --- binding

@@ -93,11 +93,9 @@ class Said:
             )
         return self.holds_key(value.key, turn)
 
-    def years_of(self, moment: Moment) -> frozenset[int]:
-        """The years in which this day and month was said."""
+    def moments_said(self, key: tuple[int | None, ...]) -> list[Moment]:
         self._index()
-        found = self._moments.get((moment.month, moment.day), ())
-        return frozenset(one.year for one, _ in found if one.year is not None)
+        return [moment for moment, _ in self._moments.get(key, ())]
 
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()

@@ -49,6 +49,16 @@ _COMMON = frozenset(
 )
 
 
+_PEOPLE = frozenset(
+    """
+    passenger guest doctor physician therapist client agent contact author manager employee customer
+    user patient owner host driver payee recipient sender assignee reviewer organizer organiser attendee
+    attendees attendees person member candidate applicant tenant landlord teacher student nurse
+    technician inspector broker buyer seller holder first last full
+    """.split()
+)
+
+
 class Misnamed(NamedTuple):
     """From `start` to `end` a name; `field` has the one that comes nearest, if any does."""
 
@@ -133,19 +143,21 @@ class GivenNames:
                 continue
             words = list(_WORD.finditer(outline.text, *found.span()))
             for left, right in zip(words, words[1:], strict=False):
-                near = self._half_of(left[0], right[0])
+                near = self._half_of(left[0], right[0], outline.text)
                 if near is not None:
                     yield Misnamed(left.start(), right.end(), near)
                     break
 
-    def _half_of(self, first: str, last: str) -> Field | None:
+    def _half_of(self, first: str, last: str, text: str) -> Field | None:
+        """Whoever has a first and a last name has just these; a firm or a thing may be called by
+        half of its name, unless it is nowhere called by the whole."""
         if self._is_unknown(last):
             for name, field in self._by_word.get((True, fold(first)), ())[:MOST_ALIKE]:
-                if len(name) == 2:
+                if len(name) == 2 and (_is_person(field) or str(field.value) not in text):
                     return field
         if self._is_unknown(first):
             for name, field in self._by_word.get((False, fold(last)), ())[:MOST_ALIKE]:
-                if len(name) == 2:
+                if len(name) == 2 and _is_person(field):
                     return field
         if self._is_unknown(first) and self._is_unknown(last):
             return self._misspelt(last) or self._misspelt(first)
@@ -166,3 +178,8 @@ class GivenNames:
             words = _WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))
+
+
+def _is_person(field: Field) -> bool:
+    words = {*key_words(field.key), *key_words(field.record.key)}
+    return not _PEOPLE.isdisjoint(words | {one.removesuffix("s") for one in words})

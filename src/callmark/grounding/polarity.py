@@ -105,6 +105,9 @@ class PolarFields:
         self._shape_by_record: dict[int, PolarShape] = {}
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarShape] = {}
         self._tree = tree
+        # Where other records have a text, a number or a part, null says that this one has none.
+        self._valued = {one.key for one in tree.fields if state_of(one.value)[0] == "other"}
+        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
         self._is_told_of: dict[str, bool] = {}
@@ -132,7 +135,7 @@ class PolarFields:
             )
             if words is None:
                 continue
-            is_absent = state == "unknown" and not is_all_flags
+            is_absent = state == "unknown" and (not is_all_flags or field.key in self._valued)
             if is_absent and len(words.stems) == 1:
                 continue
             yes = None if state == "unknown" else state == "yes"

@@ -461,6 +461,7 @@ def shape_of(identifier: str) -> str:
     return digits if _LETTERS.search(key) else _LETTER.sub("a", digits)
 
 
+_BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 LONG_TEXT = 400  # characters of a text that tells a story
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
@@ -593,6 +594,14 @@ class RecordIndex:
         """The years in which some leaf has this day and month."""
         found = self.moments.get((moment.month, moment.day), ())
         return frozenset(other.year for other, _ in found if other.year is not None)
+
+    def is_year_before(self, digits: str) -> bool:
+        """2025, where results of 2026 have a key for the year before."""
+        return (
+            len(digits) == 4
+            and str(int(digits) + 1) in self.years
+            and any(not _BEFORE.isdisjoint(key_words(key)) for key in self.tree.keys)
+        )
 
     @cached_property
     def is_prose(self) -> bool:

@@ -31,7 +31,8 @@ _STARTS = frozenset(
     " planned scheduled time".split()
 )
 _ENDS = frozenset(
-    "end ends ended until to till arrival arrive arrives arrived arr finish finished close closes".split()
+    "end ends ended until to till arrival arrive arrives arrived arr finish finished close"
+    " closes".split()
 )
 
 

@@ -145,8 +145,8 @@ def names_an_ending(text: str, start: int) -> bool:
 # What carries a minus sign in words.
 _LESS_RE = re.compile(
     r"(?<!\w)(?:ow(?:e|es|ed|ing)|debts?|outstanding|overdrawn|spen[dt]\w*|paid|pays?|paying|payments?"
-    r"|costs?|charg\w+|debit\w*|deduct\w*|withdr\w+|went[ ]out|going[ ]out|expenses?|loss(?:es)?|lost"
-    r"|lose[sd]?|negative|minus|below|fell|falls?|fallen|falling|dropp?\w*|down|declin\w+|decreas\w+"
+    r"|costs?|charg\w+|debit\w*|deduct\w*|withdr\w+|went[ ]out|going[ ]out|expenses?|loss(?:es)?"
+    r"|lost|lose[sd]?|negative|minus|below|fell|falls?|fallen|falling|dropp?\w*|down|declin\w+|decreas\w+"
     r"|lower|less|slipp?\w*|shr[aiu]nk\w*|refund\w*|discount\w*|reduc\w+|off|sent|bought|purchas\w+"
     r"|schuld\w*|ausgegeben|ausgaben?|bezahl\w+|gezahlt|zahl\w+|abgebucht|belastet|verlust\w*|verlor\w*"
     r"|gefallen|gesunken|sank|niedriger|weniger|rabatt|gekauft|kostet\w*"

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from itertools import islice, permutations
+from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
@@ -19,7 +19,7 @@ from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
 from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.sums import ResultSum, ResultSums, minutes_between
+from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
@@ -28,6 +28,7 @@ TELLING = 4  # so many digits tell a number from others
 # How many others may be expected to give a number as well, of what stands beside it, of what is
 # near, and of all that there is.
 AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
+BESIDE_SHARE = 0.7
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
@@ -117,6 +118,14 @@ class Workings:
             known = self._money[value.start] = is_money(self.text, value)
         return known
 
+    def is_rough(self, value: Value) -> bool:
+        """`roughly €400,000`: so few digits may stand for much that is worked out. What is counted
+        is not."""
+        if value.kind != "number" or not value.unit or digits_of(value) > 2:
+            return False
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        return rounding is not None and rounding.is_hedged
+
     def find(self, value: Value, sentence: Span) -> Worked | None:
         if value.kind == "moment":
             return self._time_beside(value)
@@ -124,6 +133,8 @@ class Workings:
             return None
         if value.form.percent:
             return self._announced(value, sentence) or self._calculated(value, sentence)
+        if value.text.isdecimal() and self.index.is_year_before(value.text):
+            return Worked("year", "the year before")
         if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
             least = value.readings[-1]
             value = value._replace(readings=(least,), text=decimal_text(least))
@@ -219,7 +230,8 @@ class Workings:
         is_row = self.text.startswith("|", self.outline.line_at(value.start).start)
         if is_share and not (is_row or arithmetic.announces_as("share", cues)):
             return None
-        for part in self._beside(value, sentence)[:2] if is_share else ():
+        parts = self._beside(value, sentence) or _readings(reversed(self.stated[-2:]))
+        for part in parts[:2] if is_share else ():
             line = self.outline.line_at(value.start)
             wholes = _readings(one for one in self.stated[-BESIDE:] if one.start >= line.start)
             totals = [*self._sums.totals_with(part)[:3], *self._stated_totals_with(part)[:2]]
@@ -238,7 +250,8 @@ class Workings:
             is_time = bool(value.unit) and dimension_of(value.unit) == "time"
             ways = [(sums, is_compared)]
             if not is_time:
-                ways.append((products, is_row or arithmetic.announces_as("product", cues)))
+                is_rate = arithmetic.announces_as("product", cues) or _YEARLY.search(cues)
+                ways.append((products, is_row or bool(is_rate)))
         for steps, is_announced in ways:
             worked = self._one_step(value, sentence, wanted, steps, is_announced=is_announced)
             if worked is not None:
@@ -253,7 +266,7 @@ class Workings:
             return None
         operands: list[int] = []
         for more, at_most in (
-            (self._beside, AT_HAND),
+            (self._beside, BESIDE_SHARE if steps is shares else AT_HAND),
             (self._named, FURTHER if is_announced else FAR_OFF),
             (self._in_record, AT_HAND if is_announced else FAR_OFF),
             (self._around, FURTHER if is_announced else FAR_OFF),
@@ -434,14 +447,27 @@ class Workings:
         """`90 minutes`, from one time to another that stand beside it."""
         if not value.unit or dimension_of(value.unit) != "time":
             return None
-        half = arithmetic.half_unit(value) if decimals_of(value) else 0
-        low = convert(value.readings[0] - half, value.unit, "min")
-        high = convert(value.readings[0] + half, value.unit, "min")
+        least, most = self._span_of(value)
+        low, high = convert(least, value.unit, "min"), convert(most, value.unit, "min")
         times = [one.moments[0] for one in self._moments_beside(value)]
+        times += [
+            one for hour in range(24) for one in self.said.moments_said((hour, None, None))[:1]
+        ][:BESIDE]
         for first, last in permutations(times, 2):
             minutes = minutes_between(first, last)
             if minutes is not None and (low or 0) <= minutes * SCALE <= (high or 0):
                 return Worked("duration", "from one time to another")
+        return self._days_apart(value, low or 0)
+
+    def _days_apart(self, value: Value, minutes: int) -> Worked | None:
+        """`48 hours before`, of two days that stand beside it."""
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        near = self.values[max(0, at - 2 * BESIDE) : at + 4]
+        days = [one.moments[0] for one in near if one.moments and one.moments[0].has_day]
+        for first, last in combinations(days, 2):
+            apart = days_between(first, last)
+            if apart and abs(abs(apart) * 24 * 60 * SCALE - minutes) <= SCALE:
+                return Worked("duration", "from one day to another")
         return None
 
     def _time_beside(self, value: Value) -> Worked | None:

@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
+from callmark.grounding.deeds import Deed, DoneCall, Tells, find_deeds, writes
 from callmark.grounding.emptiness import Amounts
 from callmark.grounding.evidence import flat
 from callmark.grounding.kinds import KindFields
@@ -43,6 +43,7 @@ from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.samples import CALL_FREE
+from callmark.records.trace import json_inside
 from callmark.records.statements import (
     FLAGS,
     GOOD,
@@ -54,6 +55,8 @@ from callmark.records.statements import (
 )
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
+MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
+LONGEST_ABOUT = 400  # characters of a text about a call
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
@@ -83,6 +86,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     for, there is nothing that it could speak of."""
     outline = reading.outline
     findings: list[StatementFinding] = []
+    binder: Binder | None = None
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = reading.records.tree
         index = reading.records
@@ -102,7 +106,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         known = KnownWords(index, reading.said)
         findings += _check_names(outline, known)
         findings += _check_given_names(reading, outline, GivenNames(tree, known))
-    findings += _check_deeds(reading, outline, registry)
+    findings += _check_deeds(reading, outline, registry, binder)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
@@ -228,7 +232,9 @@ def _check_weekdays(
     only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
 
     def years_of(moment: Moment) -> frozenset[int]:
-        return index.years_of(moment) or reading.said.years_of(moment) or only
+        said = reading.said.moments_said((moment.month, moment.day))
+        years = frozenset(one.year for one in said if one.year is not None)
+        return index.years_of(moment) or years or only
 
     for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
@@ -399,7 +405,7 @@ def _check_given_names(
 
 
 def _check_deeds(
-    reading: TrialReading, outline: Outline, registry: Registry
+    reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
     calls = list(_done_calls(reading, registry))
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
@@ -407,11 +413,41 @@ def _check_deeds(
     )
     told = _told_states(reading)
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):
-        if deed.is_served:
-            yield StatementFinding(deed.start, deed.end, "supported", "deed")
-        else:
+        other = None if binder is None else _done_to_another(deed, outline, binder)
+        if not deed.is_served:
             because = f"no call that was served did so ({deed.verb})"
             yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
+        elif other is not None:
+            because = f"no call that was served did so to {other}"
+            yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
+        else:
+            yield StatementFinding(deed.start, deed.end, "supported", "deed")
+
+
+def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None:
+    """The identifier of the one record that the deed is told of, if every call that did such a
+    thing names another record of its list."""
+    place = Value(deed.start, deed.end, "quote", "")
+    clause = outline.clause_at(deed.start)
+    subject = binder.subject_of(place, clause)
+    if subject is None or subject.inherited or subject.distant or len(subject.records) != 1:
+        return None
+    record = subject.records[0]
+    own = {fold(one) for one in record.names if _CODE.search(one)}
+    siblings = record.parent.children if record.parent is not None else []
+    others = {
+        fold(name)
+        for one in siblings[:MOST_KEYS]
+        if one is not record and one.kind == record.kind
+        for name in one.names
+        if _CODE.search(name)
+    }
+    if not own or not deed.calls:
+        return None
+    is_other = all(
+        own.isdisjoint(call.named) and not others.isdisjoint(call.named) for call in deed.calls
+    )
+    return min(own) if is_other else None
 
 
 def _deny(
@@ -479,7 +515,38 @@ def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            yield DoneCall(turn, entry.name, "" if spec is None else spec.description)
+            about = "" if spec is None else spec.description
+            texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
+            yield DoneCall(
+                turn,
+                entry.name,
+                about,
+                _stems_of(entry.name, about, texts, entry.arguments, entry.result),
+                frozenset(map(fold, texts)),
+            )
+
+
+def _stems_of(
+    name: str, about: str, texts: list[str], arguments: Json, result: Json
+) -> frozenset[str]:
+    """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
+    keys = [*_keys_in(arguments), *_keys_in(result)]
+    words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
+    return frozenset((*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k))))
+
+
+def _keys_in(value: Json) -> list[str]:
+    """The keys of an object and of what lies in it, as many as anybody would read."""
+    found: list[str] = []
+    left = [json_inside(value) if isinstance(value, str) else value]
+    while left and len(found) < MOST_KEYS:
+        one = left.pop()
+        if isinstance(one, dict):
+            found += one
+            left += one.values()
+        elif isinstance(one, list):
+            left += one[:2]
+    return found[:MOST_KEYS]
 
 
 def _reads_as_error(result: Json) -> bool:
