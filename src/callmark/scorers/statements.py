@@ -39,6 +39,7 @@ from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.states import StateFields
+from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
@@ -71,6 +72,7 @@ _TO_CHECK = re.compile(
     re.IGNORECASE,
 )
 _SWITCH = re.compile(r"(?:enable|disable|toggle|turn|switch|set|reset|activate|deactivate)", re.I)
+_BY_US = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 _CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
@@ -102,6 +104,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_amounts(reading, outline, tree, binder)
         findings += _check_kinds(reading, outline, index, binder, registry)
         findings += _check_ranks(reading, outline, tree, binder, values)
+        findings += _check_tallies(reading, outline, tree)
         findings += _check_hours(reading, outline, tree)
         known = KnownWords(index, reading.said)
         findings += _check_names(outline, known)
@@ -353,6 +356,18 @@ def _check_ranks(
         )
 
 
+def _check_tallies(
+    reading: TrialReading, outline: Outline, tree: RecordTree
+) -> Iterator[StatementFinding]:
+    for wrong in Tallies(tree).wrong_in(outline):
+        if not wrong.field.counts_for(reading.turn_at(wrong.start)):
+            continue
+        because = f"{wrong.field.key}: {wrong.count} of {wrong.total}"
+        yield StatementFinding(
+            wrong.start, wrong.end, "miscounted", "count", (wrong.field,), because
+        )
+
+
 def _last_write(reading: TrialReading, registry: Registry) -> int:
     """The last call that changed something, by its place in the trace; -1: none did."""
     writing = -1
@@ -431,6 +446,8 @@ def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None
     clause = outline.clause_at(deed.start)
     subject = binder.subject_of(place, clause)
     if subject is None or subject.inherited or subject.distant or len(subject.records) != 1:
+        return None
+    if subject.loose and not _BY_US.match(deed.verb):
         return None
     record = subject.records[0]
     own = {fold(one) for one in record.names if _CODE.search(one)}
