@@ -13,9 +13,9 @@ from tests.probing import GOOD, case, write_cases
 import callmark
 
 PACKAGE = Path(callmark.__file__).parent
-# Before statements were checked a run took 60: every kind of statement has a file of its own. What
-# trials take, the seam of the served protocols and what only looks like a call are one more each.
-MOST = {"run": 77, "compare": 31, "probe": 45}
+# What a reader can be asked to know. Rules, scans and forms that a sample does not need are not
+# entered: whoever adds to its way makes something else join, or tests in the caller.
+MOST = {"run": 60, "compare": 31, "probe": 45}
 # Runs a command line as `callmark` does, and writes down which files had a function called.
 TRACER = """
 import json, sys, threading
@@ -106,9 +106,6 @@ def run_served(sample: Path, out: str) -> dict[str, list[str]]:
         )  # fmt: skip
 
 
-BARS = {"run": 60, "compare": 50, "probe": 45}  # what a reader can be asked to know
-
-
 def too_many(command: str, files: dict[str, list[str]]) -> str:
     return f"{command}: {len(files)} files, at most {MOST[command]}:\n" + "\n".join(files)
 
@@ -119,11 +116,6 @@ def test_one_served_sample_passes_few_files(sample):
     trial = json.loads(Path("run/results.jsonl").read_text("utf-8"))
     assert trial["tool_trace"][0]["served_by"] == "fixture:exact"  # it went the whole way
     assert len(files) <= MOST["run"], too_many("run", files)
-
-
-@pytest.mark.xfail(reason="77 files: each kind of statement has its own", strict=True)
-def test_one_served_sample_passes_as_few_files_as_it_should(sample):
-    assert len(run_served(sample, "run")) <= BARS["run"]
 
 
 def test_a_comparison_passes_few_files(sample):

@@ -190,6 +190,8 @@ _GLUED_MONEY = {"m": 10**6, "b": 10**9, "t": 10**12}
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
+# Every date and every time begins with one, two or four digits.
+_MAY_BE_MOMENT = re.compile(r"(?<!\d)(?:\d\d?|\d{4})(?!\d)")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
@@ -470,7 +472,7 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     token, hot = patterns_for(text)
     if not hot.search(text):
         return []
-    moments = find_moments(text, locale) if _DIGIT.search(text) else []
+    moments = find_moments(text, locale) if _MAY_BE_MOMENT.search(text) else []
     values = list(_scan(text, locale, moments, token, hot))
     labels = labels_in(text)
     if not labels:

@@ -14,7 +14,15 @@ from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import Deed, DoneCall, Tells, find_deeds, writes
+from callmark.grounding.deeds import (
+    DEED_ENDINGS,
+    DEED_WORDS,
+    Deed,
+    DoneCall,
+    Tells,
+    find_deeds,
+    writes,
+)
 from callmark.grounding.emptiness import Amounts
 from callmark.grounding.evidence import flat
 from callmark.grounding.kinds import KindFields
@@ -23,19 +31,20 @@ from callmark.grounding.misnaming import GivenNames
 from callmark.grounding.naming import KnownWords, find_unnamed
 from callmark.grounding.polar_abroad import grammar_of
 from callmark.grounding.polar_words import root
-from callmark.grounding.polarity import PolarFields
+from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
 from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
+    key_stems,
     key_words,
     number_of,
     stem,
     texts_in,
 )
-from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
+from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.states import StateFields
@@ -43,17 +52,10 @@ from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.results import Copying, Statement
 from callmark.records.samples import CALL_FREE
+from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import json_inside
-from callmark.records.statements import (
-    FLAGS,
-    GOOD,
-    LONGEST_QUOTE,
-    RULES,
-    Copying,
-    Statement,
-    quote_said,
-)
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
@@ -98,22 +100,53 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         loose = SiblingNames(tree, outline.words).mentions(reading.text, values)
         binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
-        findings += _check_weekdays(reading, index, values)
-        findings += _check_polarity(reading, outline, tree, binder, registry)
-        findings += _check_states(reading, outline, index, binder, registry)
-        findings += _check_amounts(reading, outline, tree, binder)
-        findings += _check_kinds(reading, outline, index, binder, registry)
-        findings += _check_ranks(reading, outline, tree, binder, values)
-        findings += _check_tallies(reading, outline, tree)
-        findings += _check_hours(reading, outline, tree)
-        known = KnownWords(index, reading.said)
-        findings += _check_names(outline, known)
-        findings += _check_given_names(reading, outline, GivenNames(tree, known))
-    findings += _check_deeds(reading, outline, registry, binder)
+        findings += _check_rules(reading, outline, index, binder, values, registry)
+    if _may_tell_deeds(outline):
+        findings += _check_deeds(reading, outline, registry, binder)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _check_rules(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    values: list[Value],
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    """A rule is asked where the results and the answer have what it is about."""
+    tree = index.tree
+    if any(value.kind == "moment" for value in values):
+        yield from _check_weekdays(reading, index, values)
+    if any(map(_may_say_yes_or_no, tree.fields)):
+        yield from _check_polarity(reading, outline, tree, binder, registry)
+    yield from _check_states(reading, outline, index, binder, registry)
+    yield from _check_amounts(reading, outline, tree, binder)
+    yield from _check_kinds(reading, outline, index, binder, registry)
+    yield from _check_ranks(reading, outline, tree, binder, values)
+    yield from _check_tallies(reading, outline, tree)
+    if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
+        yield from _check_hours(reading, outline, tree)
+    known = KnownWords(index, reading.said)
+    if index.describes:
+        yield from _check_names(outline, known)
+    yield from _check_given_names(reading, outline, GivenNames(tree, known))
+
+
+def _may_say_yes_or_no(field: Field) -> bool:
+    """Also `null`, and a short text: `no`."""
+    value = field.value
+    if isinstance(value, str):
+        return len(value) < SHORT_ANSWER
+    return value is None or isinstance(value, bool)
+
+
+def _may_tell_deeds(outline: Outline) -> bool:
+    words = outline.words
+    return not DEED_WORDS.isdisjoint(words) or any(word.endswith(DEED_ENDINGS) for word in words)
 
 
 def _check_values(

@@ -73,7 +73,7 @@ def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | N
     if isinstance(written, str) or closed is None:
         return None
     has_arguments = all(isinstance(c, ToolCall) and c.arguments for c in written.attempts)
-    may_be_example = body[1] or not has_arguments or reading.is_fenced(start)
+    may_be_example = body[1] or not (has_arguments or body[2]) or reading.is_fenced(start)
     if may_be_example and not reading.is_only(_ONLY_LINES):
         return None
     return written._replace(end=closed.end())
@@ -85,14 +85,20 @@ _ONLY_LINES = re.compile(
     r";?\s*+`{0,3}\s*+(?:<[|｜][^<>\n]{1,60}>\s*+|</s>\s*+)*+",
     re.DOTALL,
 )
-_LINE_START = re.compile(r"(```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+")
+_FENCED = r"```(?:python|py|tool_call)?+[ \t]*+\n|`"
+# Agents that think aloud announce what they do.
+_ANNOUNCED = r"(?:Action|Call):"
+_LINE_START = re.compile(rf"({_FENCED})?+[ \t]*+({_ANNOUNCED}[ \t]*+)?+")
 _CALLED = re.compile(r"([^\W\d][\w.-]{0,255}+)\(")
-_LINE_END = re.compile(r"[ \t]*+;?+[ \t]*+(?:\n?```|`)?+[ \t]*+(?=\n|\Z|<[|｜]|</s>)")
+_LINE_END = re.compile(r"[ \t]*+;?+[ \t]*+(?:\n?```|`)?+[ \t]*+(?=\n|\Z|<[|｜]|</s>|<bot_end>)")
 # A call may also follow a token or the end of thinking.
 _LINE = (
-    r"(?:(?m:^)|(?<=>))(?:```(?:python|py|tool_call)?+[ \t]*+\n|`)?+[ \t]*+[^\W\d][\w.-]{0,255}+\("
+    rf"(?:(?m:^)|(?<=>))(?:{_FENCED})?+[ \t]*+(?:{_ANNOUNCED}[ \t]*+)?+[^\W\d][\w.-]{{0,255}}+\("
 )
 
+PYTHONIC_IN_TAGS = _format_marked(
+    "<tool_call>", "</tool_call>", ahead=r"(?=\s*+\[?+[^\W\d][\w.-]{0,255}+\()"
+)
 PYTHONIC = (
     _format_marked("<|python_start|>", "<|python_end|>"),
     _format_marked("<|tool_call_start|>", "<|tool_call_end|>"),

@@ -36,6 +36,7 @@ from callmark.reports.html.page import (
 )
 from callmark.reports.layout import Style, Table, one_line
 from callmark.reports.probe import (
+    asking_line,
     change_text,
     decision_lines,
     expected_tool,
@@ -53,6 +54,12 @@ LABELS = {
     "why": "why",
     "tool": "expected tool",
     "checkpoint": "checkpoint",
+    "likeness": "answers",
+}
+LIKENESS = {
+    "same_text": "the same, word for word",
+    "same_call": "the same call in other words",
+    "other_call": "another call",
 }
 TITLES = {
     "check": "How turns end",
@@ -196,6 +203,8 @@ def _facts(report: ProbeReport) -> Iterator[str]:
             yield f"format_kept {result.format_kept}: {told}"
     for block in null_lines(report.nulls):
         yield "".join(cell.text for cell in block.cells)
+    if (asked := asking_line(report)) is not None:
+        yield asked
 
 
 def _failure_tables(report: ProbeReport) -> Iterator[PageTable]:
@@ -298,6 +307,7 @@ def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
             "status": (valid,),
             "why": () if why is None else (why,),
             "tool": (expected_tool(case),),
+            "likeness": () if case.likeness is None else (LIKENESS[case.likeness],),
         },
         numbers=(),
     )
