@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
-from callmark.grounding.negation import is_denied_abroad
 from callmark.grounding.numbers import language_of
 from callmark.grounding.record_tree import (
     Field,
@@ -22,6 +21,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value
+from callmark.grounding.words import is_denied_abroad
 from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of

@@ -40,7 +40,6 @@ from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.samples import CALL_FREE
-from callmark.records.trace import json_inside
 from callmark.records.statements import (
     FLAGS,
     GOOD,
@@ -50,6 +49,7 @@ from callmark.records.statements import (
     Statement,
     quote_said,
 )
+from callmark.records.trace import json_inside
 from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
 
 MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
@@ -376,7 +376,9 @@ def _check_given_names(
     for one in names.misnamed_in(outline):
         field = one.field
         if field is None:
-            yield StatementFinding(one.start, one.end, "altered", "name", (), "no one gave this name")
+            yield StatementFinding(
+                one.start, one.end, "altered", "name", (), "no one gave this name"
+            )
         elif field.counts_for(reading.turn_at(one.start)):
             because = f"a name near {_show(field)} at {_where(field)}"
             yield StatementFinding(one.start, one.end, "altered", "name", (field,), because)
@@ -510,7 +512,9 @@ def _stems_of(
     """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
     keys = [*_keys_in(arguments), *_keys_in(result)]
     words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
-    return frozenset((*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k))))
+    return frozenset(
+        (*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k)))
+    )
 
 
 def _keys_in(value: Json) -> list[str]:
