@@ -14,8 +14,7 @@ from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_
 from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.otherwise import read_otherwise
-from callmark.grounding.reading import convert
+from callmark.grounding.reading import convert, read_otherwise
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,

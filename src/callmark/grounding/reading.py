@@ -9,8 +9,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
+from callmark.grounding.words import says_less
 from callmark.records.trace import json_inside
 
 # By dimension: what one unit is in the first of them, and its names in en, de, es, fr. `_` is a
@@ -559,3 +561,22 @@ def _iso_duration(text: str) -> Value | None:
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     scaled = ((days * 24 + hours) * 60 + minutes) * SCALE + seconds * SCALE // 60
     return Value(0, len(text), "number", text, (scaled,), form=Form(), unit="min")
+
+
+_AROUND = 60, 30  # characters around a number whose words may carry its sign
+
+
+def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
+    """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is 19:00. Amounts in lists, such as those of an account,
+    stand without a sign."""
+    if value.kind != "number" or not value.readings:
+        return None
+    hour, rest = divmod(value.readings[0], SCALE)
+    if value.unit == "h" and not rest and 0 <= hour <= 24:
+        return value._replace(kind="moment", moments=(Moment(hour=hour, minute=0),), unit="")
+    if value.form.sign is not None or value.readings[0] <= 0:
+        return None
+    around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]
+    if says_less(around) or (is_listed and is_money(text, value)):
+        return value._replace(readings=tuple(-one for one in value.readings))
+    return None

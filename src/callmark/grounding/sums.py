@@ -49,7 +49,7 @@ class ResultSum(NamedTuple):
     is_plain: bool = True  # a count of all, or of one of a few kinds
 
 
-class Column(NamedTuple):
+class ResultColumn(NamedTuple):
     """The numbers under one key, `records` beside them. `is_time`: minutes, worked out."""
 
     key: str
@@ -105,11 +105,11 @@ class ResultSums:
         fields = columns[0].fields if columns else records[0].fields[:1]
         if not fields:
             return
-        known = Column(records[0].key, tuple(fields), ())
+        known = ResultColumn(records[0].key, tuple(fields), ())
         self._add(len(records) * SCALE, "count", f"{len(records)} of {records[0].key}", known)
         self._add_kinds(records, known)
 
-    def _add_kinds(self, records: Sequence[ResultRecord], known: Column) -> None:
+    def _add_kinds(self, records: Sequence[ResultRecord], known: ResultColumn) -> None:
         kinds = list(_kinds(records))
         sizes = Counter(key for key, _, _ in kinds)
         for key, value, kind in kinds:
@@ -144,10 +144,10 @@ class ResultSums:
             last = _moment_in(starts[0])
             minutes = None if first is None or last is None else minutes_between(first, last)
             if minutes:
-                column = Column("gap", (starts[0],), ())
+                column = ResultColumn("gap", (starts[0],), ())
                 self._add_time(minutes * SCALE, "gap", f"{one.path} to {other.path}", column)
 
-    def _add_column(self, column: Column, words: frozenset[str], of: str) -> None:
+    def _add_column(self, column: ResultColumn, words: frozenset[str], of: str) -> None:
         numbers = column.numbers
         if len(numbers) < 2:
             return
@@ -171,7 +171,7 @@ class ResultSums:
         """Two fields of one record set against each other, and how long it lasts."""
         lasts = _minutes_of(record)
         if lasts is not None:
-            column = Column("duration", (lasts[1],), ())
+            column = ResultColumn("duration", (lasts[1],), ())
             self._add_time(lasts[0], "duration", record.path, column)
         fields = [(one, number) for one in record.fields[:FEW] if (number := number_in(one))]
         for (one, first), (other, second) in combinations(fields, 2):
@@ -179,7 +179,7 @@ class ResultSums:
                 abs(first - second),
                 "difference",
                 f"{one.key} and {other.key} of {record.path}",
-                Column(one.key, (one,), ()),
+                ResultColumn(one.key, (one,), ()),
                 frozenset((*key_stems(one.key), *key_stems(other.key))),
             )
 
@@ -188,7 +188,7 @@ class ResultSums:
         number: int,
         how: str,
         because: str,
-        column: Column,
+        column: ResultColumn,
         words: frozenset[str] = frozenset(),
         is_plain: bool = True,
     ) -> None:
@@ -198,7 +198,7 @@ class ResultSums:
             field = column.fields[0]
             self._found.append(ResultSum(number, how, because, words, field, is_plain))
 
-    def _add_time(self, number: int, how: str, because: str, column: Column) -> None:
+    def _add_time(self, number: int, how: str, because: str, column: ResultColumn) -> None:
         if number:
             self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
 
@@ -214,7 +214,7 @@ def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
     yield from (records for records in groups.values() if len(records) > 1)
 
 
-def _columns(records: Sequence[ResultRecord]) -> Iterator[Column]:
+def _columns(records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
     found: dict[str, tuple[list[Field], list[int]]] = {}
     times: tuple[list[Field], list[int]] = ([], [])
     for record in records:
@@ -229,9 +229,9 @@ def _columns(records: Sequence[ResultRecord]) -> Iterator[Column]:
             times[0].append(lasts[1])
             times[1].append(lasts[0])
     for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
-        yield Column(key, tuple(fields), tuple(numbers))
+        yield ResultColumn(key, tuple(fields), tuple(numbers))
     if len(times[0]) > 1:
-        yield Column("duration", tuple(times[0]), tuple(times[1]), is_time=True)
+        yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
 
 
 def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -24,7 +24,6 @@ from callmark.grounding.deeds import (
     writes,
 )
 from callmark.grounding.emptiness import Amounts
-from callmark.grounding.evidence import flat
 from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.misnaming import GivenNames
@@ -40,7 +39,6 @@ from callmark.grounding.record_tree import (
     RecordTree,
     key_stems,
     key_words,
-    number_of,
     stem,
     texts_in,
 )
@@ -50,13 +48,13 @@ from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
 from callmark.grounding.states import StateFields
 from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
-from callmark.grounding.values import Value, identifier_key, values_of
-from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
-from callmark.records.results import Copying, Statement
+from callmark.grounding.values import Value, identifier_key
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import json_inside
-from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
+from callmark.scorers.integration import TrialReading, done_in_prompt
 
 MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
 LONGEST_ABOUT = 400  # characters of a text about a call
@@ -446,7 +444,9 @@ def _check_given_names(
     for one in names.misnamed_in(outline):
         field = one.field
         if field is None:
-            yield StatementFinding(one.start, one.end, "altered", "name", (), "no one gave this name")
+            yield StatementFinding(
+                one.start, one.end, "altered", "name", (), "no one gave this name"
+            )
         elif field.counts_for(reading.turn_at(one.start)):
             because = f"a name near {_show(field)} at {_where(field)}"
             yield StatementFinding(one.start, one.end, "altered", "name", (field,), because)
@@ -582,7 +582,9 @@ def _stems_of(
     """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
     keys = [*_keys_in(arguments), *_keys_in(result)]
     words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
-    return frozenset((*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k))))
+    return frozenset(
+        (*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k)))
+    )
 
 
 def _keys_in(value: Json) -> list[str]:
@@ -646,118 +648,3 @@ def _show(field: Field) -> str:
 
 def flagged(statements: Iterable[Statement]) -> list[Statement]:
     return [one for one in statements if one.is_flag]
-
-
-_TOKEN = re.compile(r"\w+")
-# One member of an object, whole or in an answer that is itself JSON text.
-_MEMBER = re.compile(
-    r"""(?P<mark>\\?["'])(?P<key>[^"'\\\n]{1,80})(?P=mark)\s*:\s*"""
-    r"""(?P<value>\\?"[^"\\\n]*\\?"|'[^'\n]*'|-?\d[\d.eE+-]*|true|false|null|True|False|None)"""
-    r"""\s*[,}\]]*"""
-)
-_ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
-
-
-def measure_copying(reading: TrialReading) -> Copying | None:
-    """None: nothing was served, or there is no leaf that an answer could state."""
-    tree = reading.records.tree
-    leaves = _distinct_leaves(tree)
-    if not leaves:
-        return None
-    stated = _Stated(reading)
-    count = sum(
-        key in stated.numbers if isinstance(key, int) else stated.holds(key, text)
-        for key, text in leaves.items()
-    )
-    return Copying(count, len(leaves), _count_verbatim(reading, tree))
-
-
-def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
-    """By their number, or by their folded text."""
-    leaves: dict[int | str, str] = {
-        field.number: "" for field in tree.fields if field.number is not None
-    }
-    for folded, fields in tree.texts.items():
-        if _TOKEN.search(folded):
-            leaves[folded] = str(fields[0].value)
-    return leaves
-
-
-class _Stated:
-    """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
-
-    def __init__(self, reading: TrialReading) -> None:
-        tokens = _TOKEN.findall(fold(reading.text))
-        self._words = set(tokens)
-        self._pairs = set(pairwise(tokens))
-        self.numbers: set[int] = set()
-        self._keys: set[str] = set()
-        self._moments: set[Moment] = set()
-        for value in flat(reading.grounder.values):
-            self.numbers.update(value.readings)
-            self._moments.update(value.moments)
-            if value.key:
-                self._keys.add(value.key)
-
-    def holds(self, folded: str, text: str) -> bool:
-        tokens = _TOKEN.findall(folded)
-        if self._words.issuperset(tokens) and self._pairs.issuperset(pairwise(tokens)):
-            return True
-        if len(tokens) > _SHORT:
-            return False
-        return identifier_key(text) in self._keys or any(
-            moment in self._moments for value in values_of(text) for moment in value.moments
-        )
-
-
-_RUN = 8  # members in a row; fewer are an address, or alike by chance
-_MANY = 200
-_SHORT = 8  # words; a longer text is no date and no identifier
-
-
-def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
-    """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
-    where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
-    members = list(_MEMBER.finditer(reading.text))
-    if len(members) < _RUN or _asks_for_json(reading):
-        return 0
-    places: dict[tuple[str, str], list[int]] = {}
-    for number, field in enumerate(tree.fields):
-        found = places.setdefault((field.key, _plain(field.value)), [])
-        if len(found) < _MANY:
-            found.append(number)
-    verbatim = run = length = 0
-    after: set[int] = set()
-    for member in members:
-        here = places.get((member["key"], _read(member["value"])), ())
-        goes_on = after.intersection(here)
-        if not goes_on:
-            run, length = 0, 0
-        if here:
-            run, length = run + 1, length + len(member[0])
-        if run == _RUN:
-            verbatim += length
-        elif run > _RUN:
-            verbatim += len(member[0])
-        after = {number + 1 for number in goes_on or here}
-    return verbatim
-
-
-def _asks_for_json(reading: TrialReading) -> bool:
-    texts = [*prompt_texts(reading.sample.prompt), *(said.text for said in reading.trace.said)]
-    return any(_ASKED.search(text) for text in texts)
-
-
-def _plain(value: Json) -> str:
-    number = number_of(value)
-    return fold(str(value)) if number is None else f"#{number}"
-
-
-def _read(written: str) -> str:
-    bare = written.replace('\\"', '"')
-    if bare[:1] in "\"'":
-        return fold(bare[1:-1])
-    try:
-        return _plain(parse_json(bare.replace("None", "null").lower()))
-    except NotJson:
-        return fold(bare)
