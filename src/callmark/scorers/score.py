@@ -20,6 +20,7 @@ from callmark.records.trace import Trace
 from callmark.scorers.arguments import trace_arguments
 from callmark.scorers.calls import score_calls
 from callmark.scorers.checks import score_checks
+from callmark.scorers.copying import measure_copying
 from callmark.scorers.integration import (
     TrialReading,
     clarifies,
@@ -32,7 +33,7 @@ from callmark.scorers.integration import (
 )
 from callmark.scorers.privacy import check, known_texts
 from callmark.scorers.redaction import without_placeholders
-from callmark.scorers.statements import check_statements, measure_copying
+from callmark.scorers.statements import check_statements
 
 SCORER_VERSION = "4"
 
