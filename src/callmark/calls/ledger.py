@@ -120,6 +120,10 @@ _THINKING_MESSAGES = (
 # Words that texts hold too: thinking only where it is closed.
 _THINKING_WORDS = (("<thought>", "</thought>"), ("<reasoning>", "</reasoning>"))
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
+# One line of plain words holds no thinking and no token, and no call but in a format whose hint is
+# such a word; with brackets and apostrophes, still none in a format that nobody knows.
+PLAIN_WORDS = re.compile(r"[\w ,.;!?-]*")
+_MAY_HOLD_CALL = re.compile(r"[^\w ,.;!?()'-]|\s'")
 # Markdown's escape, which some models put into names of tools and arguments.
 _ESCAPED = "\\_"
 _ESCAPED_NAME = re.compile(r"[^\W\d][\w.-]*(?:\\_[\w.-]*)+")
@@ -235,7 +239,7 @@ class _Parts:
     def _keep(self, said: str) -> None:
         position = 0
         tools = self._tools
-        if tools.finds_unparsed and said and not said.isspace():
+        if tools.finds_unparsed and _MAY_HOLD_CALL.search(said):
             found = find_unparsed(said, tools.offers, tools.schema_of, named=tools.names_known)
             for start, end, attempt in found:
                 self._kept.append(said[position:start])
