@@ -98,11 +98,20 @@ _OPENED = re.compile(
     re.IGNORECASE,
 )
 _OPEN = stem("opened")
+# Verbs of one meaning: a call that did so speaks of it, or of what it was done to.
+_SPECIAL = frozenset(
+    map(
+        stem,
+        "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
+        " subscribe unsubscribe extend renew redeem archive restore invite".split(),
+    )
+)
 _EN_ADVERBS = (
     r"(?:(?:now|just|also|already|successfully|fully|both|been|indeed|then|since|immediately"
     r"|gone ahead and)\s+)*"
 )
-_EN_VERB = r"[a-z]+(?:ed|ent|ade|put|et|aid|ought|rote)"
+DEED_ENDINGS = ("ed", "ent", "ade", "put", "et", "aid", "ought", "rote")
+_EN_VERB = rf"[a-z]+(?:{'|'.join(DEED_ENDINGS)})"
 _PLAIN_VERB = "complete|completed|confirmed|submitted|processed|finalized|set|cancelled|canceled"
 _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ("cancel", r"storniert|gekündigt|abgesagt|annulliert|cancelad[oa]s?|anulad[oa]s?|annulée?s?"),
@@ -145,6 +154,8 @@ def _forms(word: str) -> Iterator[str]:
 _OTHER_WORDS = frozenset(
     form for _, words in _OTHER_VERBS for one in words.split("|") for form in _forms(one)
 ) | {"jour"}
+# Whoever tells of a deed uses one of these, or a word with one of the `DEED_ENDINGS`.
+DEED_WORDS = _OTHER_WORDS | set(_PLAIN_VERB.split("|"))
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
@@ -187,7 +198,11 @@ _ALONG = re.compile(
     re.IGNORECASE,
 )
 _OBJECT = 50
+_NEAR_OBJECT = 60
 _NEAR = 200  # characters of a clause; or a long one would be read again for each verb
+_ANY_OBJECT = frozenset(
+    map(stem, "you your the also and now for this that with have been from account for new".split())
+)
 _UNKNOWN: frozenset[CallKind] = frozenset(("run",))
 _FIRST_SENTENCE = re.compile(r"[^.\n]*")
 
@@ -243,9 +258,13 @@ def find_deeds(
         ]
         said = frozenset(
             stem(word[0])
-            for word in _WORD.finditer(outline.text, one.start, min(one.sentence[1], one.end + 80))
+            for word in _WORD.finditer(
+                outline.text, one.start, min(one.sentence[1], one.end + _NEAR_OBJECT)
+            )
         )
         did = tuple(call for call, kinds in before if _did(call, kinds, one.kind, said))
+        if one.is_active and not _SPECIAL.isdisjoint(said) and all(call.words for call in did):
+            did = tuple(call for call in did if not call.words.isdisjoint(said - _ANY_OBJECT))
         verb = outline.text[one.start : one.end]
         served = bool(did) and not _is_reversed(verb, [call for call, _ in before])
         served = served or (bool(one.told_by) and tells(one.told_by, one.sentence))
@@ -274,6 +293,7 @@ class _Claim(NamedTuple):
     kind: DeedKind
     sentence: Span
     told_by: str = ""
+    is_active: bool = False
 
 
 def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
@@ -323,7 +343,8 @@ def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iter
                 continue
             verb = found[found.lastgroup or 0]
             is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
-            yield _Claim(*found.span(), kind, sentence, verb if is_told else "")
+            told_by = verb if is_told else ""
+            yield _Claim(*found.span(), kind, sentence, told_by, found.lastgroup == "active")
 
 
 def _claims_elsewhere(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
