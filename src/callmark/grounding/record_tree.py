@@ -269,7 +269,7 @@ class RecordTree:
         depth: int,
     ) -> None:
         """`"rows": [["AMER", 12], ["EMEA", 7]]`: records whose keys stand beside them."""
-        entries = [dict(zip(head, row, strict=True)) for row in want_list(rows)]
+        entries = [dict(zip(head, want_list(row), strict=True)) for row in want_list(rows)]
         self.series.append(Series(parent, path, key, list(entries)))
         self.keys.update(head)
         for index, entry in enumerate(entries):

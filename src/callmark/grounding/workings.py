@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.binding import Binder
-from callmark.grounding.kinship import NEAREST
 from callmark.grounding.calculator import share_of, work_out
+from callmark.grounding.kinship import NEAREST
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
