@@ -105,16 +105,25 @@ _DIFFERENCE = _Cue(
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
-    above\b below\b fewer\b dearer\b gap\b margin\b points?\b ahead\b behind\b short(?:er)?\b
-    longer\b cooler\b warmer\b colder\b hotter\b faster\b slower\b older\b younger\b larger\b
-    smaller\b closer\b rose\b fell\b gain\w* lost\b grew\b net\b
-    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b
-    günstiger\b billiger\b teurer\b aufpreis\b ersparnis\b spar\w+ gesunken\b gestiegen\b sank\b
-    stieg\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b länger\b kürzer\b
-    diferencia\b reembolso\b restante\w* quedan?\b más\b menos\b ahorr\w+ bajó\b subió\b
-    aument\w+ disminu\w+ puntos?\b sobra\w*
-    différence\b écart\b rembours\w* rest(?:e|ent|ant|ants|ante|antes)\b plus\b moins\b
-    économi\w+ baiss\w+ hausse\b augment\w+ supplément\w*
+    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* aufpreis\b
+    ersparnis\b diferencia\b reembolso\b restante\w* quedan?\b ahorr\w+ différence\b écart\b
+    rembours\w* rest(?:e|ent|ant|ants|ante|antes)\b économi\w+ supplément\w*
+    """
+)
+_COMPARED = _Cue(
+    r"""
+    differen\w+ remain\w* left\b leaves?\b leaving\b more\b less\b fewer\b cheaper\b dearer\b
+    sav(?:e|es|ed|ing|ings)\b higher\b lower\b longer\b shorter\b cooler\b warmer\b colder\b
+    hotter\b faster\b slower\b
+    older\b larger\b smaller\b closer\b points?\b above\b below\b ahead\b behind\b gap\b short\b
+    over\b under\b exceed\w* other\b rose\b fell\b gain\w* grew\b adding\b added\b lost\b drop\w*
+    differs?\b extra\b another\b by\b hold\b margin\b net\b discount\w* refund\w*
+    differenz\b unterschied\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b günstiger\b
+    billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
+    gesunken\b gestiegen\b um\b fehl\w+
+    diferencia\b restante\w* quedan?\b más\b menos\b
+    puntos?\b fall\w+ baj\w+ sub\w+ aument\w+ sobra\w* différence\b écart\b baiss\w+ hausse\b
+    augment\w+ rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
     """
 )
 _MANY = (
@@ -127,7 +136,28 @@ _PRODUCT = _Cue(
     jeweils\b pro\b je\b cada\b por\b par\b chaque\b rate\b at\b taux\b tasa\b kurs\b
     """
 )
-_TIMES = re.compile(r"[×x]\s?\d")
+_TIMES = re.compile(r"[×x]\s?\d|\d\s?[×x]")
+_SIGNED = re.compile(r"(?<![\w.,])[+−-]\d")
+_SHARE = _Cue(
+    r"""
+    of\b out_of\b share\w* rate\w* proportion\w* percentage\w* up\b down\b more\b less\b higher\b
+    lower\b ris\w+ rose\b fell\b fall\w* drop\w* slipp?\w* gain\w* los[est]\w* gr[eo]w\w* increas\w+
+    decreas\w+ declin\w+ improv\w+ jump\w* climb\w* discount\w* off\b cheaper\b plus\b saving\w*
+    over\b return\w* change\w* makes?\b account\w* anteil\w* quote\b mehr\b weniger\b davon\b
+    von\b gestiegen\b gesunken\b anstieg\b rückgang\b rabatt\b höher\b niedriger\b
+    del?\b cuota\b tasa\b más\b menos\b sub\w+ baj\w+ aument\w+ descuento\b part\b taux\b hausse\b
+    baisse\b moins\b remise\b augment\w+
+    """
+)
+_BETWEEN_TIMES = _Cue(
+    r"""
+    between\b gap\b layover\w* connect\w+ transfer\w* change\b changing\b wait\w* break\b buffer\b
+    cushion\b apart\b later\b after\b before\b spare\b zwischen\b umstieg\w* umsteig\w* wart\w+
+    pause\b später\b entre\b transbordo\w* espera\w* después\b antes\b correspondance\w*
+    attente\w* après\b
+    avant\b
+    """
+)
 _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
 _AVERAGE = _Cue(
     r"average\w* averaging\b mean\b durchschnitt\w* schnitt\b mittel\b promedio\b media\b moyenne\b"
@@ -345,13 +375,26 @@ def announces(cues: str) -> bool:
     return any(cue.search(cues) for cue in asked)
 
 
+def sets_against(words: str) -> bool:
+    """Do the words right beside a number compare, or say what is left?"""
+    return _COMPARED.search(words) is not None
+
+
 def announces_as(how: str, cues: str) -> bool:
     """Is there a word for what the number came about by?"""
-    if how == "difference":
-        return _DIFFERENCE.search(cues) is not None
+    if how in ("difference", "rest"):
+        return _COMPARED.search(cues) is not None
     if how in ("sum", "pair"):
-        return _SUM.search(cues) is not None
-    return how == "mean" and _AVERAGE.search(cues) is not None
+        return _SUM.search(cues) is not None or _PLUS.search(cues) is not None
+    if how in ("product", "ratio"):
+        return _PRODUCT.search(cues) is not None or _TIMES.search(cues) is not None
+    if how == "share":
+        return _SHARE.search(cues) is not None or _SIGNED.search(cues) is not None
+    if how == "gap":
+        return _BETWEEN_TIMES.search(cues) is not None
+    return how == "mean" and (
+        _AVERAGE.search(cues) is not None or _PRODUCT.search(cues) is not None
+    )
 
 
 def announces_an_average(cues: str) -> bool:

@@ -375,6 +375,11 @@ class Binder:
         end = self.text.find("|", start, head.end)
         return start, end if end >= 0 else head.end
 
+    def is_in_list(self, value: Value) -> bool:
+        """In a row of a table, or an item of a list?"""
+        line = self.outline.line_at(value.start)
+        return line.level > 0 or self.text.startswith("|", line.start)
+
     def words_before(self, value: Value) -> frozenset[str]:
         """`Business ($338)`: what stands right before it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
@@ -535,15 +540,27 @@ class Measures:
         if named:
             return named
         if is_money_key(words):
-            record: ResultRecord | None = field.record
-            for _ in range(HIGHEST):
-                if record is None:
-                    break
-                currency = self._names(record).get("currency")
-                if currency:
-                    return currency
-                record = record.parent
+            currency = self._currency_of(field)
+            if currency:
+                return currency
         return own.get("unit", "") if is_measured_key(words) else ""
+
+    def _currency_of(self, field: Field) -> str:
+        """`target_currency` for `target_amount`, else the currency of the record or one above."""
+        begin = key_words(field.key)[:1]
+        record: ResultRecord | None = field.record
+        for _ in range(HIGHEST):
+            if record is None:
+                break
+            names = self._names(record)
+            for key, unit in names.items():
+                words = key_words(key)
+                if words[-1:] == ("currency",) and words[:-1] == begin:
+                    return unit
+            if "currency" in names:
+                return names["currency"]
+            record = record.parent
+        return ""
 
     def _names(self, record: ResultRecord) -> dict[str, str]:
         names = self._named.get(record.number)
@@ -586,6 +603,8 @@ class Measures:
         if value.form.factor > 1 and not self._has_scale(value, field):
             return False
         unit = self.unit_of(field, value.readings) if value.unit else ""
+        if not unit and value.unit and dimension_of(value.unit) == "money":
+            unit = self._currency_of(field)
         if not unit or is_same_unit(unit, value.unit):
             return True
         if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:

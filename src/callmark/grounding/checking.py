@@ -13,7 +13,7 @@ from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_
 from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert
+from callmark.grounding.reading import convert, read_otherwise
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -63,7 +63,7 @@ _DESCRIBED = re.compile(
 )
 _EXAMPLE = re.compile(
     r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
-    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.)\s?[\"“(]?$",
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
     re.I,
 )
 _CHANGE = re.compile(
@@ -163,6 +163,7 @@ class Checker:
         return (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
+            or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
@@ -365,6 +366,16 @@ class Checker:
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
+    def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
+        other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
+        stating = self.index.stating(other, turn) if other is not None else []
+        if other is None or not stating:
+            return None
+        fields, wrong = self.measures.in_its_unit(other, stating)
+        if not fields:
+            return self._mismatched(value, wrong)
+        return self._found(value, "supported", "reread", *fields[:3])
+
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
@@ -438,7 +449,7 @@ class Checker:
         before = self.text[max(sentence[0], value.start - 30) : value.start]
         if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
             return self._found(value, "not_claimed", "duration")
-        if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
+        if self.outline.is_offered(value) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
         if _EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
@@ -446,6 +457,8 @@ class Checker:
             return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):
             return self._found(value, "unchecked", "month")
+        if self._workings.is_rough(value):
+            return self._found(value, "unchecked", "rough")
         return None
 
     # --- binding

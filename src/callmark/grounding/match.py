@@ -93,6 +93,10 @@ class Said:
             )
         return self.holds_key(value.key, turn)
 
+    def moments_said(self, key: tuple[int | None, ...]) -> list[Moment]:
+        self._index()
+        return [moment for moment, _ in self._moments.get(key, ())]
+
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
         at = self._keys.get(key)

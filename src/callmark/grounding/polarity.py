@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.numbers import language_of
 from callmark.grounding.record_tree import (
     Field,
     RecordTree,
@@ -20,6 +21,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value
+from callmark.grounding.words import is_denied_abroad
 from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
@@ -124,6 +126,7 @@ _BE = frozenset("is are was were be been ist sind está están est sont".split()
 _AFTER_PREDICATE = frozenset(
     "and or but for at in on from to now currently right today with as because since".split()
 )
+_OFF = frozenset("unavailable off disabled deactivated inactive absent missing".split())
 _ANSWERS = {
     "no": False, "not": False, "none": False, "false": False, "unavailable": False, "nein": False,
     "yes": True, "true": True, "available": True, "included": True, "ja": True, "sí": True,
@@ -136,7 +139,7 @@ _AFTER_ANSWER = re.compile(r"\s?[,;.)\]\n\\—–-]")
 _SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
 _NOT_SAID = re.compile(
     r"\b(?:if|whether|would|could|might|may|please|unless|should|unable|cannot|can['’]t|add|adding"
-    r"|polic(?:y|ies)|importance|regarding|cover|covers)\b|\?",
+    r"|polic(?:y|ies)|importance|regarding|cover|covers|optional\w*|opcional\w*|optionnel\w*)\b|\?",
     re.IGNORECASE,
 )
 _NO_WORD_OF = re.compile(
@@ -284,10 +287,14 @@ class PolarFields:
         self._flags: dict[int, bool] = {}
         self._shape_by_record: dict[int, _PolarShape] = {}
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], _PolarShape] = {}
+        # Where other records have a text or a number, null says that this one has none.
+        self._valued = {one.key for one in tree.fields if state_of(one.value) == "other"}
+        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
         self._tree = tree
         self._is_told_of: dict[str, bool] = {}
+        self._language = "en"
 
     def _add(self, record: ResultRecord) -> None:
         states = [
@@ -295,6 +302,7 @@ class PolarFields:
             for field in record.fields
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
+            and (field.value is not None or field.key not in self._valued)
         ]
         polar = [(field, state) for field, state in states if state != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
@@ -372,6 +380,7 @@ class PolarFields:
         if not self._by_stem:
             return
         spoken = self._places_in(outline)
+        self._language = language_of(outline.text) if spoken else "en"
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
@@ -467,7 +476,10 @@ class PolarFields:
                 continue
             if key.is_generic and not _is_predicate(text, tokens, first, last):
                 continue
-            asserted = not _is_denied(text, tokens, first, last)
+            denied = self._is_denied(text, sentence, tokens, first, last)
+            if denied is None:
+                continue
+            asserted = not denied
             said = PolarClause(place.start, place.end, row, asserted)
             if key.parts and (
                 said.agrees or not _is_of_all(text, clause, tokens, (first, last), key.parts)
@@ -475,6 +487,13 @@ class PolarFields:
                 continue
             if said.agrees or not (asserted and self._is_told(row)):
                 yield said
+
+    def _is_denied(
+        self, text: str, sentence: Span, tokens: Sequence[PolarToken], first: int, last: int
+    ) -> bool | None:
+        if self._language == "en":
+            return _is_denied(text, tokens, first, last)
+        return is_denied_abroad(text, sentence, tokens[first].start, tokens[last].end)
 
     def _bound(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
         """With several records, the one that is meant has to be named."""
@@ -581,6 +600,9 @@ def _is_of_all(
 
 
 def _is_denied(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
+    before = [token.word for token in tokens[max(0, first - 2) : first]]
+    if before == ["out", "of"]:
+        return True
     is_negated = first > 0 and tokens[first - 1].word in _NO
     after = _denied_after(text, tokens, last, is_negated)
     return _denied_before(text, tokens, first) if after is None else after
@@ -660,6 +682,6 @@ def _denied_after(
             if before.word in ("and", "but", "or", "which", "that", "they", "it"):
                 return None
             following = [token.word for token in tokens[at + 1 : at + 3]]
-            is_no = "not" in following or "unavailable" in following
+            is_no = "not" in following or not _OFF.isdisjoint(following)
             return True if word.endswith("n't") or is_no else None
     return None

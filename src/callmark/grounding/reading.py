@@ -9,8 +9,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
+from callmark.grounding.words import says_less
 from callmark.records.trace import json_inside
 
 # By dimension: what one unit is in the first of them, and its names in en, de, es, fr. `_` is a
@@ -145,6 +147,13 @@ _KEY_CONTEXT = {
     "pies": "",
     "bar": "pressure",
 }
+# `price_min` is the least price, `response_min` are minutes.
+_NOT_MINUTES = frozenset(
+    """
+    temp temperature price value amount salary age level score rating size count limit order qty
+    quantity max humidity wind speed pressure width height length weight rent area rooms beds budget
+    """.split()
+)
 _KEY_NAMES = {"c": "°C", "f": "°F"}
 _MONEY = frozenset(
     """
@@ -284,6 +293,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     last = words[-1]
     if last.upper() in CODES and last not in ("all", "try"):
         return last.upper()
+    if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
+        return "min"
     if last in _KEY_CONTEXT:
         context = _KEY_CONTEXT[last].split()
         if not any(word in context for word in words[:-1]):
@@ -322,17 +333,8 @@ _IDIOM = re.compile(
     re.IGNORECASE,
 )
 _OF_IDIOMS = (
-    "24/7",
-    "24 h",
-    "24-h",
-    "/24",
-    "24 stunden",
-    "-19",
-    "cov-2",
-    "50/50",
-    "9-to-5",
-    "-star",
-)  # one in each of them
+    "24/7", "24-h", "/24", "(k)", "(c)", "(b)", "-19", "cov-2", "50/50", "9-to-5", "-star"
+)  # fmt: skip  # one in each of them
 _ROW = re.compile(r"^[ \t]*\|?[ \t]*(\d{1,3})[ \t]*\|", re.MULTILINE)
 _OPTION = re.compile(r"\b(?:option|step|choice|row|example|scenario|case|opción|étape)\s$", re.I)
 # `4.4 out of 5`: what it is out of is a scale, if the number before it is a rating.
@@ -559,3 +561,22 @@ def _iso_duration(text: str) -> Value | None:
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     scaled = ((days * 24 + hours) * 60 + minutes) * SCALE + seconds * SCALE // 60
     return Value(0, len(text), "number", text, (scaled,), form=Form(), unit="min")
+
+
+_AROUND = 60, 30  # characters around a number whose words may carry its sign
+
+
+def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
+    """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is 19:00. Amounts in lists, such as those of an account,
+    stand without a sign."""
+    if value.kind != "number" or not value.readings:
+        return None
+    hour, rest = divmod(value.readings[0], SCALE)
+    if value.unit == "h" and not rest and 0 <= hour <= 24:
+        return value._replace(kind="moment", moments=(Moment(hour=hour, minute=0),), unit="")
+    if value.form.sign is not None or value.readings[0] <= 0:
+        return None
+    around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]
+    if says_less(around) or (is_listed and is_money(text, value)):
+        return value._replace(readings=tuple(-one for one in value.readings))
+    return None

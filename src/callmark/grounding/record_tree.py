@@ -33,6 +33,7 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 
 MOST_LINES = 5000  # of a text that is read as records
@@ -460,6 +461,7 @@ def shape_of(identifier: str) -> str:
     return digits if _LETTERS.search(key) else _LETTER.sub("a", digits)
 
 
+_BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 LONG_TEXT = 400  # characters of a text that tells a story
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
@@ -538,6 +540,8 @@ class RecordIndex:
                         self._minutes.setdefault(at, []).append((moment, field))
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
+            for part in _PERIOD.findall(value.text):  # `2026-Q1`
+                _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
             if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
                 _note(self.identifiers, bare, field)
             self.shapes.setdefault(shape_of(value.text), field)
@@ -590,6 +594,14 @@ class RecordIndex:
         """The years in which some leaf has this day and month."""
         found = self.moments.get((moment.month, moment.day), ())
         return frozenset(other.year for other, _ in found if other.year is not None)
+
+    def is_year_before(self, digits: str) -> bool:
+        """2025, where results of 2026 have a key for the year before."""
+        return (
+            len(digits) == 4
+            and str(int(digits) + 1) in self.years
+            and any(not _BEFORE.isdisjoint(key_words(key)) for key in self.tree.keys)
+        )
 
     @cached_property
     def is_prose(self) -> bool:

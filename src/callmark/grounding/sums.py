@@ -7,6 +7,7 @@ a small number."""
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
@@ -19,17 +20,24 @@ from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
+FEW_KINDS = 6
 MOST_SORTED = 200  # records that are sorted by two keys
 MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
 LONGEST_NUMBER = 24  # characters of a text that is one number
 MOST_NEAR = 60  # entries near a number that are looked at
-_STARTS = frozenset("start starts begin begins from departure depart departs started since".split())
-_ENDS = frozenset("end ends until to arrival arrive arrives finish finished ended till".split())
+_STARTS = frozenset(
+    "start starts started begin begins from departure depart departs departed dep since open opens"
+    " planned scheduled time".split()
+)
+_ENDS = frozenset(
+    "end ends ended until to till arrival arrive arrives arrived arr finish finished close"
+    " closes".split()
+)
 
 
 class ResultSum(NamedTuple):
-    """`how`: sum, rest (all but one), mean, count, pair (of two), difference,
+    """`how`: sum, part (of one kind), rest (all but one), mean, count, pair (of two), difference,
     duration. `words` are those of the key
     and of what the records have in common."""
 
@@ -38,9 +46,10 @@ class ResultSum(NamedTuple):
     because: str
     words: frozenset[str]
     field: Field
+    is_plain: bool = True  # a count of all, or of one of a few kinds
 
 
-class Column(NamedTuple):
+class ResultColumn(NamedTuple):
     """The numbers under one key, `records` beside them. `is_time`: minutes, worked out."""
 
     key: str
@@ -96,15 +105,17 @@ class ResultSums:
         fields = columns[0].fields if columns else records[0].fields[:1]
         if not fields:
             return
-        known = Column(records[0].key, tuple(fields), ())
+        known = ResultColumn(records[0].key, tuple(fields), ())
         self._add(len(records) * SCALE, "count", f"{len(records)} of {records[0].key}", known)
         self._add_kinds(records, known)
 
-    def _add_kinds(self, records: Sequence[ResultRecord], known: Column) -> None:
+    def _add_kinds(self, records: Sequence[ResultRecord], known: ResultColumn) -> None:
         kinds = list(_kinds(records))
+        sizes = Counter(key for key, _, _ in kinds)
         for key, value, kind in kinds:
             words = frozenset((*key_stems(key), *key_stems(value)))
-            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words)
+            is_plain = sizes[key] <= FEW_KINDS
+            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words, is_plain)
             if 1 < len(kind) < len(records):
                 self._add_columns(kind, words, value)
         # All but one kind: what was sold without what was sent back, of each product as well.
@@ -113,7 +124,7 @@ class ResultSums:
             rest = [one for one in records if one.number not in left_out]
             if 1 < len(rest) < len(records):
                 words = frozenset((*key_stems(key), *key_stems(value)))
-                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words)
+                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words, False)
                 self._add_columns(rest, words, f"not {value}")
                 for by, name, members in _kinds(rest):
                     if by != key and 1 < len(members) < len(rest):
@@ -133,16 +144,16 @@ class ResultSums:
             last = _moment_in(starts[0])
             minutes = None if first is None or last is None else minutes_between(first, last)
             if minutes:
-                column = Column("gap", (starts[0],), ())
+                column = ResultColumn("gap", (starts[0],), ())
                 self._add_time(minutes * SCALE, "gap", f"{one.path} to {other.path}", column)
 
-    def _add_column(self, column: Column, words: frozenset[str], of: str) -> None:
+    def _add_column(self, column: ResultColumn, words: frozenset[str], of: str) -> None:
         numbers = column.numbers
         if len(numbers) < 2:
             return
         total = sum(numbers)
         because = f"{column.key} of {of}"
-        self._add(abs(total), "sum", because, column, words)
+        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
         self._add(abs(total) // len(numbers), "mean", because, column, words)
         gains = sum(number for number in numbers if number > 0)
         if gains not in (0, total):  # what came in, and what went out
@@ -160,7 +171,7 @@ class ResultSums:
         """Two fields of one record set against each other, and how long it lasts."""
         lasts = _minutes_of(record)
         if lasts is not None:
-            column = Column("duration", (lasts[1],), ())
+            column = ResultColumn("duration", (lasts[1],), ())
             self._add_time(lasts[0], "duration", record.path, column)
         fields = [(one, number) for one in record.fields[:FEW] if (number := number_in(one))]
         for (one, first), (other, second) in combinations(fields, 2):
@@ -168,7 +179,7 @@ class ResultSums:
                 abs(first - second),
                 "difference",
                 f"{one.key} and {other.key} of {record.path}",
-                Column(one.key, (one,), ()),
+                ResultColumn(one.key, (one,), ()),
                 frozenset((*key_stems(one.key), *key_stems(other.key))),
             )
 
@@ -177,15 +188,17 @@ class ResultSums:
         number: int,
         how: str,
         because: str,
-        column: Column,
+        column: ResultColumn,
         words: frozenset[str] = frozenset(),
+        is_plain: bool = True,
     ) -> None:
         if column.is_time:
             self._add_time(number, how, because, column)
         elif number:
-            self._found.append(ResultSum(number, how, because, words, column.fields[0]))
+            field = column.fields[0]
+            self._found.append(ResultSum(number, how, because, words, field, is_plain))
 
-    def _add_time(self, number: int, how: str, because: str, column: Column) -> None:
+    def _add_time(self, number: int, how: str, because: str, column: ResultColumn) -> None:
         if number:
             self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
 
@@ -201,7 +214,7 @@ def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
     yield from (records for records in groups.values() if len(records) > 1)
 
 
-def _columns(records: Sequence[ResultRecord]) -> Iterator[Column]:
+def _columns(records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
     found: dict[str, tuple[list[Field], list[int]]] = {}
     times: tuple[list[Field], list[int]] = ([], [])
     for record in records:
@@ -216,9 +229,9 @@ def _columns(records: Sequence[ResultRecord]) -> Iterator[Column]:
             times[0].append(lasts[1])
             times[1].append(lasts[0])
     for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
-        yield Column(key, tuple(fields), tuple(numbers))
+        yield ResultColumn(key, tuple(fields), tuple(numbers))
     if len(times[0]) > 1:
-        yield Column("duration", tuple(times[0]), tuple(times[1]), is_time=True)
+        yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
 
 
 def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:

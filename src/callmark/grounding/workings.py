@@ -7,27 +7,33 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from itertools import islice, permutations
+from itertools import accumulate, combinations, islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.binding import Binder
-from callmark.grounding.calculator import share_of, work_out
+from callmark.grounding.calculator import Steps, Wanted, products, share_of, shares, sums, work_out
 from callmark.grounding.kinship import NEAREST
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
 from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.sums import ResultSum, ResultSums, minutes_between
+from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
 SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
+# How many others may be expected to give a number as well, of what stands beside it, of what is
+# near, and of all that there is.
+AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
+BESIDE_SHARE = 0.7
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
+MOST_COLUMNS = 40  # of the tables and lists of an answer
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
+CLOSE = 40  # characters around a number whose words say how it came about
 NEAR_TIME = 80  # characters between a time and how long before or after it something is
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _YEARLY = re.compile(
@@ -57,6 +63,14 @@ def words_around(text: str, value: Value) -> tuple[str, str]:
     """What stands before and after it, without emphasis."""
     before = text[max(0, value.start - 28) : value.start].replace("*", "")
     return before, text[value.end : value.end + 24].replace("*", "")
+
+
+def _may_go_with(one: Value, other: Value) -> bool:
+    """Nobody adds degrees to millimetres."""
+    if not one.unit or not other.unit or one.unit == other.unit:
+        return True
+    kinds = {dimension_of(one.unit), dimension_of(other.unit)}
+    return len(kinds) == 1 or "money" in kinds or "time" in kinds
 
 
 def _readings(values: Iterable[Value]) -> list[int]:
@@ -105,6 +119,14 @@ class Workings:
             known = self._money[value.start] = is_money(self.text, value)
         return known
 
+    def is_rough(self, value: Value) -> bool:
+        """`roughly €400,000`: so few digits may stand for much that is worked out. What is counted
+        is not."""
+        if value.kind != "number" or not value.unit or digits_of(value) > 2:
+            return False
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        return rounding is not None and rounding.is_hedged
+
     def find(self, value: Value, sentence: Span) -> Worked | None:
         if value.kind == "moment":
             return self._time_beside(value)
@@ -112,6 +134,11 @@ class Workings:
             return None
         if value.form.percent:
             return self._announced(value, sentence) or self._calculated(value, sentence)
+        if value.text.isdecimal() and self.index.is_year_before(value.text):
+            return Worked("year", "the year before")
+        if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
+            least = value.readings[-1]
+            value = value._replace(readings=(least,), text=decimal_text(least))
         return (
             self._announced(value, sentence)
             or self._total_stated(value)
@@ -131,11 +158,12 @@ class Workings:
         if not is_fine and not arithmetic.announces(cues):
             return None
         recent = self.stated[-(arithmetic.FAR if is_fine else arithmetic.RECENT) :]
-        beside = self.text[max(0, value.start - 20) : value.end + 25]
         is_weak = not is_fine and digits_of(value) < TELLING - 1
-        if is_weak and not arithmetic.announces_as("difference", beside):
+        if is_weak:
+            cues = self._cues(value, sentence)
+        if is_weak and not arithmetic.sets_against(cues):
             recent = [one for one in recent if one.start >= self._first_of(line)]
-        run = [one for one in recent if self._is_alike(one, value)]
+        run = [one for one in recent if self._is_alike(one, value) and _may_go_with(one, value)]
         operands = [one.readings[0] for one in run]
         operands += [
             one.readings[0]
@@ -198,27 +226,81 @@ class Workings:
         self._tries += 1
         if self._tries > MOST_TRIES:
             return None
-        low, high = self._span_of(value)
-        if is_share:
-            half = max(arithmetic.half_unit(value), 1)
-            low, high = abs(value.readings[0]) - half, abs(value.readings[0]) + half
-        is_announced = is_share or arithmetic.announces(self.text[slice(*sentence)])
-        if is_share:
-            parts = self._beside(value, sentence)[:2]
+        wanted = self._wanted(value)
+        cues = self._cues(value, sentence)
+        is_row = self.text.startswith("|", self.outline.line_at(value.start).start)
+        if is_share and not (is_row or arithmetic.announces_as("share", cues)):
+            return None
+        parts = self._beside(value, sentence) or _readings(reversed(self.stated[-2:]))
+        for part in parts[:2] if is_share else ():
             line = self.outline.line_at(value.start)
             wholes = _readings(one for one in self.stated[-BESIDE:] if one.start >= line.start)
-            for part in parts:
-                known = [*self._sums.totals_with(part)[:3], *self._sums.lengths[:2]]
-                found = share_of(low, high, [part], known) or share_of(low, high, [part], wholes)
-                if found is not None:
-                    return _worked(found)
+            totals = [*self._sums.totals_with(part)[:3], *self._stated_totals_with(part)[:2]]
+            found = (
+                share_of(wanted, part, totals, AT_HAND)
+                or share_of(wanted, part, self._sums.lengths[:2], AT_HAND / 2)
+                or share_of(wanted, part, wholes, AT_HAND / 2)
+            )
+            if found is not None:
+                return _worked(found)
+        ways: list[tuple[Steps, bool]] = [(shares, True)]
+        if not is_share:
+            is_compared = is_row or any(
+                arithmetic.announces_as(how, cues) for how in ("difference", "sum")
+            )
+            is_time = bool(value.unit) and dimension_of(value.unit) == "time"
+            ways = [(sums, is_compared)]
+            if not is_time:
+                is_rate = arithmetic.announces_as("product", cues) or _YEARLY.search(cues)
+                ways.append((products, is_row or bool(is_rate)))
+        for steps, is_announced in ways:
+            worked = self._one_step(value, sentence, wanted, steps, is_announced=is_announced)
+            if worked is not None:
+                return worked
+        return None
+
+    def _one_step(
+        self, value: Value, sentence: Span, wanted: Wanted, steps: Steps, *, is_announced: bool
+    ) -> Worked | None:
+        """A word has to announce it, or the number has digits enough."""
+        if not is_announced and digits_of(value) < TELLING:
+            return None
         operands: list[int] = []
-        for more in (self._beside, self._named, self._in_record, self._around, self._all_numbers):
+        for more, at_most in (
+            (self._beside, BESIDE_SHARE if steps is shares else AT_HAND),
+            (self._named, FURTHER if is_announced else FAR_OFF),
+            (self._in_record, AT_HAND if is_announced else FAR_OFF),
+            (self._around, FURTHER if is_announced else FAR_OFF),
+            (self._all_numbers, FAR_OFF),
+        ):
             operands += more(value, sentence)
-            found = work_out(low, high, operands, is_share=is_share, is_announced=is_announced)
+            found = work_out(wanted, operands, steps, at_most)
             if found is not None:
                 return _worked(found)
         return None
+
+    def _cues(self, value: Value, sentence: Span) -> str:
+        """The words right around it, in its sentence or row."""
+        line = self.outline.line_at(value.start)
+        start, end = (line.start, line.end) if line.level else sentence
+        return self.text[max(start, value.start - CLOSE) : min(end, value.end + CLOSE)]
+
+    def _stated_totals_with(self, part: int) -> list[int]:
+        return [
+            total
+            for column, total in zip(self._stated_columns, self._stated_totals, strict=True)
+            if any(number == part for _, number in column)
+        ]
+
+    def _wanted(self, value: Value) -> Wanted:
+        decimals = decimals_of(value)
+        digits = "".join(filter(str.isdecimal, value.text))
+        zeros = 0 if decimals else len(digits) - len(digits.rstrip("0"))
+        step = SCALE * value.form.factor * 10**zeros // 10**decimals
+        if value.form.percent:
+            half = max(arithmetic.half_unit(value), 1)
+            return Wanted(abs(value.readings[0]) - half, abs(value.readings[0]) + half, step)
+        return Wanted(*self._span_of(value), step)
 
     def _named(self, value: Value, sentence: Span) -> list[int]:
         """The leaves whose keys its sentence names, where these are few."""
@@ -257,7 +339,8 @@ class Workings:
         if self.text.startswith("|", line.start) or line.level:
             start, end = line.start, line.end
         before = [one for one in self.stated[-BESIDE:] if one.start >= start]
-        return _readings([*reversed(before), *self.values_after(value, end)])
+        found = [*reversed(before), *self.values_after(value, end)]
+        return _readings(one for one in found if _may_go_with(one, value))
 
     def _in_record(self, value: Value, sentence: Span) -> list[int]:
         return self._amounts(value, sentence)[:MAX_TERMS]
@@ -306,13 +389,25 @@ class Workings:
         if digits_of(value) < TELLING - 2:
             return None
         line = self.outline.line_at(value.start)
-        for column in self._stated_columns:
-            others = [number for at, number in column if not line.start <= at < line.end]
-            before = [number for at, number in column if at < line.start]
-            for numbers in (others, before):
-                if len(numbers) > 1 and low <= abs(sum(numbers)) <= high:
-                    return _worked(arithmetic.Sum("sum", tuple(numbers[:MAX_TERMS])))
+        for starts, sums_so_far in self._running_totals:
+            first, last = bisect_left(starts, line.start), bisect_left(starts, line.end)
+            before = sums_so_far[first]
+            others = before + sums_so_far[-1] - sums_so_far[last]
+            for number, count in ((others, len(starts) - last + first), (before, first)):
+                if count > 1 and low <= abs(number) <= high:
+                    return Worked("sum", f"{count} numbers of a table or list")
         return None
+
+    @cached_property
+    def _running_totals(self) -> list[tuple[list[int], list[int]]]:
+        """Where the numbers of each column stand, and what those before each come to."""
+        return [
+            (
+                [at for at, _ in column],
+                list(accumulate((number for _, number in column), initial=0)),
+            )
+            for column in self._stated_columns[:MOST_COLUMNS]
+        ]
 
     def _of_results(self, value: Value, sentence: Span) -> Worked | None:
         """What the records come to, all of them or those of one kind."""
@@ -329,11 +424,12 @@ class Workings:
             return None
         line = self.outline.line_at(value.start)
         around = [self.outline.near(value, line), *line.heads[-1:]]
-        cues = " ".join(self.text[start:end] for start, end in around)
-        words = {stem(word) for word in _WORD.findall(cues)}
+        wide = " ".join(self.text[start:end] for start, end in around)
+        words = {stem(word) for word in _WORD.findall(wide)}
+        cues = self._cues(value, sentence)
         for one in found:
             is_linked = not words.isdisjoint(one.words)
-            if is_time or self._is_told(value, one, cues, is_linked=is_linked):
+            if self._is_told(value, one, cues, is_linked=is_linked):
                 return Worked(one.how, f"{one.how} of {one.because}", (one.field,))
         return None
 
@@ -341,10 +437,19 @@ class Workings:
         """The fewer digits a number has, the more has to speak for what it comes from."""
         digits = digits_of(value)
         is_announced = arithmetic.announces_as(one.how, cues)
-        if one.how in ("pair", "difference", "rest"):
-            return digits >= TELLING or is_announced
-        if one.how == "count":
-            return not decimals_of(value)
+        match one.how:
+            case "duration":
+                return True
+            case "gap":
+                return is_announced
+            case "count":
+                return not decimals_of(value) and (one.is_plain or is_linked)
+            case "mean":
+                return is_announced and (is_linked or digits >= TELLING - 1)
+            case "part":
+                return digits >= TELLING or is_linked
+            case "rest" | "pair" | "difference":
+                return digits > TELLING or is_announced
         return digits >= TELLING - 1 or is_announced or is_linked
 
     @cached_property
@@ -355,14 +460,27 @@ class Workings:
         """`90 minutes`, from one time to another that stand beside it."""
         if not value.unit or dimension_of(value.unit) != "time":
             return None
-        half = arithmetic.half_unit(value) if decimals_of(value) else 0
-        low = convert(value.readings[0] - half, value.unit, "min")
-        high = convert(value.readings[0] + half, value.unit, "min")
+        least, most = self._span_of(value)
+        low, high = convert(least, value.unit, "min"), convert(most, value.unit, "min")
         times = [one.moments[0] for one in self._moments_beside(value)]
+        times += [
+            one for hour in range(24) for one in self.said.moments_said((hour, None, None))[:1]
+        ][:BESIDE]
         for first, last in permutations(times, 2):
             minutes = minutes_between(first, last)
             if minutes is not None and (low or 0) <= minutes * SCALE <= (high or 0):
                 return Worked("duration", "from one time to another")
+        return self._days_apart(value, low or 0)
+
+    def _days_apart(self, value: Value, minutes: int) -> Worked | None:
+        """`48 hours before`, of two days that stand beside it."""
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        near = self.values[max(0, at - 2 * BESIDE) : at + 4]
+        days = [one.moments[0] for one in near if one.moments and one.moments[0].has_day]
+        for first, last in combinations(days, 2):
+            apart = days_between(first, last)
+            if apart and abs(abs(apart) * 24 * 60 * SCALE - minutes) <= SCALE:
+                return Worked("duration", "from one day to another")
         return None
 
     def _time_beside(self, value: Value) -> Worked | None:
@@ -446,7 +564,8 @@ class Workings:
     @cached_property
     def _prices(self) -> list[int]:
         """Amounts with decimals that results hold: few numbers are their difference by chance."""
-        return [number for number in self.index.numbers if number % SCALE][:200]
+        found = [number for number in self.index.numbers if number % SCALE]
+        return found if len(found) <= MOST_NUMBERS else []
 
     def _amounts(self, value: Value, sentence: Span) -> list[int]:
         """The numbers of the records that the value is said of."""

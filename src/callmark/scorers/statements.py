@@ -227,7 +227,14 @@ def _closest(
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
 ) -> Iterator[StatementFinding]:
-    for day in find_days(reading.text, values, index.years_of):
+    only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
+
+    def years_of(moment: Moment) -> frozenset[int]:
+        said = reading.said.moments_said((moment.month, moment.day))
+        years = frozenset(one.year for one in said if one.year is not None)
+        return index.years_of(moment) or years or only
+
+    for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:
