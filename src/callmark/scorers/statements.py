@@ -355,7 +355,8 @@ def _check_amounts(
         if not field.counts_for(reading.turn_at(said.start)):
             continue
         if said.asserted is said.amount.is_some:
-            yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
+            if not said.asserted:  # that there are some is little to say
+                yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
         else:
             because = f"the answer says that there {'is some' if said.asserted else 'is none'}"
             yield StatementFinding(
