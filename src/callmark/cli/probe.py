@@ -67,37 +67,36 @@ class Once(argparse.Action):
 
 
 SERVED_KINDS = ("openai", "openai_responses", "anthropic_messages")
-MODELS: Group = {
-    flag: {"action": Once, **rest}
-    for flag, rest in {
-        "--base": {
-            "metavar": "M",
-            "help": "the base model: a checkpoint, or the name of a served model",
-        },
-        "--tuned": {
-            "metavar": "M",
-            "help": "the fine-tune: a checkpoint, or the name of a served model",
-        },
-        "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
-        "--tuned-url": {
-            "metavar": "URL",
-            "help": "where --tuned is served (default: at --base-url); without --base-url the model"
-            " here (--base, with --adapter if given) is compared with it",
-        },
-        "--kind": {
-            "choices": SERVED_KINDS,
-            "help": "what the endpoints speak (default: openai, which is chat completions)",
-        },
-        "--tuned-kind": {
-            "choices": SERVED_KINDS,
-            "help": "what --tuned-url speaks, if it is another one",
-        },
-        "--tuned-dtype": {
-            "choices": ("float32", "bfloat16", "float16"),
-            "help": "type of the tuned view's weights; alone, the base is compared with itself",
-        },
-    }.items()
+_NAMED: Group = {
+    "--base": {
+        "metavar": "M",
+        "help": "the base model: a checkpoint, or the name of a served model",
+    },
+    "--tuned": {
+        "metavar": "M",
+        "help": "the fine-tune: a checkpoint, or the name of a served model",
+    },
+    "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
+    "--tuned-url": {
+        "metavar": "URL",
+        "help": "where --tuned is served (default: at --base-url); without --base-url the model"
+        " here (--base, with --adapter if given) is compared with it",
+    },
+    "--kind": {
+        "choices": SERVED_KINDS,
+        "help": "what the endpoints speak (default: openai, which is chat completions)",
+    },
+    "--tuned-kind": {
+        "choices": SERVED_KINDS,
+        "help": "what --tuned-url speaks, if it is another one",
+    },
+    "--tuned-dtype": {
+        "choices": ("float32", "bfloat16", "float16"),
+        "help": "type of the tuned view's weights; alone, the base is compared with itself",
+    },
 }
+# Of two models in one place the last must not win unseen.
+MODELS: Group = {flag: {"action": Once, **rest} for flag, rest in _NAMED.items()}
 MODELS = {
     "--base": MODELS.pop("--base"),
     "--adapter": {
@@ -482,7 +481,11 @@ def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models
     base, tuned = texts["base"], texts.get("tuned")
     url, tuned_url = texts.get("base_url"), texts.get("tuned_url") or texts.get("base_url")
     kind = texts.get("kind", SERVED_KINDS[0])
-    served = {"kind": texts.get("tuned_kind", kind), "base": tuned, "endpoint": tuned_url}
+    served: dict[str, Json] = {
+        "kind": texts.get("tuned_kind", kind),
+        "base": tuned,
+        "endpoint": tuned_url,
+    }
     if url is not None:
         before = _make(ModelSpec, {"kind": kind, "base": base, "endpoint": url})
         return Models(base=before, ft=_make(ModelSpec, served))
@@ -490,7 +493,7 @@ def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models
     before = ModelSpec(base=base, adapter=None if tuned is None else adapter)
     if tuned_url is not None:
         return Models(base=before, ft=_make(ModelSpec, served))
-    here = {"base": tuned or base, "adapter": adapter if tuned is None else None}
+    here: dict[str, Json] = {"base": tuned or base, "adapter": adapter if tuned is None else None}
     return Models(base=before, ft=_make(ModelSpec, {**here, "dtype": texts.get("tuned_dtype")}))
 
 
