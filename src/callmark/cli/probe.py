@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -67,7 +67,7 @@ class Once(argparse.Action):
 
 
 SERVED_KINDS = ("openai", "openai_responses", "anthropic_messages")
-_NAMED: Group = {
+_ONE_OF_EACH: Group = {
     "--base": {
         "metavar": "M",
         "help": "the base model: a checkpoint, or the name of a served model",
@@ -95,8 +95,7 @@ _NAMED: Group = {
         "help": "type of the tuned view's weights; alone, the base is compared with itself",
     },
 }
-# Of two models in one place the last must not win unseen.
-MODELS: Group = {flag: {"action": Once, **rest} for flag, rest in _NAMED.items()}
+MODELS: Group = {flag: {"action": Once, **rest} for flag, rest in _ONE_OF_EACH.items()}
 MODELS = {
     "--base": MODELS.pop("--base"),
     "--adapter": {
@@ -481,11 +480,7 @@ def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models
     base, tuned = texts["base"], texts.get("tuned")
     url, tuned_url = texts.get("base_url"), texts.get("tuned_url") or texts.get("base_url")
     kind = texts.get("kind", SERVED_KINDS[0])
-    served: dict[str, Json] = {
-        "kind": texts.get("tuned_kind", kind),
-        "base": tuned,
-        "endpoint": tuned_url,
-    }
+    served = {"kind": texts.get("tuned_kind", kind), "base": tuned, "endpoint": tuned_url}
     if url is not None:
         before = _make(ModelSpec, {"kind": kind, "base": base, "endpoint": url})
         return Models(base=before, ft=_make(ModelSpec, served))
@@ -493,7 +488,7 @@ def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models
     before = ModelSpec(base=base, adapter=None if tuned is None else adapter)
     if tuned_url is not None:
         return Models(base=before, ft=_make(ModelSpec, served))
-    here: dict[str, Json] = {"base": tuned or base, "adapter": adapter if tuned is None else None}
+    here = {"base": tuned or base, "adapter": adapter if tuned is None else None}
     return Models(base=before, ft=_make(ModelSpec, {**here, "dtype": texts.get("tuned_dtype")}))
 
 
@@ -526,7 +521,7 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
     return _make(NullAdapterSpec, fields)
 
 
-def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
+def _make(kind: type[Record], fields: Mapping[str, Json]) -> Record:
     import msgspec
 
     from callmark.records.problems import typed_problem

@@ -126,6 +126,10 @@ class KnownWords:
             found.setdefault((False, _singular(word)[-LETTERS:]), []).append(word)
         return found
 
+    def knows(self, word: str) -> bool:
+        """Exactly this word, in lower case."""
+        return word in self._words
+
     def hold(self, word: str) -> bool:
         """`burgers` where a result has `burger` or `cheeseburgers`, `wi-fi` where it has `WiFi`."""
         whole = word.casefold()
