@@ -33,7 +33,7 @@ class Slips:
         if self._of_length[len(digits)] * len(digits) > MOST_CHANCE * 10 ** (len(digits) - 1):
             return None
         for slip in _slips_of(digits):
-            near = int(slip) * SCALE // 10**decimals
+            near: int = int(slip) * SCALE // 10**decimals
             for field in (*self._index.numbers.get(near, ()), *self._index.numbers.get(-near, ())):
                 if field.counts_for(turn):
                     return field
