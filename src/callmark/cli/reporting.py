@@ -16,7 +16,8 @@ from callmark.reports.layout import neutralise, write
 if TYPE_CHECKING:
     from callmark.records.report import MissedCall, Report
     from callmark.records.results import Result
-    from callmark.reports.finished_run import FinishedRun, StatementList, WantedForm
+    from callmark.reports.finished_run import FinishedRun, WantedForm
+    from callmark.summary.failing import StatementList
 
 READ_TRIALS = 1000  # whose statements a terminal counts
 
@@ -32,13 +33,24 @@ class RunPaths(NamedTuple):
     redact_pii: bool = False
 
 
-def present(report: Report, places: RunPaths, *, quiet: bool, more: Sequence[str] = ()) -> None:
-    """The whole report, or its first line; what a person should know is said in any case."""
-    from callmark.reports.terminal import report_blocks, verdict_line
+def present(
+    report: Report,
+    places: RunPaths,
+    *,
+    quiet: bool,
+    more: Sequence[str] = (),
+    is_log: bool = False,
+) -> None:
+    """The whole report, or its first line; what a person should know is said in any case.
+    `is_log`: its findings were told before."""
+    from callmark.reports.terminal import log_blocks, report_blocks, verdict_line
 
     if quiet:
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
+        return
+    if is_log:
+        write(log_blocks(report, next_steps=[*_next_steps(report, places), *more]), sys.stdout)
         return
     blocks = report_blocks(
         report,
@@ -58,8 +70,8 @@ def say_warnings(warnings: Sequence[str]) -> None:
 
 def first_statements(report: Report, places: RunPaths) -> StatementList | None:
     """Those of the first trials: a run may have a million, and a person reads a few."""
-    from callmark.reports.finished_run import list_statements
     from callmark.store.files import read_results
+    from callmark.summary.failing import list_statements
 
     if places.results is None or not report.complete or not Path(places.results).is_file():
         return None
@@ -247,14 +259,16 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
     from callmark.plugins import rows_of
-    from callmark.reports.finished_run import check_forms, wanted_form
+    from callmark.reports.finished_run import wanted_form
+    from callmark.store.files import check_writable
 
     named = {options.junit: ".xml", options.markdown: ".md"}
     forms = [wanted_form(path, added=rows_of("report")) for path in options.forms]
     forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table needs the scored lines: add --out FILE")
-    check_forms(forms)
+    for form in forms:
+        check_writable(form.path)
     return tuple(forms)
 
 

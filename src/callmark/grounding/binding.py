@@ -156,6 +156,21 @@ class Binder:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
 
+    def mentions_in(self, span: Span) -> list[Mention]:
+        """What this part of the answer names records with, in its order."""
+        nowhere = Value(span[1], span[1], "quote", "")
+        return self._within(*span, nowhere) or self._loosely_within(*span, nowhere)
+
+    def records_in(self, span: Span) -> tuple[ResultRecord, ...]:
+        return _most_specific(self.mentions_in(span))
+
+    @cached_property
+    def mentioned(self) -> frozenset[int]:
+        """The numbers of all records that the answer names."""
+        return frozenset(
+            record.number for one in (*self._mentions, *self._loose) for record in one.records
+        )
+
     def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
         """Of several records with one name, those inside what the lines above speak of."""
         records = subject.records

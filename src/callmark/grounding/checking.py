@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -120,7 +121,6 @@ class Checker:
         self.measures = Measures(index)
         self.said = said
         self._said_units = SaidUnits(said)
-        self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
@@ -130,6 +130,10 @@ class Checker:
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
+
+    @cached_property
+    def _things(self) -> arithmetic.CountedThings:
+        return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):

@@ -112,7 +112,8 @@ _EN_ADVERBS = (
     r"(?:(?:now|just|also|already|successfully|fully|both|been|indeed|then|since|immediately"
     r"|gone ahead and)\s+)*"
 )
-_EN_VERB = r"[a-z]+(?:ed|ent|ade|put|et|aid|ought|rote)"
+DEED_ENDINGS = ("ed", "ent", "ade", "put", "et", "aid", "ought", "rote")
+_EN_VERB = rf"[a-z]+(?:{'|'.join(DEED_ENDINGS)})"
 _PLAIN_VERB = "complete|completed|confirmed|submitted|processed|finalized|set|cancelled|canceled"
 _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ("cancel", r"storniert|gekündigt|abgesagt|annulliert|cancelad[oa]s?|anulad[oa]s?|annulée?s?"),
@@ -155,6 +156,8 @@ def _forms(word: str) -> Iterator[str]:
 _OTHER_WORDS = frozenset(
     form for _, words in _OTHER_VERBS for one in words.split("|") for form in _forms(one)
 ) | {"jour"}
+# Whoever tells of a deed uses one of these, or a word with one of the `DEED_ENDINGS`.
+DEED_WORDS = _OTHER_WORDS | set(_PLAIN_VERB.split("|"))
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"

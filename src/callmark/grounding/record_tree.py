@@ -463,6 +463,7 @@ def shape_of(identifier: str) -> str:
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 LONG_TEXT = 400  # characters of a text that tells a story
+DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -609,6 +610,13 @@ class RecordIndex:
         fields = self.tree.fields
         long = sum(isinstance(one.value, str) and len(one.value) > LONG_TEXT for one in fields)
         return long > 0 and len(fields) - long < FEW_FIELDS
+
+    @cached_property
+    def describes(self) -> bool:
+        """Do the results describe something in prose, beside what their fields say?"""
+        return not self.is_prose and any(
+            isinstance(one.value, str) and len(one.value) > DESCRIPTION for one in self.tree.fields
+        )
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""

@@ -21,6 +21,7 @@ _WEEK = range(7)
 _NUMBERS: dict[str, int] = {
     name: number for number, day in enumerate(DAYS) for name in (day, f"{day}s", day[:3])
 } | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
+DAY_KEYS = frozenset(_NUMBERS)  # in lower case; no record without one has hours for each day
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _TIME = r"(?:(\d{1,2})(?::(\d{1,2}))?\s*([ap])?\.?(?:m\b\.?)?|(noon|midnight))"
 _RANGE = re.compile(
@@ -150,8 +151,6 @@ class Schedule:
 
 
 def schedules_of(tree: RecordTree) -> list[Schedule]:
-    if _NUMBERS.keys().isdisjoint(map(str.casefold, tree.keys)):
-        return []
     return [
         schedule
         for record in tree.records

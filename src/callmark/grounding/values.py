@@ -169,6 +169,7 @@ _FRACTIONS = {
 }  # fmt: skip
 _ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
 _TAILS = _UNITS | _ORDINALS
+_DEGREES = ("C", "F")
 _SIGNS = "-−"
 _BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
 
@@ -190,6 +191,8 @@ _GLUED_MONEY = {"m": 10**6, "b": 10**9, "t": 10**12}
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
+# Every date and every time begins with one, two or four digits.
+_MAY_BE_MOMENT = re.compile(r"(?<!\d)(?:\d\d?|\d{4})(?!\d)")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
@@ -268,6 +271,12 @@ def _number_then_identifier(match: re.Match[str], text: str, locale: str | None)
     """`12ab`, `9f86d081`: the last group belongs to an identifier, groups before it do not."""
     last = ANY_SEPARATOR.split(match[0])[-1]
     start, offset = match.start(), match.end() - len(last)
+    if match["tail"] in _DEGREES and not match["more"] and not match["exponent"]:
+        # A seat or a temperature: whoever says `22 °C` of `Sunny, 22C` has read it.
+        inner = tuple(_run_values(start, match.end("number"), match["number"], text, locale))
+        key = identifier_key(match[0])
+        yield Value(start, match.end(), "identifier", match[0], key=key, inner=inner)
+        return
     if offset > start + 1:
         yield from _run_values(start, offset - 1, text[start : offset - 1], text, locale)
     yield Value(offset, match.end(), "identifier", last, key=identifier_key(last))
@@ -470,7 +479,7 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     token, hot = patterns_for(text)
     if not hot.search(text):
         return []
-    moments = find_moments(text, locale) if _DIGIT.search(text) else []
+    moments = find_moments(text, locale) if _MAY_BE_MOMENT.search(text) else []
     values = list(_scan(text, locale, moments, token, hot))
     labels = labels_in(text)
     if not labels:

@@ -20,8 +20,8 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.report import MetricBlock as MetricBlock
-from callmark.reports.finished_run import StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.summary.failing import StatementList, explain_flag
 from callmark.summary.metrics import UNCHANGED
 
 VERDICT_STYLE: dict[Verdict, Style] = {
@@ -73,6 +73,18 @@ def report_blocks(
     yield from _failing(report)
     yield from _changed(report, changes)
     yield from _misses(report, misses)
+    yield from _errors(report)
+    yield from _notes(report, next_steps)
+
+
+def log_blocks(report: Report, *, next_steps: Sequence[str] = ()) -> Iterator[Block]:
+    """The same of a log, whose findings were told: what is judged, and where to look. What asks for
+    expectations is left out, for a log has none."""
+    yield verdict_line(report)
+    for warning in report.warnings:
+        yield line(f"warning: {warning}", "warn", indent=2)
+    yield from _judged_gates(_outcomes(report), report)
+    yield from _failing(report)
     yield from _errors(report)
     yield from _notes(report, next_steps)
 
@@ -195,11 +207,22 @@ def _verdict(report: Report) -> Iterator[Block]:
 
 
 def _gates(report: Report) -> Iterator[Block]:
+    outcomes = _outcomes(report)
+    yield from _judged_gates(outcomes, report)
+    for why, names in absent_gates(outcomes):
+        yield line(f"n/a ({why}): {', '.join(names)}", "quiet", indent=2)
+
+
+def _outcomes(report: Report) -> list[GateOutcome]:
+    """Of all gates, those to look at first."""
     outcomes = [*report.gates]
     if report.timing.perf_budget is not None:
         outcomes.append(report.timing.perf_budget)
     order = list(STATUS_STYLE)
-    outcomes.sort(key=lambda outcome: order.index(outcome.status))
+    return sorted(outcomes, key=lambda outcome: order.index(outcome.status))
+
+
+def _judged_gates(outcomes: Sequence[GateOutcome], report: Report) -> Iterator[Block]:
     judged = [outcome for outcome in outcomes if outcome.status != "n/a"]
     if judged:
         yield line()
@@ -210,8 +233,6 @@ def _gates(report: Report) -> Iterator[Block]:
         )
     for (status, reason), names in _reasons(judged).items():
         yield line(f"{', '.join(names)}: {reason}", STATUS_STYLE[status], indent=2)
-    for why, names in absent_gates(outcomes):
-        yield line(f"n/a ({why}): {', '.join(names)}", "quiet", indent=2)
 
 
 def absent_gates(outcomes: Iterable[GateOutcome]) -> list[tuple[str, list[str]]]:
