@@ -20,10 +20,11 @@ from callmark.records.statements import GOOD, Statement
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.finished_run import ORDER, StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
-from callmark.summary.failing import show_measure
+from callmark.summary.failing import missing_facts, show_measure
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
+RECALL_WORDS = {"facts": "facts", "presence": "by presence"}
 EXTRACTOR_WHY: dict[ExtractorBy, str] = {
     "flag": "an option says so",
     "config": "the settings file says so",
@@ -55,7 +56,7 @@ def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
     yield from _thought_calls(result, limit)
     if result.scores is not None:
         yield from _evidence(result)
-        yield from _scores(result.scores)
+        yield from _scores(result.scores, missing_facts(result))
 
 
 def _head(result: Result) -> Iterator[Block]:
@@ -377,7 +378,7 @@ def _excerpt(value: Json, quoted: str) -> str:
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
 
 
-def _scores(scores: Scores) -> Iterator[Block]:
+def _scores(scores: Scores, missing: Sequence[str]) -> Iterator[Block]:
     yield line()
     if scores.kind != "eligible" and scores.spans_counted:
         found = f"{scores.lax.grounded} of {scores.spans_counted} spans grounded"
@@ -387,8 +388,10 @@ def _scores(scores: Scores) -> Iterator[Block]:
         yield line(
             f"{name:<6}  F1 {round_text(part.f1)}  precision {round_text(part.precision)} "
             f"({part.grounded} of {scores.spans_counted})  recall {round_text(part.recall)} "
-            f"({part.found} of {scores.facts_required} by {scores.recall_kind})"
+            f"({part.found} of {scores.facts_required} {RECALL_WORDS[scores.recall_kind]})"
         )
+    if missing:
+        yield line(f"missing facts: {', '.join(missing)}", "bad", indent=2)
     for name, verdict in _verdicts(scores):
         if verdict is not None:
             yield TextLine(

@@ -119,6 +119,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         changes=tuple(_find_changes(reading, calls.calls, integration.missing_facts))
         if expectation.observed
         else msgspec.UNSET,
+        missing_facts=integration.missing_facts or msgspec.UNSET,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
 

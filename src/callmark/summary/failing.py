@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import UNSET
 
+from callmark.records.jsontext import canonical_json
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
@@ -334,7 +335,7 @@ def why_failed(
         for verdict in (
             *_verdicts(scores, echo_denied=echo_denied),
             *(_flag_verdicts(scores) if has_served(result) else ()),
-            *_number_verdicts(scores),
+            *_number_verdicts(scores, missing_facts(result)),
             *_measure_verdicts(scores, rules or {}),
         )
         if verdict.ok is False and verdict.gate not in warnings
@@ -356,7 +357,23 @@ def _sentence(verdict: _Verdict) -> str:
     return f"{verdict.what}: {'; '.join(details[:_SHOWN])}{cut}" if details else verdict.what
 
 
-def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
+def missing_facts(result: Result) -> tuple[str, ...]:
+    """The required facts that the answer does not state, as the dataset writes them. A line that
+    somebody edited, or an older scorer wrote, may name none."""
+    scores, facts = result.scores, result.metadata.get("required_facts")
+    if scores is None or scores.missing_facts is UNSET or not isinstance(facts, list):
+        return ()
+    places = (at for at in scores.missing_facts if at < len(facts))
+    return tuple(canonical_json(facts[at]) for at in places)
+
+
+def missing_text(missing: Sequence[str]) -> str:
+    """`; missing: "gate B12", 45`, or nothing."""
+    cut = ", …" if len(missing) > _SHOWN else ""
+    return f"; missing: {', '.join(missing[:_SHOWN])}{cut}" if missing else ""
+
+
+def _number_verdicts(scores: Scores, missing: Sequence[str]) -> Iterator[_Verdict]:
     """What a number decides: the calls (where no stricter verdict names them), then the F1."""
     if scores.call_f1 is not None and scores.multi_call_parity_ok is not False:
         right = not is_below(scores.call_f1, PASSING_F1)
@@ -365,12 +382,14 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
     lax = scores.lax
     if scores.kind == "eligible" and is_integrating(scores):
         unsupported = scores.values.get("unsupported", 0)
-        said = f", {unsupported} values that no result supports" if unsupported else ""
+        told = missing_text(missing)
+        sign = ";" if told else ","
+        said = f"{sign} {unsupported} values that no result supports" if unsupported else ""
         yield _Verdict(
             "integration_f1_macro_lax",
             not is_below(lax.f1, PASSING_F1),
             f"F1 {lax.f1:.3f}: {lax.grounded} of {scores.spans_counted} spans grounded,"
-            f" {lax.found} of {scores.facts_required} facts found{said}",
+            f" {lax.found} of {scores.facts_required} facts found{told}{said}",
         )
 
 
