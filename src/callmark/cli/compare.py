@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from callmark.cli.options import FLAG, GATES, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
+    add_detail_options,
     add_own_forms,
     append_step_summary,
     own_forms_of,
@@ -17,7 +18,7 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import FOLD, write
 
 if TYPE_CHECKING:
     from callmark.compare.compare import CompareOptions
@@ -88,7 +89,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
-    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
+    add_detail_options(parser, "decision", "all metrics, tools, slices and locales")
     return parser
 
 
@@ -123,7 +124,7 @@ def main(arguments: list[str]) -> int:
             },
         )
     append_step_summary(lambda: comparison_markdown(comparison))
-    return present(comparison, quiet=options.quiet)
+    return present(comparison, quiet=options.quiet, verbose=options.verbose)
 
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
@@ -152,11 +153,13 @@ def _ratio(given: str) -> tuple[Measured, float]:
     raise UsageError(f"--max-ratio: must be tokens=R, latency=R or cost=R, not {given!r}")
 
 
-def present(comparison: Comparison, *, quiet: bool) -> int:
+def present(comparison: Comparison, *, quiet: bool, verbose: bool = False) -> int:
     from callmark.compare.records import exit_code
     from callmark.reports.compare import comparison_blocks, decision_line
 
-    write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
-    if quiet:
+    if not quiet:
+        write(comparison_blocks(comparison, verbose=verbose), sys.stdout, FOLD)
+    else:
+        write([decision_line(comparison)], sys.stdout)
         say_warnings(comparison.warnings)
     return exit_code(comparison)

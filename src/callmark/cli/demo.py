@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import SWITCH, CommandParser
+from callmark.cli.reporting import add_detail_options
 from callmark.cli.run import REPORT, run_and_present
 from callmark.errors import MissingExtra
 
@@ -38,6 +39,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--replay", action="store_true", help="replay the recorded answers; does not need torch"
     )
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -63,7 +65,7 @@ def main(arguments: list[str]) -> int:
         },
     )
     own = "callmark init my-eval --example: the same with your own data"
-    return run_and_present(config, quiet=False, more=(own,))
+    return run_and_present(config, quiet=options.quiet, verbose=options.verbose, more=(own,))
 
 
 def _who_answers(shipped: ShippedModel, *, replay: bool) -> dict[str, Json]:

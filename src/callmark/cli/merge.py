@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from callmark.cli.options import CommandParser
-from callmark.cli.reporting import RunPaths, present
+from callmark.cli.reporting import RunPaths, add_detail_options, present
 
 
 def build_parser() -> CommandParser:
@@ -56,7 +56,7 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="the reports, one per SHARD, in the same order",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -77,5 +77,5 @@ def main(arguments: list[str]) -> int:
             reports=options.reports,
         )
     places = RunPaths(results=str(options.out), report=str(report))
-    present(outcome.report, places, quiet=options.quiet)
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose)
     return outcome.exit_code

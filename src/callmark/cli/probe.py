@@ -18,6 +18,7 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import (
+    add_detail_options,
     add_own_forms,
     append_step_summary,
     own_forms_of,
@@ -25,7 +26,7 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import TextLine, line, write
+from callmark.reports.layout import FOLD, TextLine, line, write
 
 if TYPE_CHECKING:
     import msgspec
@@ -218,7 +219,7 @@ def build_parser() -> CommandParser:
         action="store_true",
         help="exit 5 unless a drop beyond the floor is ruled out; seeing no drop is not enough",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
+    add_detail_options(parser, "decision", "every table")
     return parser
 
 
@@ -263,8 +264,10 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(quiet_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
-    if options.quiet:
+    if not options.quiet:
+        write(probe_blocks(report, verbose=options.verbose), sys.stdout, FOLD)
+    else:
+        write(quiet_lines(report), sys.stdout)
         say_warnings(report.warnings)
     return report.exit_code
 

@@ -18,7 +18,13 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
+from callmark.cli.reporting import (
+    RunPaths,
+    add_detail_options,
+    add_form_options,
+    forms_of,
+    present,
+)
 from callmark.cli.run import PAGE_COSTS, PAGE_TRIALS
 from callmark.errors import BadInput, UsageError
 from callmark.reports.layout import Block, line, write
@@ -78,7 +84,7 @@ def build_parser() -> CommandParser:
     )
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -128,7 +134,7 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
         write(_log_blocks(imported, config), sys.stdout)
     shown = None if page is None else str(page)
     places = RunPaths(results=config.out, report=config.report, page=shown)
-    present(outcome.report, places, quiet=options.quiet, more=more)
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose, more=more)
     return outcome.exit_code
 
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import line, write
+
+if TYPE_CHECKING:
+    from callmark.records.results import Result
+
+RULED = 72  # between two conversations
 
 
 def build_parser() -> CommandParser:
@@ -32,7 +39,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="results file, a folder with one, or a probe's report"
     )
-    parser.add_argument("id", nargs="?", metavar="ID", help="sample id, or a probe's case")
+    parser.add_argument("id", nargs="*", metavar="ID", help="sample ids, or a probe's case")
     parser.add_argument(
         "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
@@ -59,10 +66,12 @@ def main(arguments: list[str]) -> int:
     path = results_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
-    if options.id is None or options.json:
+    if not options.id or options.json:
         raise UsageError("show: name a sample (callmark show RUN ID), or give --statements")
-    _, result = find_result(path, options.id, options.trial)
-    write(show_blocks(result, full=options.full), sys.stdout)
+    found = [find_result(path, sample_id, options.trial)[1] for sample_id in options.id]
+    for number, result in enumerate(found):
+        rule = [line(), line("─" * RULED, "quiet")] if number else []
+        write([*rule, *show_blocks(result, full=options.full)], sys.stdout)
     return 0
 
 
@@ -76,7 +85,7 @@ def _is_probe(path: Path) -> bool:
         return is_probe_report(stream.read(64))
 
 
-def _show_probe(path: Path, case: str | None) -> int:
+def _show_probe(path: Path, cases: Sequence[str]) -> int:
     import msgspec
 
     from callmark.errors import BadInput
@@ -92,20 +101,21 @@ def _show_probe(path: Path, case: str | None) -> int:
         raise BadInput(
             f"{path}: is no probe report of this version ({error}): probe again with --json"
         ) from None
-    if case is None:
+    if not cases:
         write(case_list_blocks(report), sys.stdout)
-    else:
+    for case in cases:
         write(case_blocks(*find_case(report, case)), sys.stdout)
     return 0
 
 
-def _show_statements(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
+def _show_statements(path: Path, ids: Sequence[str], trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
     from callmark.reports.finished_run import list_statements
     from callmark.reports.show import statement_blocks
     from callmark.store.files import find_result, read_results
 
-    results = read_results(path) if sample_id is None else [find_result(path, sample_id, trial)[1]]
+    named = [find_result(path, sample_id, trial)[1] for sample_id in ids]
+    results: Iterable[Result] = named or read_results(path)
     listed = list_statements(results)
     if as_json:
         print(canonical_json(plain(listed)))

@@ -16,7 +16,13 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
+from callmark.cli.reporting import (
+    RunPaths,
+    add_detail_options,
+    add_form_options,
+    forms_of,
+    present,
+)
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
@@ -52,7 +58,7 @@ def build_parser() -> CommandParser:
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -79,7 +85,7 @@ def main(arguments: list[str]) -> int:
         fixtures=config.fixtures,
         registry=config.registry,
     )
-    present(outcome.report, places, quiet=options.quiet)
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose)
     return outcome.exit_code
 
 

@@ -5,6 +5,7 @@ and the name beside it only where somebody has to type it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple, assert_never
 
@@ -31,11 +32,11 @@ METRICS: dict[str, Wording] = {
         "The same mean F1, counting only values from the key fields of a result.",
     ),
     "integration_f1_micro_lax": Wording(
-        "built on results, pooled",
+        "built on results (pooled)",
         "F1 of all passages and facts counted together, so that long answers weigh more.",
     ),
     "integration_f1_micro_strict": Wording(
-        "built on key fields, pooled",
+        "built on key fields (pooled)",
         "The pooled F1, counting only values from the key fields of a result.",
     ),
     "integration_precision_micro_lax": Wording(
@@ -83,7 +84,7 @@ METRICS: dict[str, Wording] = {
         "Share of samples where the model wrote an answer after the last tool result.",
     ),
     "copy_ratio_ok_rate": Wording(
-        "answers, not data dumps",
+        "answers without data dumps",
         "Share of answers that pick what was asked for instead of repeating the whole result.",
     ),
     "copy_ratio": Wording(
@@ -117,19 +118,19 @@ METRICS: dict[str, Wording] = {
         "Samples where the model called a tool, or pretended to, although none was needed.",
     ),
     "negative_control_ok_rate": Wording(
-        "nothing made up",
+        "honest about empty results",
         "Share of samples whose tools find nothing where the answer does not make something up.",
     ),
     "clarify_ok_rate": Wording(
-        "asks when unclear",
+        "asking when unclear",
         "Share of ambiguous requests where the model asks back instead of guessing.",
     ),
     "error_recovery_rate": Wording(
-        "recovers from tool errors",
+        "recovery from tool errors",
         "Share of samples with a failing tool where a later call succeeds.",
     ),
     "privacy_ok_rate": Wording(
-        "no personal data leaked",
+        "privacy",
         "Share of samples without personal data or links that neither the user nor a tool"
         " provided.",
     ),
@@ -146,19 +147,19 @@ METRICS: dict[str, Wording] = {
         "Share of samples with checks of their own where every check holds.",
     ),
     "unchanged_rate": Wording(
-        "same as observed",
+        "unchanged behaviour",
         "Share of recorded samples where calls, their order and values are still the same.",
     ),
     "locale_delta_es": Wording(
-        "Spanish, key fields only",
+        "Spanish with key fields only",
         "How far the mean F1 on Spanish locale probes drops when only key fields count.",
     ),
     "locale_delta_de": Wording(
-        "German, key fields only",
+        "German with key fields only",
         "How far the mean F1 on German locale probes drops when only key fields count.",
     ),
     "locale_delta_fr": Wording(
-        "French, key fields only",
+        "French with key fields only",
         "How far the mean F1 on French locale probes drops when only key fields count.",
     ),
     "teacher_heavy_spans_over_cap": Wording(
@@ -166,7 +167,7 @@ METRICS: dict[str, Wording] = {
         "Marked passages beyond the number that is scored, in the slice teacher_heavy.",
     ),
     "teacher_heavy_f1_lax": Wording(
-        "built on results, one slice",
+        "built on results (one slice)",
         "The mean F1 of answers built on results, in the slice teacher_heavy.",
     ),
     "chance_f1": Wording(
@@ -174,7 +175,7 @@ METRICS: dict[str, Wording] = {
         "Mean F1 of each answer against the results of another sample with the same tools.",
     ),
     "grounding_lift": Wording(
-        "better than chance",
+        "lift over chance",
         "How much better the answers fit their own results than those of other samples.",
     ),
     "perf_budget_sec_per_100": Wording(
@@ -268,7 +269,7 @@ RULES: dict[str, Wording] = {
     "field": Wording("right field", "A value must belong to the field that is named."),
     "unit": Wording("unit", "A number must have the unit or currency of its result."),
     "polarity": Wording("yes or no", "A yes or no must agree with what the results say."),
-    "unknown": Wording("yes or no, unknown", "A yes or no needs a result that knows the answer."),
+    "unknown": Wording("yes or no (unknown)", "A yes or no needs a result that knows the answer."),
     "hours": Wording("opening hours", "Days and times must agree with the opening hours served."),
     "weekday": Wording("weekday", "The day of the week must fit its date."),
     "unnamed": Wording("named things", "Things and sources must be named in a result."),
@@ -316,6 +317,14 @@ def sentence_of(name: str) -> str:
 
 def labels_of(names: Iterable[str]) -> str:
     return ", ".join(label_of(name) for name in names)
+
+
+_NAMES = re.compile(r"(?<![\w.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w.(=])")
+
+
+def in_words(text: str) -> str:
+    """A sentence that names gates and metrics by their keys, with their labels instead."""
+    return _NAMES.sub(lambda found: label_of(found.group()), text)
 
 
 def label_words(label: str) -> str:
