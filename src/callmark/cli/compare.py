@@ -62,21 +62,35 @@ GROUPS: dict[str, Group] = {
     "what is decided": DECIDED,
     "settings": READ,
 }
+COMMON = (
+    "--common",
+    "--margin",
+    "--primary-metrics",
+    "--config",
+    "--json",
+    "--markdown",
+    "--html",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "compare",
         """
-        Is B worse than A? Both are results files (or folders with results.jsonl) for the same
-        dataset, tools and fixtures. They are paired sample by sample; what another version scored
-        is scored again. The difference in every metric is given with its interval, and the primary
-        metrics are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than
-        the margin allows) or `inconclusive`. If the dataset was edited in between, --common
-        compares the samples that are still the same. Two reports without results give differences
-        only. Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
-        --max-f1-delta, that check replaces the margin. Tokens, latency
-        and cost of a trial are shown where the runs counted them; --max-ratio limits them.
+        Is B worse than A? Compare two runs of the same dataset, sample by sample.
+
+        Both are results files, or folders with results.jsonl, for the same dataset,
+        tools and fixtures. What another version scored is scored again. Every
+        difference comes with its interval, and the primary metrics are tested.
+
+        The decision is `regression` (worse, and not by chance), `non_inferior` (no
+        worse than the margin allows) or `inconclusive`. If the dataset was edited in
+        between, --common compares the samples that are still the same. Two reports
+        without results give differences only.
+
+        Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
+        --max-f1-delta, that check replaces the margin. Tokens, latency and cost of a
+        trial are shown where the runs counted them; --max-ratio limits them.
         """,
         """
         callmark compare runs/base runs/tuned
@@ -84,6 +98,7 @@ def build_parser() -> CommandParser:
         callmark compare runs/base runs/tuned --html comparison.html
         callmark compare openai/report.json local/report.json --max-f1-delta 0.03
         """,
+        common=COMMON,
     )
     parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")

@@ -21,11 +21,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "demo",
         """
-        Evaluate the model that ships with callmark: a tiny one, trained to call tools, on a dataset
-        whose words it has never seen. It is loaded and asked, its calls are answered from the
-        bundled fixtures, and its answers are scored and judged. No network, no GPU; takes about a
-        minute. Without the extra `hf` (torch, transformers), its recorded answers are replayed
-        instead.
+        Evaluate the tiny model that ships with callmark, on a dataset whose words it
+        has never seen.
+
+        The model is loaded and asked, its calls are answered from the bundled
+        fixtures, and its answers are scored and judged. No network, no GPU; it takes
+        about a minute. Without the extra `hf` (torch, transformers), its recorded
+        answers are replayed instead.
         """,
         """
         callmark demo

@@ -13,13 +13,18 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "merge",
         """
-        Combine the shards of a run: results and report become those of a run without shards, byte
-        for byte (except `timing`). Nothing is scored again; the gates are judged on the whole, by
-        the rules the shards were run with, and the exit code follows from them. A missing,
-        incomplete, duplicated or changed shard, a sample that is missing or does not belong, and
-        shards of different runs are refused by name. The report of `results.X.jsonl` is
-        `report.X.json` beside it; that of any other `NAME.jsonl` is `NAME.report.json` (or a
-        `report.json` in the same folder).
+        Combine the shards of a run into the results and report of a run without
+        shards, byte for byte (except `timing`).
+
+        Nothing is scored again. The gates are judged on the whole, by the rules the
+        shards were run with, and the exit code follows.
+
+        A missing, incomplete, duplicated or changed shard is refused by name. So are
+        samples that are missing or do not belong, and shards of different runs.
+
+        The report of `results.X.jsonl` is `report.X.json` beside it. That of any
+        other `NAME.jsonl` is `NAME.report.json`, or a `report.json` in the same
+        folder.
         """,
         """
         callmark merge results.shard_*.jsonl

@@ -44,7 +44,7 @@ OUT_DIR = Path("probe-run")
 MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "dataset")
 CHURN = {
     0.0: "the fine-tune only loses calls",
-    0.05: "it also mends 5 of 100 calls and breaks 5 more",
+    0.05: "it also fixes 5 of 100 calls and breaks 5 more",
 }
 _MODEL = "--model: "  # how a runner calls what it was given
 
@@ -169,20 +169,40 @@ FIELDS = {
 FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "cases", "dataset",
              "limit", "schema", "expect_format", "nulls", "null_method", "init_scale",
              "rank_multiplier", "seed")  # fmt: skip
+COMMON = (
+    "--base",
+    "--adapter",
+    "--checkpoints",
+    "--tuned",
+    "--base-url",
+    "--cases",
+    "--dataset",
+    "--fixtures",
+    "--json",
+    "--html",
+    "--plan",
+    "--require-power",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "probe",
         """
-        What did a fine-tune do to the tool calls? The model is asked the same cases before and
-        after it, greedily; its calls are read, checked against the tool's schema and compared.
-        Random adapters of the same shape show what noise would do. With --checkpoints, or several
-        --adapter, the base is asked once, every checkpoint is decided about, and the first that
-        loses is named; the exit code is that of the last. With --dataset, both models also
-        go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
-        no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
-        in either view, an adapter that is not applied); 5 inconclusive.
+        What did a fine-tune do to the tool calls? Ask the model the same cases before
+        and after it, and compare.
+
+        Decoding is greedy; calls are read and checked against the tool's schema.
+        Random adapters of the same shape show what noise would do.
+
+        With --checkpoints, or several --adapter, the base is asked once and every
+        checkpoint is judged. The first one that loses is named; the exit code is that
+        of the last. With --dataset, both models also go through the whole pipeline,
+        and every metric is compared sample by sample.
+
+        Exit code: 0 no regression, or no drop seen in 20 cases or more. 1 regression,
+        invented tools, no call in either view, or an adapter that is not applied. 5
+        inconclusive.
         """,
         """
         callmark probe spec.yaml --json probe.json
@@ -191,6 +211,7 @@ def build_parser() -> CommandParser:
         callmark probe --base models/base --checkpoints outputs --cases cases.jsonl --html p.html
         callmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
         """,
+        common=COMMON,
     )
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
     add_groups(parser, GROUPS)

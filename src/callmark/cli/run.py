@@ -190,8 +190,8 @@ OUTPUT: Group = {
 FAULTS: Group = {
     "--faults": {
         "metavar": "FILE",
-        "help": "plant faults: which calls of which tools fail, time out, or answer with an error,"
-        " with nothing or with a part; recovery is measured (YAML or JSON)",
+        "help": "plant faults in tool answers, to measure recovery: errors, timeouts, empty or"
+        " partial answers (YAML or JSON)",
     },
 }
 BASELINE: Group = {
@@ -213,16 +213,35 @@ GROUPS: dict[str, Group] = {
     "against an earlier run": BASELINE,
     "output": OUTPUT,
 }
+COMMON = (
+    "--in",
+    "--fixtures",
+    "--registry",
+    "--config",
+    "--runner",
+    "--model",
+    "--base-url",
+    "--repeat",
+    "--only",
+    "--limit",
+    "--gate",
+    "--baseline",
+    "--name",
+    "--resume",
+    "--junit",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "run",
         """
-        Run a dataset: send every prompt to the runner, answer its tool calls from the fixtures,
-        score what it says against what the tools returned, and judge the gates. Results and report
-        are written, the report is printed, and the exit code tells how it ended. Any option can
-        also be set in a callmark.yaml (`callmark init`); flags win.
+        Run a dataset: ask the model, answer its tool calls from the fixtures, score
+        its answers, and judge the gates.
+
+        Results and report are written, a summary is printed, and the exit code says
+        how it ended. Any option can also be set in a callmark.yaml (`callmark init`);
+        flags win.
         """,
         """
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
@@ -230,6 +249,7 @@ def build_parser() -> CommandParser:
         callmark run --baseline baseline.jsonl --junit junit.xml
         callmark run --resume
         """,
+        common=COMMON,
     )
     add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)

@@ -48,27 +48,43 @@ WRITTEN: Group = {
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
 GROUPS = {"input": READ, "scoring": SCORING, "gates and exit code": JUDGED, "output": WRITTEN}
+COMMON = (
+    "--in",
+    "--answers",
+    "--gate",
+    "--out",
+    "--report",
+    "--config",
+    "-o",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "score",
         """
-        Score what already happened, without a model or fixtures. Logs of any format that `callmark
-        dataset import` reads: which statements the tools do not back, which deeds were not done,
-        which arguments came from nowhere, which calls break their schema. Or answers: a results
-        file of `callmark run` (shards may be concatenated), results of another program
-        (`sample_id`, `model_output`, `tool_trace` with results). With --in, prompts and
-        expectations come from that dataset, matched by id. Logs without a dataset have no
-        expectations: statements, arguments and privacy are reported, and gates on eligible samples
-        do not apply. What is scored of a log goes to runs/NAME-N, with a page, unless --out says
-        where.
+        Score what already happened, without a model or fixtures: logs, conversations,
+        or the results of a run.
+
+        Logs can be of any format that `callmark dataset import` reads. You see which
+        statements the tools do not back, which actions were never taken, and which
+        arguments came from nowhere. You also see which calls break their schema.
+
+        Answers can be a results file of `callmark run` (shards may be concatenated).
+        Results of another program work too, with `sample_id`, `model_output` and
+        `tool_trace`. With --in, prompts and expectations come from that dataset,
+        matched by id.
+
+        Logs without a dataset have no expectations. Statements, arguments and privacy
+        are reported, and gates on samples that need a tool do not apply. A scored log
+        goes to runs/NAME-N, with a page, unless --out says where.
         """,
         """
         callmark score logs/
         callmark score runs/latest --gate integration_f1_macro_lax=0.95
         callmark score conversations.jsonl --out scored.jsonl --report report.json
         """,
+        common=COMMON,
     )
     parser.add_argument(
         "file",

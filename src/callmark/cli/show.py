@@ -21,13 +21,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "show",
         """
-        Show one conversation of a run: the prompt; every call with its arguments, verdict and
-        result; the answer with its spans and flags marked; what each statement in it rests on
-        (which call, which JSON path, which value); and every flag in one sentence. With
-        --statements, for one sample or the whole run: how many statements of the answers have
-        each label (supported, derived, unsupported, misattributed, unchecked, …), by which rule,
-        and every flag with what was expected instead. Of a probe's JSON report: its cases, or what
-        both views wrote to one of them.
+        Show conversations of a run: the prompt, every call and its result, the
+        answer, and what each statement rests on.
+
+        Flags are marked in the answer and explained in one sentence each, with the
+        call, JSON path and value behind them. With --statements, see how many
+        statements have each label, by which rule, and every flag. For a probe's JSON
+        report, see its cases, or what both models wrote for one of them.
         """,
         """
         callmark show results.jsonl search-rope-01

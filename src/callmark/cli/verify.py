@@ -35,25 +35,40 @@ WRITTEN: Group = {
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
 GROUPS = {"input": READ, "scoring": SCORED, "gates and exit code": JUDGED, "output": WRITTEN}
+COMMON = (
+    "--fixtures",
+    "--registry",
+    "--gate",
+    "--out",
+    "--report",
+    "--config",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "verify",
         """
-        Judge a dataset by the same scorer and gates as a model, with its own `teacher_text` as the
-        answers. Calls come from `call_sequence`, otherwise from the text; results from --fixtures,
-        otherwise from the item's `tool_result_fields` (a list: one result per call; an object: the
-        result of every call). Repeating PII from the prompt is a breach here. The dataset has gates
-        of its own as well: every item has a text that can be verified, each scenario × complexity
-        cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and the byte
-        spans that items state are right. Exit code: 0 passed, 1 failed, 5 inconclusive.
+        Judge a dataset by its own answers: score each `teacher_text` with the scorer
+        and gates that a model gets.
+
+        Calls come from `call_sequence`, otherwise from the text. Results come from
+        --fixtures, otherwise from `tool_result_fields` (a list: one per call; an
+        object: for every call). Repeating PII from the prompt is a breach here.
+
+        The dataset has gates of its own. Every item needs a text that can be
+        verified, and each scenario × complexity cell needs 3 items. At least 10 % are
+        controls and, from 40 items on, 5 % long contexts. Byte spans that items state
+        must be right.
+
+        Exit code: 0 passed, 1 failed, 5 inconclusive.
         """,
         """
         callmark verify dataset.jsonl --fixtures fixtures/
         callmark verify dataset.jsonl --gate dataset_controls=0.05 --report verification.json
         callmark verify dataset.jsonl --out verified.jsonl; callmark show verified.jsonl ID
         """,
+        common=COMMON,
     )
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)

@@ -18,6 +18,7 @@ from callmark.records.statements import GOOD, Statement, StatementLabel, Tier
 from callmark.store.files import atomic_writer, check_writable, read_results
 from callmark.summary.failing import why_failed
 from callmark.summary.metrics import CrossScore
+from callmark.summary.wording import label_words
 
 ORDER: tuple[StatementLabel, ...] = get_args(StatementLabel)
 SHOWN_FLAGS = 20  # of one trial, where trials are listed
@@ -125,7 +126,7 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
     """The sentences of the firm flags of a trial that are not `told` already: the first ones, and
     how many more there are."""
     statements = () if scores is None else scores.statements
-    found = [one for one in statements if one.is_firm and f"{one.label}: {one.because}" not in told]
+    found = [one for one in statements if one.is_firm and explain_flag(one) not in told]
     sentences = [explain_flag(one) for one in found[:SHOWN_FLAGS]]
     if len(found) > SHOWN_FLAGS:
         sentences.append(f"and {len(found) - SHOWN_FLAGS} more flags")
@@ -133,8 +134,8 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
 
 
 def explain_flag(one: Statement | ListedFlag) -> str:
-    """`misattributed: says “257”; call 0 /flights/0/price has 120; …`"""
-    return f"{one.label}: {one.because}"
+    """`wrong record: says “257”; call 0 /flights/0/price has 120; …`"""
+    return f"{label_words(one.label)}: {one.because}"
 
 
 LISTED_TRIALS = 1000  # failing trials that a form names; the number of all stands beside them

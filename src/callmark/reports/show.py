@@ -21,6 +21,7 @@ from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.finished_run import ORDER, StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.summary.failing import missing_facts, show_measure
+from callmark.summary.wording import label_words, rule_words
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
@@ -288,10 +289,10 @@ def _flags(scores: Scores) -> Iterator[Block]:
         )
     for one in flags:
         style: Style = "bad" if one.is_firm else "warn"
-        told = f"  {explain_flag(one)} (rule {one.rule})"
+        told = f"  {explain_flag(one)} (rule: {rule_words(one.rule)})"
         yield TextLine((Cell(f"{one.tier:<8}", style), Cell(told)), indent=2)
     counts = Counter(one.label for one in scores.statements)
-    told = ", ".join(f"{counts[label]} {label}" for label in ORDER if counts[label])
+    told = ", ".join(f"{counts[label]} {label_words(label)}" for label in ORDER if counts[label])
     yield line()
     yield line(f"statements: {told}")
 
@@ -333,7 +334,7 @@ def _evidence_rows(answer: bytes, scores: Scores) -> tuple[tuple[Cell, ...], ...
 
 
 def _statement_row(answer: bytes, one: Statement, match: Match | None) -> tuple[Cell, ...]:
-    is_ = f"{one.label} ({one.rule})"
+    is_ = f"{label_words(one.label)} ({rule_words(one.rule)})"
     if match is not None:
         return _match_row(answer, match, is_)
     style: Style = "bad" if one.is_firm else "warn" if one.is_flag else "plain"
@@ -455,8 +456,8 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
         ("label", "rule", "tier", "statements"),
         tuple(
             (
-                Cell(row.label, _label_style(row.tier, row.label in GOOD)),
-                Cell(row.rule),
+                Cell(label_words(row.label), _label_style(row.tier, row.label in GOOD)),
+                Cell(rule_words(row.rule)),
                 Cell(row.tier or ""),
                 Cell(str(row.statements)),
             )
@@ -465,7 +466,7 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
         right=frozenset({3}),
     )
     yield line()
-    yield line(", ".join(f"{count} {label}" for label, count in listed.by_label.items()))
+    yield line(", ".join(f"{n} {label_words(label)}" for label, n in listed.by_label.items()))
     for tier, title in (("firm", "firm flags: they count"), ("advisory", "advisory flags: shown")):
         flags = [flag for flag in listed.flags if flag.tier == tier]
         if flags:
@@ -473,7 +474,7 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
             yield line(f"{title} ({len(flags)})", "bad" if tier == "firm" else "warn")
         for flag in flags:
             where = f"{flag.sample_id}, trial {flag.trial}  "
-            told = f"{explain_flag(flag)} (rule {flag.rule})"
+            told = f"{explain_flag(flag)} (rule: {rule_words(flag.rule)})"
             yield TextLine((Cell(where, "strong"), Cell(told)), indent=2)
 
 

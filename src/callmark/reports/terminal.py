@@ -99,7 +99,8 @@ def gate_text(outcome: GateOutcome) -> str:
     loosened = ", LOOSENED" if outcome.loosened else ""
     about = f"{outcome.n} samples; {policy_text(outcome)}; bound from {outcome.source}{loosened}"
     reason = f"; {in_words(outcome.reason)}" if outcome.reason else ""
-    named = f"{label_of(outcome.name)} ({outcome.name})"
+    label = label_of(outcome.name)
+    named = label if label == outcome.name else f"{label} ({outcome.name})"
     return f"{named}: {value_text(outcome)}. {sentence_of(outcome.name)} {about}{reason}"
 
 

@@ -48,6 +48,7 @@ from callmark.summary.metrics import (
 )
 from callmark.summary.trial_numbers import has_served, is_integrating, is_no_copy
 from callmark.summary.trials import ListedMiss, ListedUnparsed, ShortlistsState, is_there
+from callmark.summary.wording import label_words
 
 Entry = TypeVar("Entry")
 
@@ -395,7 +396,7 @@ def _number_verdicts(scores: Scores, missing: Sequence[str]) -> Iterator[_Verdic
 
 def _flag_verdicts(scores: Scores) -> Iterator[_Verdict]:
     """Each firm flag in its own words, the first of them."""
-    firm = [f"{one.label}: {one.because}" for one in scores.statements if one.is_firm]
+    firm = [f"{label_words(one.label)}: {one.because}" for one in scores.statements if one.is_firm]
     for number, because in enumerate(firm[:_SHOWN], start=1):
         cut = " …" if number == _SHOWN < len(firm) else ""
         yield _Verdict(FLAGGED, False, f"{because}{cut}")
