@@ -82,10 +82,10 @@ def test_a_flag_names_call_path_value_and_what_was_expected(stated, capsys):
     said = capsys.readouterr().out
     assert "HAT009 costs ${?257?}" in said
     assert (
-        "  advisory  misattributed: says “257”; call 0 /flights/0/price has 120; "
-        "257 is price of /flights/1/price (rule binding)"
+        "  advisory  wrong record: says “257”; call 0 /flights/0/price has 120; "
+        "257 is price of /flights/1/price (rule: right record)"
     ) in said
-    assert "statements: 1 supported, 1 misattributed" in said
+    assert "statements: 1 supported, 1 wrong record" in said
     assert show.main([str(stated), "yes-for-no"]) == 0
     said = capsys.readouterr().out
     assert "[+You paid 1840.5, and {?bags?} are included+]." in said
@@ -105,10 +105,10 @@ def test_the_terminal_shows_counts_and_sentences(stated, option, capsys):
     assert show.main([str(stated), option]) == 0
     said = capsys.readouterr().out
     assert "17 statements in the answers of 7 trials" in said
-    assert "  misattributed  binding       advisory           1" in said
+    assert "  wrong record   right record         advisory           1" in said
     assert "1 altered, 2 unchecked" in said
     assert said.index("firm flags: they count (2)") < said.index("advisory flags: shown (3)")
-    assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule equation)" in said
+    assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule: equation)" in said
 
 
 def test_json_holds_the_same(stated, capsys):

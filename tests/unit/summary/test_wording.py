@@ -101,3 +101,19 @@ def test_f56_a_policy_is_told_with_its_numbers(policy, more, said):
 def test_a_measure_of_a_plugin_is_called_by_its_name():
     assert wording.label_of("tone.polite") == "tone.polite"
     assert "plug-in" in wording.sentence_of("tone.polite")
+
+
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("metrics.md", ("METRICS",)),
+        ("gates.md", ("POLICIES", "STATUSES", "VERDICTS")),
+        ("scoring.md", ("LABELS", "RULES")),
+    ],
+)
+def test_f56_the_docs_say_what_the_table_says(page, tables):
+    text = (SOURCE.parents[1] / "docs" / page).read_text("utf-8")
+    for table in tables:
+        rows = [f"| `{key}` | {words.label} | {words.sentence} |" for key, words in
+                getattr(wording, table).items()]  # fmt: skip
+        assert "\n".join(rows) in text, f"{page}: the rows of {table} are not those of wording.py"
