@@ -159,11 +159,11 @@ def test_the_end_of_a_command_shows_counts_and_the_first_flags(stated, capsys):
     lines = stated.with_name("answers.jsonl")
     main(["score", str(lines), "--out", str(stated.with_name("again.jsonl"))])
     said = capsys.readouterr().out
-    at = said.index("statements: 10 supported, 1 unsupported, 1 misattributed, ")
-    assert said.startswith(
-        "  firm      shifted: unsupported: says “123.45”; ", said.index("\n", at) + 1
-    )
-    assert said.index("firm      invented-id") < said.index("advisory  yes-for-no")
+    at = said.index("statements: 10 supported, 1 unsupported, 1 wrong record, ")
+    first = said.index("\n  firm ", at)
+    assert first < said.index("\n  advisory ", at)
+    assert said.startswith("\n  firm      shifted: unsupported: says “123.45”; ", first)
+    assert said.index("firm      invented-id") < said.index("\n  advisory  ")
 
 
 def test_redacted_lines_say_the_same_without_what_is_personal(tmp_path):
