@@ -11,8 +11,9 @@ from callmark.cli import main
 from callmark.records.report import ReportHeader
 from callmark.records.statements import RULES
 from callmark.reports.html.page import write_run_page
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import label_of, label_words, rule_words, sentence_of
 from callmark.summary.summary import Summariser
-from callmark.summary.wording import label_of, label_words, rule_words, sentence_of, wanted_text
 
 GROUNDED = "s=search-gemma-01&t=0"
 

@@ -16,7 +16,7 @@ from callmark.compare.records import (
 )
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
-from callmark.summary.wording import in_words, label_of
+from callmark.summary.metrics import in_words, label_of
 
 DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",

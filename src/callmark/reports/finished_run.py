@@ -17,8 +17,7 @@ from callmark.records.seams import PluginRow
 from callmark.records.statements import GOOD, Statement, StatementLabel, Tier
 from callmark.store.files import atomic_writer, check_writable, read_results
 from callmark.summary.failing import why_failed
-from callmark.summary.metrics import CrossScore
-from callmark.summary.wording import label_words
+from callmark.summary.metrics import CrossScore, label_words
 
 ORDER: tuple[StatementLabel, ...] = get_args(StatementLabel)
 SHOWN_FLAGS = 20  # of one trial, where trials are listed

@@ -16,7 +16,7 @@ from callmark.records.report import GateOutcome, Report
 from callmark.reports.finished_run import FailedTrial, FinishedRun, failed_trials
 from callmark.reports.layout import neutralise, one_line
 from callmark.reports.terminal import gate_text, verdict_text
-from callmark.summary.wording import label_of, sentence_of
+from callmark.summary.metrics import label_of, sentence_of
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000

@@ -10,7 +10,7 @@ from callmark.records.jsontext import canonical_json
 from callmark.records.results import Result
 from callmark.records.statements import Statement
 from callmark.records.trace import TraceEntry
-from callmark.summary.wording import label_words
+from callmark.summary.metrics import label_words
 
 SHOWN = 3  # places of each kind
 LONGEST = 160

@@ -18,7 +18,8 @@ from callmark.reports.terminal import (
     policy_text,
     verdict_text,
 )
-from callmark.summary.wording import in_words, label_of, sentence_of, wanted_text
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import in_words, label_of, sentence_of
 
 # A comment may have 65,536 characters, a step summary 1 MiB.
 LIMIT = 60_000

@@ -21,7 +21,7 @@ from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.finished_run import ORDER, StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.summary.failing import missing_facts, show_measure
-from callmark.summary.wording import label_words, rule_words
+from callmark.summary.metrics import label_words, rule_words
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60

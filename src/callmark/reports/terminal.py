@@ -30,15 +30,14 @@ from callmark.reports.layout import (
     one_line,
     round_text,
 )
-from callmark.summary.metrics import UNCHANGED
-from callmark.summary.wording import (
+from callmark.summary.gates import policy_sentence, wanted_text
+from callmark.summary.metrics import (
+    UNCHANGED,
     in_words,
     label_of,
     label_words,
     labels_of,
-    policy_sentence,
     sentence_of,
-    wanted_text,
 )
 
 VERDICT_STYLE: dict[Verdict, Style] = {

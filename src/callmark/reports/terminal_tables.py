@@ -16,7 +16,8 @@ from callmark.reports.terminal import (
     policy_text,
     repeat_text,
 )
-from callmark.summary.wording import in_words, label_of, labels_of, sentence_of, wanted_text
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import in_words, label_of, labels_of, sentence_of
 
 _BLOCK_COLUMNS = (
     "integration_f1_macro_lax",

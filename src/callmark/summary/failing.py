@@ -45,10 +45,10 @@ from callmark.summary.metrics import (
     UNCHANGED,
     Over,
     Subset,
+    label_words,
 )
 from callmark.summary.trial_numbers import has_served, is_integrating, is_no_copy
 from callmark.summary.trials import ListedMiss, ListedUnparsed, ShortlistsState, is_there
-from callmark.summary.wording import label_words
 
 Entry = TypeVar("Entry")
 

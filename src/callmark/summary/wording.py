@@ -5,11 +5,9 @@ and the name beside it only where somebody has to type it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
-from callmark.records.report import GateOutcome, Number, Op, Policy, Status, Verdict
+from callmark.records.report import Policy, Status, Verdict
 from callmark.records.statements import StatementLabel, Tier
 
 LONGEST_LABEL = 30  # so that a line of a gate fits 80 columns
@@ -302,81 +300,3 @@ RULES: dict[str, Wording] = {
     "product": Wording("product", "It is a small multiple of a value in the results."),
     "average": Wording("average", "It is an average of values in the results."),
 }
-
-
-def label_of(name: str) -> str:
-    """Of a gate or metric. A plug-in's measure has no words but its own name."""
-    found = METRICS.get(name)
-    return name if found is None else found.label
-
-
-def sentence_of(name: str) -> str:
-    found = METRICS.get(name)
-    return "A measure of one of your plug-ins." if found is None else found.sentence
-
-
-def labels_of(names: Iterable[str]) -> str:
-    return ", ".join(label_of(name) for name in names)
-
-
-_NAMES = re.compile(r"(?<![\w.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w.(=])")
-
-
-def in_words(text: str) -> str:
-    """A sentence that names gates and metrics by their keys, with their labels instead."""
-    return _NAMES.sub(lambda found: label_of(found.group()), text)
-
-
-def label_words(label: str) -> str:
-    """Of a statement, as a file has it: a label of another version stands for itself."""
-    found = LABELS.get(label)  # type: ignore[call-overload]
-    return label if found is None else found.label
-
-
-def rule_words(rule: str) -> str:
-    found = RULES.get(rule)
-    return rule if found is None else found.label
-
-
-_WANTED: dict[Op, str] = {">=": "at least", "<=": "at most", ">": "more than", "=": "exactly"}
-
-
-def wanted_text(op: Op, bound: Number) -> str:
-    """`at least 0.9`."""
-    return f"{_WANTED[op]} {bound:g}"
-
-
-def policy_sentence(outcome: GateOutcome) -> str:
-    """When this gate fails, with its numbers."""
-    beyond = _beyond(outcome)
-    match outcome.policy:
-        case "hard_fail":
-            return f"fails {beyond}"
-        case "warning_only":
-            return f"warns {beyond}, never fails"
-        case "clear_fail":
-            return f"fails when clearly {beyond}, beyond what chance explains"
-        case "confident":
-            return f"fails when surely {beyond}, passes when surely not, else stays open"
-        case "count_based_misses" if outcome.allowed is None:
-            return f"fails when the mean is {beyond} and too many samples fall short"
-        case "count_based_misses":
-            many = f"more than {outcome.allowed} of {outcome.n} fall short"
-            return f"fails when {many} and the mean is {beyond}"
-        case _:
-            assert_never(outcome.policy)
-
-
-def _beyond(outcome: GateOutcome) -> str:
-    bound = f"{outcome.bound:g}"
-    match outcome.op:
-        case ">=":
-            return f"below {bound}"
-        case "<=":
-            return f"above {bound}"
-        case ">":
-            return f"at {bound} or below"
-        case "=":
-            return f"unless it is {bound}"
-        case _:
-            assert_never(outcome.op)

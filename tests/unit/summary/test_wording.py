@@ -11,9 +11,9 @@ from callmark.records.report import GateOutcome, Policy, Status, Verdict
 from callmark.records.statements import RULES as FLAG_RULES
 from callmark.records.statements import StatementLabel, Tier
 from callmark.summary import wording
-from callmark.summary.gates import GATES
-from callmark.summary.metrics import DEFINITIONS
-from callmark.summary.wording import LONGEST_LABEL, LONGEST_SENTENCE, policy_sentence
+from callmark.summary.gates import GATES, policy_sentence
+from callmark.summary.metrics import DEFINITIONS, label_of, sentence_of
+from callmark.summary.wording import LONGEST_LABEL, LONGEST_SENTENCE
 
 SOURCE = Path(wording.__file__).parents[1]
 EVERY = {
@@ -99,8 +99,8 @@ def test_f56_a_policy_is_told_with_its_numbers(policy, more, said):
 
 
 def test_a_measure_of_a_plugin_is_called_by_its_name():
-    assert wording.label_of("tone.polite") == "tone.polite"
-    assert "plug-in" in wording.sentence_of("tone.polite")
+    assert label_of("tone.polite") == "tone.polite"
+    assert "plug-in" in sentence_of("tone.polite")
 
 
 @pytest.mark.parametrize(

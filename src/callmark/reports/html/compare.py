@@ -45,7 +45,7 @@ from callmark.reports.html.page import (
     page_result,
 )
 from callmark.reports.layout import one_line, round_text
-from callmark.summary.wording import in_words, label_of
+from callmark.summary.metrics import in_words, label_of
 
 LABELS: dict[str, str] = {
     "fails": "lost",

@@ -20,19 +20,9 @@ from callmark.reports.terminal import (
     policy_text,
     verdict_line,
 )
-from callmark.summary.wording import (
-    LABELS,
-    METRICS,
-    POLICIES,
-    RULES,
-    TIERS,
-    Wording,
-    in_words,
-    label_of,
-    labels_of,
-    sentence_of,
-    wanted_text,
-)
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import in_words, label_of, labels_of, sentence_of
+from callmark.summary.wording import LABELS, METRICS, POLICIES, RULES, TIERS, Wording
 
 LAX, STRICT = "integration_f1_macro_lax", "integration_f1_macro_strict"
 MADE_BY = f"callmark {__version__}"
