@@ -68,6 +68,23 @@ MADE_UP = (
     "<agent:act tool='get_weather' with='{\"city\": \"Paris\"}'>",
     '<plugin>get_weather</plugin><plugin_args>{"city": "Paris"}</plugin_args>',
     '::tool get_weather tool-input {"city": "Paris"}',
+    '<|exec|>{"fn": "get_weather", "kw": {"city": "Paris"}}<|/exec|>',
+    '<A>get_weather</A><B>{"city": "Paris"}</B>',
+    "#CALL get_weather\n#ARG city Paris\n#END",
+    "<cmd>get_weather --city Paris</cmd>",
+    '<ns1:execute function="get_weather"><ns1:arg name="city">Paris</ns1:arg></ns1:execute>',
+    '<operator>get_weather</operator>\n<operand>{"city": "Paris"}</operand>',
+    '{"tool": "get_weather", "parameters": {"city": "Paris"}}',
+    '{"function_name": "get_weather", "parameters": {"city": "Paris"}}',
+    '<zeta:call>get_weather | {"city": "Paris"}</zeta:call>',
+    '⟨tool⟩get_weather⟨args⟩{"city":"Paris"}⟨/tool⟩',
+    '!!CALL(get_weather){city:"Paris"}!!',
+    '$$get_weather$$ {"city": "Paris"} $$',
+    '^get_weather^{"city": "Paris"}^',
+    '(tool-call :name get_weather :city "Paris")',
+    '[TOOL]get_weather[/TOOL][INPUT]{"city": "Paris"}[/INPUT]',
+    "<function_invocation>\n<function_name>get_weather</function_name>\n"
+    '<function_args>{"city":"Paris"}</function_args>\n</function_invocation>',
 )
 
 _ABOUT = (
@@ -101,15 +118,24 @@ _ABOUT = (
     "{name} ({key} = Paris) said that all is well.",
     'In JSON it would be `{{"name": "{name}", "arguments": {{"{key}": "…"}}}}`, I think.',
     "Use {name} when the {key} is known; otherwise ask.",
+    "Use {name} with argument {key} set to Paris. Call {name} with {key} names in English.",
+    "<ul><li>{name}</li><li>others</li></ul>",
+    "<details><summary>{name}</summary>{key}: a name</details>",
+    'Result of {name}: {{"{key}": "Paris", "status": "ok"}}',
+    "The log says: {name} failed with status 500 for {key}=Paris.",
+    "Tool used: {name}\nAnswer: 20 degrees",
+    "Here is the draft for {name}:\n\nSubject: Hello\n\nShall I send it?",
+    "def {name}({key}: str, more: int = 1):\n    return ask(URL, {key})",
+    'curl -X POST https://api.example.com/{name} -d \'{{"{key}": "Paris"}}\'',
 )
 
 
 def about_tools() -> list[str]:
-    """Two hundred texts that speak of tools and call none."""
+    """More than two hundred texts that speak of tools and call none."""
     names = [(tool["name"], next(iter(tool["parameters"]["properties"]))) for tool in TOOLS]
     texts = [about.format(name=name, key=key) for about in _ABOUT for name, key in names]
     mixed = random.Random(17)
-    return texts + [" ".join(mixed.sample(texts, 2)) for _ in range(200 - len(texts))]
+    return texts + [" ".join(mixed.sample(texts, 2)) for _ in range(100)]
 
 
 _SUBJECTS = "The report|Our team|A reader|This function|The parser|My colleague|The table|She|Each row|The server".split(

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 from callmark.cli import main
+from callmark.records.results import Statement
 from callmark.records.statements import FLAGS as FLAG_LABELS
-from callmark.records.statements import Statement, StatementLabel, Tier
+from callmark.records.statements import StatementLabel, Tier
 
 FLIGHTS = {
     "flights": [

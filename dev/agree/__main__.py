@@ -19,6 +19,7 @@ from callmark.store.files import atomic_writer
 from dev.agree.counts import Agreement, Job, measure, put_together
 from dev.agree.material import EPISODES, HELD_BACK, LABELLED
 from dev.agree.page import document
+from dev.agree.written import FILES, measure_written
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, COUNTS, JUDGEMENTS = DOCS / "agreement.md", DOCS / "agreement.json", DOCS / "judgements.jsonl"
@@ -57,7 +58,8 @@ def measure_all(
         for done, part in enumerate(pool.map(partial(measure, folder), wanted), start=1):
             parts.append(part)
             print(f"{done} of {len(wanted)}", file=sys.stderr)
-    return put_together(parts, read_judgements(JUDGEMENTS))
+    written = [measure_written(half) for half in FILES]
+    return put_together(parts, read_judgements(JUDGEMENTS), written)
 
 
 def read_judgements(path: Path) -> list[Judgement]:

@@ -38,6 +38,7 @@ from dev.agree.measuring import (
 )
 from dev.agree.mutations import KINDS_OF
 from dev.agree.planting import PlantedCounts, plant
+from dev.agree.written import NAMES, WrittenCounts
 
 PLANTED_IN = frozenset(one.name for one in (*EPISODES, *HELD_BACK)) | {"data2txt"}
 # `unsupported` on the 314 older episodes before there were statements.
@@ -66,6 +67,7 @@ class Agreement(AgreementCounts, frozen=True, kw_only=True):
     labelled: tuple[LabelledCounts, ...] = ()
     planted: tuple[PlantedCounts, ...] = ()
     rewards: tuple[RewardCounts, ...] = ()
+    written: tuple[WrittenCounts, ...] = ()
     unsupported_before: dict[str, int] = msgspec.field(default_factory=dict)
 
 
@@ -103,8 +105,13 @@ def _rewards(trials: Sequence[RealTrial], halves: Iterable[int]) -> Iterator[Rew
                 yield measure_rewards(kept, reward)
 
 
-def put_together(parts: Iterable[Part], judgements: Iterable[Judgement] = ()) -> Agreement:
+def put_together(
+    parts: Iterable[Part],
+    judgements: Iterable[Judgement] = (),
+    written: Iterable[WrittenCounts] = (),
+) -> Agreement:
     every = list(parts)
+    authored = tuple(written)
     labelled = tuple(one for part in every for one in part.labelled)
     planted = tuple(one for part in every for one in part.planted)
     rewards = tuple(one for part in every for one in part.rewards)
@@ -117,7 +124,7 @@ def put_together(parts: Iterable[Part], judgements: Iterable[Judgement] = ()) ->
                 rule=rule.name,
                 label=rule.label,
                 tier=rule.tier,
-                sources=tuple(_sources(rule, labelled, planted, rewards, judged)),
+                sources=tuple(_sources(rule, labelled, planted, rewards, judged, authored)),
             )
             for rule in RULES.values()
         ),
@@ -133,6 +140,7 @@ def put_together(parts: Iterable[Part], judgements: Iterable[Judgement] = ()) ->
         labelled=labelled,
         planted=planted,
         rewards=rewards,
+        written=authored,
         unsupported_before=UNSUPPORTED_BEFORE,
     )
 
@@ -156,9 +164,10 @@ def _sources(
     planted: Iterable[PlantedCounts],
     rewards: Iterable[RewardCounts],
     judgements: Iterable[Judgement],
+    written: Iterable[WrittenCounts],
 ) -> Iterator[SourceCounts]:
-    """A right answer is one in which people marked nothing, or one turn of an episode with a
-    reward of 1."""
+    """A right answer is one in which people marked nothing, one turn of an episode with a reward
+    of 1, or one that an author wrote as right."""
     sums: dict[tuple[str, bool], _Sum] = {}
 
     def at(source: str, half: int) -> _Sum:
@@ -181,6 +190,10 @@ def _sources(
             row = at(reward.source, reward.half)
             row.answers += reward.turns
             row.flagged += sum(c.answers for c in reward.combinations if rule.name in c.rules)
+    for authored in written:
+        row = sums.setdefault((NAMES[authored.half], authored.half == TUNED), _Sum())
+        row.answers += authored.answers
+        row.flagged += sum(c.answers for c in authored.combinations if rule.name in c.rules)
     for judgement in judgements:
         if judgement.rule == rule.name and judgement.verdict != "unclear":
             row = sums.setdefault((judgement.source, False), _Sum())

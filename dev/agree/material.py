@@ -139,13 +139,13 @@ def _episodes(path: Path, source: Source) -> Iterator[RealTrial]:
             row.id,
             half_of(source.salt + (row.task_id or row.id)),
             sample_of_result(result),
-            _trace_of(result),
+            trace_of(result),
             Registry.from_specs(row.tools, where=path.name) if row.tools else NO_TOOLS,
             reward=row.reward,
         )
 
 
-def _trace_of(result: Result) -> Trace:
+def trace_of(result: Result) -> Trace:
     turns = result.turns
     return Trace(
         model_output=result.model_output,

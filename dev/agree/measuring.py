@@ -124,7 +124,7 @@ class _LabelledTally:
             clean_flagged=sum(number for _, number in flagged),
             clean_flagged_firm=sum(number for rules, number in flagged if any(map(is_firm, rules))),
             flags_on_clean=self.flags_on_clean,
-            combinations=_combinations(self.combinations),
+            combinations=combinations_of(self.combinations),
         )
 
     def _judged(self, rules: Iterable[str]) -> JudgedFlags:
@@ -132,7 +132,7 @@ class _LabelledTally:
         return JudgedFlags(sum(self.flags[one] for one in names), sum(self.right[r] for r in names))
 
 
-def _combinations(found: Counter[tuple[str, ...]]) -> tuple[FlaggedTogether, ...]:
+def combinations_of(found: Counter[tuple[str, ...]]) -> tuple[FlaggedTogether, ...]:
     return tuple(
         FlaggedTogether(rules=rules, answers=number)
         for rules, number in sorted(found.items())
@@ -171,7 +171,7 @@ def measure_rewards(trials: Sequence[RealTrial], reward: int) -> RewardCounts:
         flagged_firm=flagged_firm,
         scores=tuple(scores),
         turns=turns,
-        combinations=_combinations(combinations),
+        combinations=combinations_of(combinations),
         labels=dict(sorted(labels.items())),
         rules=dict(sorted(rules.items())),
     )

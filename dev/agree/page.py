@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from callmark.records.agreement import SourceCounts, earned_tier, unearned_tiers
@@ -11,6 +12,7 @@ from dev.agree.material import HELD_BACK, OTHER, TUNED
 from dev.agree.measuring import LabelledCounts, RewardCounts, area_under_curve
 from dev.agree.mutations import KINDS
 from dev.agree.planting import PlantedCounts
+from dev.agree.written import NAMES, WrittenCounts
 
 HALVES = (TUNED, OTHER)
 HELD = frozenset(one.name for one in HELD_BACK)
@@ -22,9 +24,9 @@ rules `{sha}`.
 
 What raises a flag is a rule, and a rule can be wrong. This page says how often, on answers that
 real models gave. Every source is cut in two by a hash: rules were written while looking at the
-**tuned** half, so it proves nothing; the **other** half is the figure that counts. All of it is
-English: nothing here says how the rules fare in other languages. Shares come with their counts,
-and where it matters with a 95 % Wilson interval.
+**tuned** half, so it proves nothing; the **other** half is the figure that counts. All of it but
+the written episodes is English. Shares come with their counts, and where it matters with a 95 %
+Wilson interval.
 
 - **airline, retail, retail_2**: customer-service episodes of tau-bench and tau2-bench. A reward
   of 1 says that the episode changed the database as it should have, not that every sentence was
@@ -33,6 +35,11 @@ and where it matters with a 95 % Wilson interval.
   carry. They missed much (of the places where an answer calls a business cozy or trendy against
   its record, about four in ten are not marked), so some of what is called a false alarm here is
   none, and an unmarked answer is not surely right.
+- **written, first and second**: episodes in 30 domains (hotels, lab values, payroll, CI runs,
+  contracts …), right and wrong answers to them, written by two authors who had not seen the rules;
+  both authors are language models. One in eight answers is German, Spanish or French. Rules were
+  mended while looking at the first file; of the second only totals were looked at. They ship in
+  `dev/agree/written`.
 """
 PLANTING = """\
 ## Mistakes planted in real answers
@@ -64,21 +71,28 @@ LIMITS = """\
 FALSE_ALARMS = """\
 ## False alarms on right answers
 
-Answers in which people marked nothing, and episodes with a reward of 1.
+Answers in which people marked nothing, episodes with a reward of 1, and answers written as right.
 """
 TIERS = """\
 ## Tiers
 
 A rule is firm if, on at least two sources that it was not tuned on, at least 40 judged flags
 give a one-sided 95 % lower bound of 0.75, or at least 0.8 of 200 planted mistakes are caught by
-it and at most 0.5 % of right answers (here: unmarked ones, and single turns of episodes with a
-reward of 1) are flagged; and all firm rules together flag at most 2 % of the answers in which
-people marked nothing. *Caught by it* leaves out what another rule caught alone.
+it and at most 0.5 % of right answers (here: unmarked ones, single turns of episodes with a reward
+of 1, and written ones) are flagged; and all firm rules together flag at most 2 % of the answers
+in which people marked nothing. *Caught by it* leaves out what another rule caught alone.
 """
 MARKED = """\
 ## What people marked
 
 A span is found if a flag touches it; a flag is right if it touches a span.
+"""
+WRITTEN = """\
+## Mistakes that authors wrote
+
+In every episode the author made one statement wrong, the way models err, and did so again with
+another statement, about four times. Caught: a flag that the right answer does not have stands at
+the wrong words.
 """
 REWARDS = """\
 ## Rewards
@@ -112,6 +126,7 @@ def document(agreement: Agreement) -> str:
     blocks.append(PLANTING.format(most=max((one.planted for one in agreement.planted), default=0)))
     blocks.append(_planted_table([one for one in agreement.planted if one.source not in HELD]))
     blocks += _planted_by_source(agreement)
+    blocks += _written(agreement)
     blocks += _rewards(agreement)
     blocks += _unsupported(agreement)
     blocks += _held_back(agreement)
@@ -146,12 +161,16 @@ def _false_alarms(agreement: Agreement) -> Iterator[str]:
          share(one.flagged, one.episodes), _per(sum(one.rules.values()), one.episodes))
         for one in agreement.rewards
         if one.reward == 1 and one.source not in HELD
+    ] + [
+        (NAMES[one.half], _half(one), share(one.flagged_firm, one.answers),
+         share(one.flagged, one.answers), _per(one.flags, one.answers))
+        for one in agreement.written
     ]  # fmt: skip
     head = ("answers", "half", "with a firm flag", "with any flag", "flags each")
     yield _table(head, rows)
 
 
-def _half(one: LabelledCounts | RewardCounts | PlantedCounts) -> str:
+def _half(one: LabelledCounts | RewardCounts | PlantedCounts | WrittenCounts) -> str:
     return "tuned" if one.half == TUNED else "**other**"
 
 
@@ -269,6 +288,29 @@ def _planted_by_source(agreement: Agreement) -> Iterator[str]:
         for kind in KINDS for one in kept if one.kind == kind
     ]  # fmt: skip
     yield _table(("kind", "source", "caught", "firm", "rules"), rows)
+
+
+def _written(agreement: Agreement) -> Iterator[str]:
+    yield WRITTEN
+    kinds = sorted({one.kind for counts in agreement.written for one in counts.variants})
+    rows = [
+        [kind or "**all**", *(cell for one in agreement.written for cell in _variant(one, kind))]
+        for kind in (*kinds, None)
+    ]
+    head = ["kind"]
+    for counts in agreement.written:
+        head += [f"{_half(counts)}: caught", f"{_half(counts)}: firm", f"{_half(counts)}: rules"]
+    yield _table(head, rows)
+
+
+def _variant(counts: WrittenCounts, kind: str | None) -> Iterator[str]:
+    """The cells of one kind of mistake in one file; None: of all of them."""
+    kept = [one for one in counts.variants if kind in (None, one.kind)]
+    planted = sum(one.planted for one in kept)
+    yield share(sum(one.caught for one in kept), planted)
+    yield _ratio(sum(one.firm for one in kept), planted)
+    rules = sum((Counter(one.rules) for one in kept), Counter[str]())
+    yield ", ".join(f"{rule} {number}" for rule, number in sorted(rules.items())) or "–"
 
 
 def _rewards(agreement: Agreement) -> Iterator[str]:

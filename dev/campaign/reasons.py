@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 
 from callmark.records.jsontext import Json, canonical_json, want_object
-from callmark.records.results import Match, SpanScore
-from callmark.records.statements import Statement
+from callmark.records.results import Match, SpanScore, Statement
 from callmark.records.trace import json_inside
 from dev.campaign.altering import MONTHS, Place
 from dev.campaign.trials import Trial

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from callmark.cli.dispatch import dispatch as callmark
+from callmark.cli import dispatch as callmark
 from callmark.resources import shipped_model
 from dev.prove.serving import served
 

@@ -30,7 +30,6 @@ from callmark.records.problems import (
 from callmark.records.quarantine import (
     Quarantine,
     day_problem,
-    judge_quarantine,
     quarantine_problems,
 )
 from callmark.records.samples import Header
@@ -364,7 +363,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def judge_quarantine(self) -> dict[str, Quarantine]:
         """Every entry, and whether it has expired. No other clock decides about a report."""
-        return judge_quarantine(self.quarantine, self.today or datetime.now(UTC).date())
+        today = self.today or datetime.now(UTC).date()
+        return {
+            sample_id: msgspec.structs.replace(entry, expired=entry.until < today)
+            for sample_id, entry in self.quarantine.items()
+        }
 
 
 def errors_allowed(max_errors: int | str, trials: int) -> int:

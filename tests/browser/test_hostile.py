@@ -10,8 +10,7 @@ from tests.builders import make_error, make_result, rules_with
 from tests.hostile import HOSTILE
 
 from callmark.records.report import ReportHeader
-from callmark.records.results import Match, SpanScore, ValueMark
-from callmark.records.statements import Statement
+from callmark.records.results import Match, SpanScore, Statement, ValueMark
 from callmark.records.trace import RepairedCall, ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.html.page import write_run_page
 from callmark.reports.layout import neutralise

@@ -2,6 +2,7 @@
 Counted are files with a function that ran, in this process, on any thread; imports do not count."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ from tests.probing import GOOD, case, write_cases
 import callmark
 
 PACKAGE = Path(callmark.__file__).parent
-# Before statements were checked a run took 60: every kind of statement has a file of its own. What
-# trials take, the seam of the served protocols and what only looks like a call are one more each.
-MOST = {"run": 77, "compare": 31, "probe": 45}
+# What a reader can be asked to know. Rules, scans and forms that a sample does not need are not
+# entered: whoever adds to its way makes something else join, or tests in the caller.
+MOST = {"run": 60, "compare": 31, "probe": 45}
 # Runs a command line as `callmark` does, and writes down which files had a function called.
 TRACER = """
 import json, sys, threading
@@ -106,9 +107,6 @@ def run_served(sample: Path, out: str) -> dict[str, list[str]]:
         )  # fmt: skip
 
 
-BARS = {"run": 60, "compare": 50, "probe": 45}  # what a reader can be asked to know
-
-
 def too_many(command: str, files: dict[str, list[str]]) -> str:
     return f"{command}: {len(files)} files, at most {MOST[command]}:\n" + "\n".join(files)
 
@@ -121,14 +119,9 @@ def test_one_served_sample_passes_few_files(sample):
     assert len(files) <= MOST["run"], too_many("run", files)
 
 
-@pytest.mark.xfail(reason="77 files: each kind of statement has its own", strict=True)
-def test_one_served_sample_passes_as_few_files_as_it_should(sample):
-    assert len(run_served(sample, "run")) <= BARS["run"]
-
-
 def test_a_comparison_passes_few_files(sample):
     run_served(sample, "a")
-    run_served(sample, "b")
+    shutil.copytree("a", "b")
     files = files_of("compare", "a/results.jsonl", "b/results.jsonl")
     assert len(files) <= MOST["compare"], too_many("compare", files)
 

@@ -9,7 +9,7 @@ from tests.local_models import random_model
 from tests.probing import cases, write_cases
 
 from callmark.calls.registry import Registry, registry_sha256, validate_arguments
-from callmark.cli.dispatch import dispatch
+from callmark.cli import dispatch
 from callmark.config import load_config
 from callmark.run.offers import open_registry
 
@@ -48,7 +48,7 @@ def test_f54_who_names_a_server_means_it(project, capsys):
 
 
 @pytest.mark.parametrize("name", ["model-Q4.gguf", "folder"])
-def test_f54_a_gguf_model_is_served_not_loaded(project, capsys, tmp_path, name):
+def test_f54_a_gguf_model_that_cannot_be_loaded_can_be_served(project, capsys, tmp_path, name):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "model-Q4.gguf").write_bytes(b"GGUF")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callmark.cli.dispatch import dispatch
+from callmark.cli import dispatch
 from callmark.resources import shipped_model
 
 ROOT = Path(__file__).parents[2]

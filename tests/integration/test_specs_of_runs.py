@@ -8,7 +8,7 @@ import pytest
 from tests.integration.conftest import item, read_lines, write_lines
 
 from callmark.api import compare
-from callmark.cli.dispatch import dispatch
+from callmark.cli import dispatch
 from callmark.errors import BadInput, FingerprintMismatch
 from callmark.run.rescore import score_file
 

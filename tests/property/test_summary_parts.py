@@ -7,8 +7,7 @@ from tests.builders import make_result, missed_call, rules_with, served_call
 
 from callmark.records.report import ReportHeader
 from callmark.records.results import Decoding
-from callmark.summary.summary import Summariser
-from callmark.summary.trials import SummaryState
+from callmark.summary.summary import Summariser, SummaryState
 
 KINDS = ("eligible", "eligible", "control", "negative_control", "clarify", "unclassified")
 SAMPLES = st.lists(

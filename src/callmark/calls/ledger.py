@@ -28,7 +28,8 @@ _PIPED = (
     " tool_call_section_begin tool_call_section_end START_ACTION END_ACTION START_RESPONSE"
     " END_RESPONSE START_TEXT END_TEXT START_THINKING END_THINKING action_start action_end plugin"
     " interpreter function_call message_sep role_sep call start channel message constrain"
-    " tools_prefix tools_suffix eom message_model content_text content_thinking"
+    " tools_prefix tools_suffix eom message_model content_text content_thinking assistant_end"
+    " assistant_start tool_calls calls flush begin content stop"
     " content_invoke_tool_json content_model_end_sampling content_tool_error"
 ).split()
 _WIDE = (
@@ -42,7 +43,8 @@ _ANYWHERE = re.compile(
     r"|<\|start_header_id\|>(?:assistant)?<\|end_header_id\|>\n{0,2}"
     r"|<\|start_of_role\|>(?:assistant)?<\|end_of_role\|>"
     r"|<\|start\|>assistant\s+to=[^\s<>]{1,256}<\|message\|>|\bto=[^\s<>]{1,256}<\|message\|>"
-    r"|<\|start\|>(?:assistant\b)?"
+    r"|<\|start\|>(?:assistant\b)?|<\|begin\|>assistant\b"
+    r"|<\|from\|>\s*assistant\b\n?|<\|recipient\|>\s*all\b\n?"
     r"|<\|(?:open|close)\|>\s*(?:think|response|tools|message)\s*(?:<\|sep\|>|\Z)"
     r"|\]<\]minimax\[>\[\s*(?:</?tool_call>)?"
     r"|<\|plamo:\w{1,64}:plamo\|>|</?ifm\|tool_calls>"
@@ -51,8 +53,8 @@ _ANYWHERE = re.compile(
     rf"|<\|(?:{'|'.join(_PIPED)})\|>"
     r"|<(?:start_of_turn>model\b\n?|end_of_turn>)"
     rf"|<｜(?:{'|'.join(_WIDE)})｜>"
-    r"|</?｜\w{1,32}｜ ?(?:function_calls|tool_calls|calls)>"
-    r"|</?atem:function_calls>"
+    r"|</?[|｜]\w{1,32}[|｜] ?(?:function_calls|tool_calls|calls)>"
+    r"|</?atem:function_calls>|<bot_end>|✿(?:RESULT|RETURN)✿:?"
 )
 # Words of other languages too (`<s>` strikes through in HTML): tokens only at the ends of a turn.
 _AT_START = re.compile(r"\s*(?:<(?:s|bos|pad)>\s*)+")
@@ -102,12 +104,26 @@ _THINKING = (
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("◁think▷", "◁/think▷"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<ifm|think>", "</ifm|think>"),
+    ("<ifm|think_fast>", "</ifm|think_fast>"),
+    ("<ifm|think_faster>", "</ifm|think_faster>"),
     ("<|channel>thought", "<channel|>"),
     ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
 )
 # Closed by what closes every message: alone, that says nothing of what stood before it.
-_THINKING_MESSAGES = (("<|content_thinking|>", "<|end_message|>"),)
+_THINKING_MESSAGES = (
+    ("<|content_thinking|>", "<|end_message|>"),
+    ("<|think|>", "<|end|>"),
+)
+# Words that texts hold too: thinking only where it is closed.
+_THINKING_WORDS = (("<thought>", "</thought>"), ("<reasoning>", "</reasoning>"))
 _BETWEEN_CALLS = re.compile(r"[\s,;]*")
+# One line of plain words holds no thinking and no token, and no call but in a format whose hint is
+# such a word; with brackets and apostrophes, still none in a format that nobody knows.
+PLAIN_WORDS = re.compile(r"[\w ,.;!?-]*")
+_MAY_HOLD_CALL = re.compile(r"[^\w ,.;!?()'-]|\s'")
 # Markdown's escape, which some models put into names of tools and arguments.
 _ESCAPED = "\\_"
 _ESCAPED_NAME = re.compile(r"[^\W\d][\w.-]*(?:\\_[\w.-]*)+")
@@ -173,7 +189,7 @@ def _read(text: str, wanted: Sequence[Format], tools: _Tools) -> TurnText:
     active = _active(text, marks, wanted)
     thinking = tuple(
         _thinking_row(opening, closing, active)
-        for opening, closing in (*_THINKING, *_THINKING_MESSAGES)
+        for opening, closing in (*_THINKING, *_THINKING_MESSAGES, *_THINKING_WORDS)
         if opening in marks
     )
 
@@ -223,7 +239,7 @@ class _Parts:
     def _keep(self, said: str) -> None:
         position = 0
         tools = self._tools
-        if tools.finds_unparsed and said and not said.isspace():
+        if tools.finds_unparsed and _MAY_HOLD_CALL.search(said):
             found = find_unparsed(said, tools.offers, tools.schema_of, named=tools.names_known)
             for start, end, attempt in found:
                 self._kept.append(said[position:start])
@@ -371,10 +387,13 @@ def _is_sound(block: TextBlock) -> bool:
 def _thinking_row(opening: str, closing: str, rows: tuple[Format, ...]) -> Format:
     """Thinking that nobody closed ends where a call begins with a mark of its own."""
     marked = tuple(row for row in rows if row.is_marked)
+    may_be_text = (opening, closing) in _THINKING_WORDS
 
-    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
         stop = reading.find(closing, mark_end)
         end = stop + len(closing)
+        if stop < 0 and may_be_text:
+            return None
         if stop < 0:
             calls = _blocks(reading, marked, mark_end) if marked else iter(())
             stop = end = next((at for at, block in calls if block.attempts), len(reading.text))
@@ -386,7 +405,7 @@ def _thinking_row(opening: str, closing: str, rows: tuple[Format, ...]) -> Forma
 # Looking for each mark by itself would cost more than all the rest for a text that holds none. So
 # a character of theirs that prose seldom has is looked for first, then all that begin alike.
 KNOWN_MARKS = frozenset(row.hint for row in FORMATS) | {
-    mark for pair in (*_THINKING, *_THINKING_MESSAGES) for mark in pair
+    mark for pair in (*_THINKING, *_THINKING_MESSAGES, *_THINKING_WORDS) for mark in pair
 }
 _RARE = '<[`"◁:]={('
 

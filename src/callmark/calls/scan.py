@@ -153,6 +153,18 @@ class Scanner:
             position = self.skip_blanks(after.end())
         return None
 
+    def bracket_end(self, start: int, pieces: re.Pattern[str], limit: int) -> int:
+        """Behind the bracket that closes the one at `start`; -1: none does before the limit.
+        `pieces` are the curly brackets, and what may hold some that do not count."""
+        depth = 0
+        if start >= self._blocked:
+            for piece in pieces.finditer(self.text, start, limit):
+                depth += (piece[0] == "{") - (piece[0] == "}")
+                if depth <= 0:
+                    return piece.end()
+            self._give_up(start, limit)
+        return -1
+
     def python_calls_at(
         self, start: int, *, most: int | None = None
     ) -> tuple[list[PythonCall], int] | NotPython:

@@ -13,7 +13,7 @@ _ZEROS = re.compile(r"[+-]?+0\d{1,18}+")
 # What people write for a type that JSON Schema calls otherwise.
 _TYPE_NAMES = {
     **dict.fromkeys(("str", "text", "varchar", "char", "enum"), "string"),
-    **dict.fromkeys(("int", "long", "short", "int32", "int64"), "integer"),
+    **dict.fromkeys(("int", "long", "short", "int32", "int64", "uint32", "uint64"), "integer"),
     **dict.fromkeys(("float", "double", "num", "decimal"), "number"),
     **dict.fromkeys(("bool",), "boolean"),
     **dict.fromkeys(("dict", "map"), "object"),
@@ -21,10 +21,15 @@ _TYPE_NAMES = {
 }
 
 
-def typed_value(text: str, key: str, parameters: Json) -> Json:
+def typed_value(text: str, key: str, parameters: Json, *, is_string: bool = False) -> Json:
     """The text as the schema types the parameter `key`. A text that fits no other type that the
-    schema allows stays text; where nothing says the type, what reads as JSON is that value."""
-    return typed_leaf(text, _property(key, parameters), parameters)
+    schema allows stays text; where nothing says the type, what reads as JSON is that value.
+    `is_string`: the format says that it is a text, which holds unless the schema allows none."""
+    schema = _property(key, parameters)
+    types = frozenset(_types(schema, parameters, set()))
+    if is_string and (not types or "string" in types):
+        return text
+    return typed_leaf(text, schema, parameters)
 
 
 def typed_leaf(text: str, schema: Json, root: Json) -> Json:
@@ -32,14 +37,14 @@ def typed_leaf(text: str, schema: Json, root: Json) -> Json:
     types = frozenset(_types(schema, root, set()))
     if types == {"string"}:
         return text
-    value = _parse(text.strip())
+    value = _parse(text.strip(), is_list="array" in types)
     if "integer" in types and "string" not in types and _ZEROS.fullmatch(text.strip()):
         value = int(text)  # JSON knows no leading zeros; what counts things needs none
     fits = types & _types_of(value) if types else _types_of(value)
     return value if fits - {"string"} else text
 
 
-def _parse(text: str) -> Json:
+def _parse(text: str, *, is_list: bool) -> Json:
     # `True` and `None` are how templates write values that they do not turn into JSON.
     for spelling in (text, text.lower()):
         if spelling in CONSTANTS:
@@ -49,7 +54,7 @@ def _parse(text: str) -> Json:
     except NotJson:
         pass
     try:
-        return literal(text) if text[:1] in ("{", "[") else text
+        return literal(text) if text.startswith(("{", "[", "(")[: 2 + is_list]) else text
     except NotPython:
         return text
 

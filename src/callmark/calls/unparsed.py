@@ -22,6 +22,7 @@ def _any_of(words: str) -> str:
 
 # A name as it may stand in a text; sentence marks at its end are none of it.
 _TOKEN = re.compile(r"[^\W\d](?:[\w.-]{0,254}\w)?")
+_NAMESPACE = "functions."
 _CALL = _any_of(
     "tools? toolcalls? functions? func fn calls? functioncalls? invoke invocations? actions?"
 )
@@ -46,12 +47,19 @@ _ONLY_MARKS = re.compile(
 _OPEN_BRACKET = re.compile(r"[<\[{«⟦⟪【〔〈《][^<>\[\]{}«»⟦⟧⟪⟫【】\n]{0,80}\Z")
 _TOKEN_BEFORE = re.compile(r"<[|｜][^<>\n]{1,60}[|｜]>\s?[\"']?\Z")
 _LIST_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+[*_\"']*\Z")
-# Between the name and its arguments: closing tags, signs, and the words that announce arguments.
+# Between the name and its arguments: tags, signs, a key that leads to an object, and the words that
+# announce arguments.
 _GAP = re.compile(
-    r"(?i)</[^<>\n]{1,60}>|<[|｜][^<>\n]{1,60}[|｜]>|[^\w{\n]|\n(?!\s*\n)|_"
+    r"(?i)</?[^<>\s=/]{1,80}>|[\"'][\w-]{1,40}[\"']\s*:\s*(?=\{)|[^\w{\n]|\n(?!\s*\n)|_"
+    rf"|(?P<announcer>(?<=[^\w\s,(])(?:{_ANNOUNCERS})(?=[ \t]))"
     rf"|(?<![^\W_])(?:{_CALL}|{_BEFORE_VALUES})(?![^\W_])"
     rf"|(?<!\w)[^\W_]{{1,40}}[_-](?:{_ANNOUNCERS})(?!\w)"
 )
+_TAG = re.compile(r"""<[^<>\n/][^<>\n]{0,200}>(?=[\w"'“«{\[(-])""")
+_WORD_IN_TAG = re.compile(r"[^\W\d][\w-]{0,63}")
+# What is given on a command line.
+_FLAG = re.compile(r"--?([^\W\d][\w-]{0,63})[ =]\S")
+_SENTENCE_END = re.compile(r"(?:[^\W\d_]{2}|[)\]\"'”’])[.!?…]+[ \t]+")
 _MOST_GAPS = 60
 _ANNOUNCES = re.compile(rf"(?i)(?:{_CALL}|{_BEFORE_VALUES}|type|description)")
 _HELD = re.compile(r"""(?i)["'](?:arg|param|input)\w*["']\s*:""")
@@ -61,11 +69,20 @@ _PAIR = re.compile(
     r"""(?:[ \t]*(?:=>|->|:=|[:=~→])|[^\w\s,.;!?)('-]{1,3}|[ \t](?=["'“«]))\s*"""
     rf"(?!\W{{0,3}}(?i:{_TYPES})\b)(?:\w|[\"'“«⟨\[{{(<$€+-])"
 )
-_SPEC = re.compile(r'"(?:parameters|inputSchema|input_schema|properties)"\s*:\s*\{')
+# What a tool takes, not what it is given.
+_SPEC = re.compile(
+    r'"(?:inputSchema|input_schema|properties)"\s*:\s*\{'
+    r'|"(?:parameters|arguments|args)"\s*:\s*\{\s*"'
+    rf'(?:type"\s*:\s*"object|\$schema"|[^"\n]{{1,64}}"\s*:\s*(?:"(?i:{_TYPES})\b|\{{\s*"(?:type|description)"))'
+)
 # JSON that says how something went speaks of calls that were made.
 _REPORTS = re.compile(r'"(status|results?|outcome|success)"\s*:')
-# A name that is the value of such a key says what happened.
-_HAPPENED = re.compile(r'"event(?:_?(?:name|type))?"\s*:\s*"\Z', re.IGNORECASE)
+# A name that is the value of such a key says what happened; one in such an element is on a page.
+_SHOWN = re.compile(
+    r'(?i:"event(?:_?(?:name|type))?"\s*:\s*")\Z'
+    r"|<(?:b|i|em|strong|code|li|td|th|dt|dd|p|h[1-6]|span|summary|kbd|var)(?:\s[^<>]{0,100})?>\Z"
+)
+_QUOTES = " \t\"'“‘*_"
 # `get_weather <city> [<days>]` says how something is used.
 _PLACEHOLDER = re.compile(r"[\w-]{1,64}>[ \t]+[\[<]")
 _PROSE = re.compile(r"[^\n]{0,200}?[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}")
@@ -79,7 +96,7 @@ _MARK = re.compile(
 )
 _CONTENT = re.compile(
     r"""\s*+["'`]?([^\W\d][\w.:/-]{1,255}+)(?:["'`]?\s*+(?:[({]|[:=]\s*+[{("'])|(?=([<|])))"""
-    r"""|\s*+[{\[]\s*+["']"""
+    r"""|\s*+[{\[]\s*+["']|\s*+(?P<tag><[\w:.-]{1,40}+\s++(?:name|key)=["']?+\w)"""
 )
 _LINK = re.compile(r"[^\]\n]{0,200}\]\((?:https?:|www\.|mailto:|[./#])")
 _WINDOW = 200
@@ -135,6 +152,8 @@ def _by_mark(text: str, mark: re.Match[str], offers: Offers | None) -> _Place | 
     content = _CONTENT.match(text, mark.end())
     if content is None:
         return None
+    if content["tag"] and not _NAMES_A_CALL.search(mark.group()):
+        return None
     name = content[1]
     is_offered = name is not None and offers is not None and offers(name)
     if content[2] and not is_offered and not _SPEAKS_OF_CALLS.search(mark.group()):
@@ -143,35 +162,46 @@ def _by_mark(text: str, mark: re.Match[str], offers: Offers | None) -> _Place | 
 
 
 _ANSWERS = re.compile(r"(?i)error|result|response|output|return|answer")
+_NAMES_A_CALL = re.compile(r"(?i)invo[ck]\w*\s+name=")
 _SPEAKS_OF_CALLS = re.compile(r"(?i)call|invo[ck]|\A<[|｜]")
 
 
 def _by_name(text: str, offers: Offers, schema_of: SchemaOf) -> Iterator[_Place]:
     """An offered tool's name with arguments behind it, and no sentence around it."""
     for token in _TOKEN.finditer(text):
-        name, at = token.group(), token.start()
+        name, at = token.group().removeprefix(_NAMESPACE), token.start()
         if not offers(name):
             continue
         line = max(text.rfind("\n", max(0, at - _WINDOW), at) + 1, at - _WINDOW, 0)
         before = text[line:at]
-        if before.count("`") % 2 or _TABLE_ROW.match(text, line) or _HAPPENED.search(before):
+        if before.count("`") % 2 or _TABLE_ROW.match(text, line) or _SHOWN.search(before):
             continue  # spoken of
+        begin = _sentence_begin(text, line, at)
+        before = text[begin:at]
         keys = _keys(schema_of(name), offers)
         bracket = _OPEN_BRACKET.search(before)
         if bracket and bracket.group().startswith("[") and _LINK.match(text, token.end()):
             continue
         if _TOKEN_BEFORE.search(before):
-            yield line, token.end(), name
+            yield begin, token.end(), name
         elif _ONLY_MARKS.match(before) and not _LIST_MARKER.match(before):
-            is_bare = not before.strip()
+            is_bare = not before.strip(_QUOTES)
             if _has_arguments(text, token.end(), keys, is_bare=is_bare):
-                yield line, token.end(), name
+                yield begin, token.end(), name
         elif bracket:
-            is_shown = keys.known is None and _is_told(text, line + bracket.start())
+            is_shown = keys.known is None and _is_told(text, begin + bracket.start())
             if not is_shown and _has_arguments(text, token.end(), keys):
-                yield line + bracket.start(), token.end(), name
+                yield begin + bracket.start(), token.end(), name
         elif _has_object_only(text, token.end(), keys) or _comes_after(before, keys):
-            yield (line if before[:1] in "{[<" else at), token.end(), name
+            yield (begin if before[:1] in "{[<" else at), token.end(), name
+
+
+def _sentence_begin(text: str, line: int, at: int) -> int:
+    """A call may begin behind a sentence on the same line."""
+    begin = line
+    for end in _SENTENCE_END.finditer(text, line, at):
+        begin = end.end()
+    return begin
 
 
 def _is_told(text: str, start: int) -> bool:
@@ -214,7 +244,7 @@ def _keys(schema: Json, offers: Offers) -> _Keys:
 def _has_arguments(text: str, position: int, keys: _Keys, *, is_bare: bool = False) -> bool:
     """Whether arguments follow the name, with nothing in between but what announces them. A name
     that begins its line without any mark (`is_bare`) may also head a list or begin a sentence."""
-    place = position
+    place, is_announced = position, False
     for _ in range(_MOST_GAPS):
         given = _OBJECT.match(text, place) or _PAIR.match(text, place)
         if given is not None and keys.fit(given[1]):
@@ -222,21 +252,39 @@ def _has_arguments(text: str, position: int, keys: _Keys, *, is_bare: bool = Fal
                 return False
             if text[place - 1] == "<" and _PLACEHOLDER.match(text, place):
                 return False
-            around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
-            reported = (told[1] for told in _REPORTS.finditer(text, *around))
-            return not _SPEC.search(text, *around) and all(map(keys.know, reported))
-        if (
-            keys.known
-            and not is_bare
-            and text[place - 1] in "\n>"
-            and _fits_line(text, place, keys)
+            return _is_given(text, position, keys)
+        if not is_bare and (
+            _is_flag(text, place, keys)
+            or _is_tag(text, place, keys)
+            or (is_announced and _fits_line(text, place, keys))
+            or (keys.known and text[place - 1] in "\n>" and _fits_line(text, place, keys))
         ):
             return True
         gap = None if is_bare and _LISTED.match(text, place) else _GAP.match(text, place)
         if gap is None:
             return False
+        is_announced = bool(gap["announcer"]) or (is_announced and gap[0].isspace())
         place = gap.end()
     return False
+
+
+def _is_given(text: str, position: int, keys: _Keys) -> bool:
+    """Whether what stands around it neither says what a tool takes nor how it went."""
+    around = max(0, position - 2 * _WINDOW), position + 2 * _WINDOW
+    reported = (told[1] for told in _REPORTS.finditer(text, *around))
+    return not _SPEC.search(text, *around) and all(map(keys.know, reported))
+
+
+def _is_flag(text: str, place: int, keys: _Keys) -> bool:
+    given = _FLAG.match(text, place)
+    return given is not None and keys.fit(given[1])
+
+
+def _is_tag(text: str, place: int, keys: _Keys) -> bool:
+    """A tag that names a parameter, and a value: `<arg name="city">Paris`."""
+    tag = _TAG.match(text, place)
+    words = _WORD_IN_TAG.findall(tag[0]) if tag else ()
+    return any(map(keys.know, words)) and _is_given(text, place, keys)
 
 
 def _fits_line(text: str, place: int, keys: _Keys) -> bool:
@@ -273,7 +321,15 @@ def _extent(text: str, position: int) -> int:
         line = text[position:stop]
         depth += sum(map(line.count, "{[(")) - sum(map(line.count, "}])"))
         following = text[stop + 1 : stop + 1 + _WINDOW].split("\n", 1)[0]
-        if stop >= len(text) or (depth <= 0 and (not following.strip() or _PROSE.match(following))):
+        if stop >= len(text) or (depth <= 0 and _is_said(following)):
             return stop
         position = stop + 1
     return position
+
+
+def _is_said(line: str) -> bool:
+    """Whether a line is none of a call: empty, or a sentence without a sign before it."""
+    return not line.strip() or (_PROSE.match(line) is not None and not _SIGN.match(line))
+
+
+_SIGN = re.compile(r"""\s*[^\w\s"'“(*-]\w""")

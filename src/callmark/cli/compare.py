@@ -144,7 +144,6 @@ def main(arguments: list[str]) -> int:
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
     from callmark.compare.compare import CompareOptions
-    from callmark.records.quarantine import active_quarantine
 
     limit = getattr(options, "max_f1_delta", None)
     if limit is not None and not 0 <= limit <= 1:
@@ -156,7 +155,9 @@ def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> 
         as_stored=getattr(options, "as_stored", False),
         max_f1_delta=limit,
         max_ratio=dict(map(_ratio, getattr(options, "max_ratio", None) or ())),
-        quarantined=active_quarantine(config.judge_quarantine()),
+        quarantined=tuple(
+            name for name, entry in config.judge_quarantine().items() if not entry.expired
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="msgspec.Struct")
 
 OUT_DIR = Path("probe-run")
-MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "dataset")
+MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "kind",
+               "tuned_kind", "tuned_dtype", "dataset")  # fmt: skip
 CHURN = {
     0.0: "the fine-tune only loses calls",
     0.05: "it also fixes 5 of 100 calls and breaks 5 more",
 }
+SERVED_FLAGS = ("base_url", "tuned_url", "kind", "tuned_kind")
 _MODEL = "--model: "  # how a runner calls what it was given
 
 
@@ -65,24 +67,36 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-MODELS: Group = {
-    flag: {"action": Once, **rest}
-    for flag, rest in {
-        "--base": {
-            "metavar": "M",
-            "help": "the base model: a checkpoint, or the name of a served model",
-        },
-        "--tuned": {
-            "metavar": "M",
-            "help": "the fine-tune: a checkpoint, or the name of a served model",
-        },
-        "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
-        "--tuned-url": {
-            "metavar": "URL",
-            "help": "where --tuned is served (default: at --base-url)",
-        },
-    }.items()
+SERVED_KINDS = ("openai", "openai_responses", "anthropic_messages")
+_ONE_OF_EACH: Group = {
+    "--base": {
+        "metavar": "M",
+        "help": "the base model: a checkpoint, or the name of a served model",
+    },
+    "--tuned": {
+        "metavar": "M",
+        "help": "the fine-tune: a checkpoint, or the name of a served model",
+    },
+    "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
+    "--tuned-url": {
+        "metavar": "URL",
+        "help": "where --tuned is served (default: at --base-url); without --base-url the model"
+        " here (--base, with --adapter if given) is compared with it",
+    },
+    "--kind": {
+        "choices": SERVED_KINDS,
+        "help": "what the endpoints speak (default: openai, which is chat completions)",
+    },
+    "--tuned-kind": {
+        "choices": SERVED_KINDS,
+        "help": "what --tuned-url speaks, if it is another one",
+    },
+    "--tuned-dtype": {
+        "choices": ("float32", "bfloat16", "float16"),
+        "help": "type of the tuned view's weights; alone, the base is compared with itself",
+    },
 }
+MODELS: Group = {flag: {"action": Once, **rest} for flag, rest in _ONE_OF_EACH.items()}
 MODELS = {
     "--base": MODELS.pop("--base"),
     "--adapter": {
@@ -166,7 +180,8 @@ FIELDS = {
     "init_scale": "init_scale",
     "rank_multiplier": "rank_multipliers",
 }
-FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "cases", "dataset",
+FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url", "kind",
+             "tuned_kind", "tuned_dtype", "cases", "dataset",
              "limit", "schema", "expect_format", "nulls", "null_method", "init_scale",
              "rank_multiplier", "seed")  # fmt: skip
 COMMON = (
@@ -396,7 +411,7 @@ def series_of(given: dict[str, Json]) -> tuple[Checkpoint, ...]:
     if "checkpoints" not in given and len(_adapters_of(given)) < 2:
         return ()
     flag = "--checkpoints" if "checkpoints" in given else "--adapter"
-    for other in ("adapter", "tuned", "base_url", "dataset"):
+    for other in ("adapter", "tuned", *SERVED_FLAGS, "tuned_dtype", "dataset"):
         if other in given and f"--{other}" != flag:
             raise UsageError(
                 f"{flag}: a series is of local checkpoints and asked --cases: leave out"
@@ -483,25 +498,38 @@ def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models
     if series:
         before = ModelSpec(base=str(given["base"]))
         return Models(base=before, ft=model_of(series[-1].path or "", before))
-    if ("adapter" in given) == ("tuned" in given):
-        raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
-    base, tuned, url = texts["base"], texts.get("tuned"), texts.get("base_url")
-    tuned_url = texts.get("tuned_url") or url
     adapter = next(iter(_adapters_of(given)), None)
-    if url is None:
-        if tuned_url is not None:
-            raise UsageError("--tuned-url: needs --base-url too: both models must be served")
-        return Models(
-            base=ModelSpec(base=base),
-            ft=ModelSpec(base=tuned or base, adapter=adapter),
-        )
-    if tuned is None:
+    _check_models(texts, adapter)
+    base, tuned = texts["base"], texts.get("tuned")
+    url, tuned_url = texts.get("base_url"), texts.get("tuned_url") or texts.get("base_url")
+    kind = texts.get("kind", SERVED_KINDS[0])
+    served = {"kind": texts.get("tuned_kind", kind), "base": tuned, "endpoint": tuned_url}
+    if url is not None:
+        before = _make(ModelSpec, {"kind": kind, "base": base, "endpoint": url})
+        return Models(base=before, ft=_make(ModelSpec, served))
+    # What is tuned is the second view; beside one of its own, the adapter belongs to the first.
+    before = ModelSpec(base=base, adapter=None if tuned is None else adapter)
+    if tuned_url is not None:
+        return Models(base=before, ft=_make(ModelSpec, served))
+    here = {"base": tuned or base, "adapter": adapter if tuned is None else None}
+    return Models(base=before, ft=_make(ModelSpec, {**here, "dtype": texts.get("tuned_dtype")}))
+
+
+def _check_models(texts: dict[str, str], adapter: str | None) -> None:
+    """Which flags for models go together."""
+    is_served = "base_url" in texts or "tuned_url" in texts
+    if adapter is None and "tuned" not in texts and ("tuned_dtype" not in texts or is_served):
+        raise UsageError("--adapter: what is the fine-tune? Give either --adapter or --tuned")
+    if "base_url" in texts and adapter is not None:
         raise UsageError("--adapter: a served model takes none: name the tuned model with --tuned")
-    return Models(
-        base=ModelSpec(kind="openai", base=base, endpoint=url),
-        ft=ModelSpec(kind="openai", base=tuned, endpoint=tuned_url),
-    )
+    if is_served and "tuned" not in texts:
+        raise UsageError("--tuned: which model is served there? Name it with --tuned")
+    if is_served and "tuned_dtype" in texts:
+        raise UsageError("--tuned-dtype: a server chooses the type of its weights: leave it out")
+    for flag in ("kind", "tuned_kind"):
+        if flag in texts and not is_served:
+            raise UsageError(f"--{flag.replace('_', '-')}: is for served models: give --base-url")
 
 
 def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
@@ -517,7 +545,7 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
     return _make(NullAdapterSpec, fields)
 
 
-def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
+def _make(kind: type[Record], fields: Mapping[str, Json]) -> Record:
     import msgspec
 
     from callmark.records.problems import typed_problem

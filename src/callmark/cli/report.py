@@ -56,18 +56,19 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.plugins import add_plugins
-    from callmark.reports.finished_run import check_forms, wanted_form, write_forms
+    from callmark.reports.finished_run import wanted_form, write_forms
+    from callmark.store.files import check_writable
     from callmark.store.runs import file_of
 
     add_plugins(getattr(options, "plugin", ()))
     forms = forms_of(options)
     if options.html is not None:
+        check_writable(options.html)
         forms = (*forms, wanted_form(options.html, ".html"))
     if not forms:
         raise UsageError(
             "-o: which format? Give -o FILE, --html FILE, --junit FILE or --markdown FILE"
         )
-    check_forms(forms)
     read = file_of(options.run).absolute()
     for form in forms:
         if form.path.absolute() == read:

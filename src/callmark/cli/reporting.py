@@ -16,7 +16,8 @@ from callmark.reports.layout import FOLD, Block, neutralise, write
 if TYPE_CHECKING:
     from callmark.records.report import MissedCall, Report
     from callmark.records.results import Result
-    from callmark.reports.finished_run import FinishedRun, StatementList, WantedForm
+    from callmark.reports.finished_run import FinishedRun, WantedForm
+    from callmark.summary.failing import StatementList
 
 READ_TRIALS = 1000  # whose statements a terminal counts
 
@@ -46,22 +47,31 @@ def present(
     quiet: bool,
     verbose: bool = False,
     more: Sequence[str] = (),
+    is_log: bool = False,
 ) -> None:
-    """The report, or its first line; what a person should know is said in any case."""
-    from callmark.reports.terminal import report_blocks, verdict_line
+    """The report, or its first line; what a person should know is said in any case. `is_log`: its
+    findings were told before."""
+    from callmark.reports.terminal import log_blocks, report_blocks, verdict_line
 
     if quiet:
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
         return
+    results = places.results if report.complete else None
+    tables = _tables(report) if verbose else None
+    steps = [*_next_steps(report, places), *more]
+    if is_log:
+        told = log_blocks(report, results=results, tables=tables, next_steps=steps)
+        write(told, sys.stdout, FOLD)
+        return
     blocks = report_blocks(
         report,
-        results=places.results if report.complete else None,
-        tables=_tables(report) if verbose else None,
+        results=results,
+        tables=tables,
         misses=explained_misses(report, places),
         statements=first_statements(report, places),
         changes=first_changes(report, places),
-        next_steps=[*_next_steps(report, places), *more],
+        next_steps=steps,
     )
     write(blocks, sys.stdout, FOLD)
 
@@ -80,8 +90,8 @@ def say_warnings(warnings: Sequence[str]) -> None:
 
 def first_statements(report: Report, places: RunPaths) -> StatementList | None:
     """Those of the first trials: a run may have a million, and a person reads a few."""
-    from callmark.reports.finished_run import list_statements
     from callmark.store.files import read_results
+    from callmark.summary.failing import list_statements
 
     if places.results is None or not report.complete or not Path(places.results).is_file():
         return None
@@ -263,14 +273,16 @@ def forms_of(options: argparse.Namespace, *, has_trials: bool = True) -> tuple[W
     """The forms that were asked for; that they can be written is checked now. `has_trials`: the
     command writes the lines that a table is made of."""
     from callmark.plugins import rows_of
-    from callmark.reports.finished_run import check_forms, wanted_form
+    from callmark.reports.finished_run import wanted_form
+    from callmark.store.files import check_writable
 
     named = {options.junit: ".xml", options.markdown: ".md"}
     forms = [wanted_form(path, added=rows_of("report")) for path in options.forms]
     forms += [wanted_form(path, form) for path, form in named.items() if path is not None]
     if not has_trials and any(form.of_trials for form in forms):
         raise UsageError("-o: a table needs the scored lines: add --out FILE")
-    check_forms(forms)
+    for form in forms:
+        check_writable(form.path)
     return tuple(forms)
 
 

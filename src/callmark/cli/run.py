@@ -308,24 +308,21 @@ def run_and_present(
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
-    from callmark.reports.finished_run import check_forms, wanted_form
     from callmark.reports.layout import RunProgress
     from callmark.run.conclude import run
     from callmark.store.files import check_writable
 
     page = page_path(config)
-    own = () if page is None else (wanted_form(page, ".html"),)
-    for written in (config.out, config.report):
+    for written in (config.out, config.report, page):
         if written is not None:
             check_writable(Path(written))
-    check_forms((*forms, *own))
     if config.out is not None and not config.resume and Path(config.out).is_file():
         print(f"{one_line(config.out)}: is replaced when this run is complete", file=sys.stderr)
 
     def publish(report: Report, is_whole: bool) -> None:
-        shown = () if is_too_large(report, config) else own
         results = Path(str(config.out)) if is_whole else None
-        publish_report(report, results, config, (*forms, *shown))
+        shown = None if is_too_large(report, config) else page
+        publish_report(report, results, config, forms, shown)
 
     with RunProgress(sys.stderr, silent=quiet) as progress:
         outcome = run(config, progress=progress, publish=publish, tools=tools)
@@ -366,12 +363,18 @@ def page_path(config: RunConfig) -> Path | None:
 
 
 def publish_report(
-    report: Report, results: Path | None, config: RunConfig, forms: Sequence[WantedForm]
+    report: Report,
+    results: Path | None,
+    config: RunConfig,
+    forms: Sequence[WantedForm],
+    page: Path | None,
 ) -> None:
-    """The forms that were asked for, and the step summary. Only a whole run has results: what
-    stands at `out` otherwise is an older one's."""
+    """The forms that were asked for, the page, and the step summary. Only a whole run has results:
+    what stands at `out` otherwise is an older one's."""
     from callmark.reports.finished_run import FinishedRun, write_forms
+    from callmark.reports.html.page import write_html
     from callmark.run.play import cross_scorer
+    from callmark.store.files import atomic_writer
 
     def markdown() -> str:
         from callmark.reports.markdown import report_markdown
@@ -384,7 +387,11 @@ def publish_report(
         cross_score=cross_scorer(),
         fail_on_inconclusive=config.fail_on_inconclusive,
     )
-    write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
+    if forms:
+        write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
+    if page is not None:
+        with atomic_writer(page) as stream:
+            write_html(finished, stream)
     append_step_summary(markdown)
 
 

@@ -122,6 +122,7 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
     from callmark.run.play import cross_scorer
     from callmark.run.rescore import score_file
 
+    config = _without_speed(config) if is_log else config
     forms = forms_of(options, has_trials=config.out is not None)
     page = None if not is_log or config.report is None else Path(config.report).with_suffix(".html")
     with (
@@ -150,7 +151,16 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
         write(_log_blocks(imported, config), sys.stdout)
     shown = None if page is None else str(page)
     places = RunPaths(results=config.out, report=config.report, page=shown)
-    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose, more=more)
+    # Without lines there are no findings, so the report has to tell them.
+    told = is_log and config.out is not None
+    present(
+        outcome.report,
+        places,
+        quiet=options.quiet,
+        verbose=options.verbose,
+        more=more,
+        is_log=told,
+    )
     return outcome.exit_code
 
 
@@ -177,6 +187,7 @@ def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
     """Results lines have a prompt too, or nothing that an importer knows. A file of no known kind
     is taken for a log: an import says what it looks like, and what was tried."""
     from callmark.datasets.importing import recognise
+    from callmark.store.files import open_input
 
     try:
         found = recognise(path, added)
@@ -184,7 +195,7 @@ def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
         found = None
     if found is not None:
         return found not in ITEMS
-    with path.open("rb") as stream:
+    with open_input(path) as stream:  # a pipe would be waited for
         head = stream.read(_HEAD)
     return head.startswith(_GZIP) or not (head.isspace() or any(key in head for key in _RECORDED))
 
@@ -276,6 +287,21 @@ def _placed(config: RunConfig, folder: Path) -> RunConfig:
 
     report = config.report or str(folder / REPORT)
     return msgspec.structs.replace(config, out=str(folder / RESULTS), report=report)
+
+
+def _without_speed(config: RunConfig) -> RunConfig:
+    """How fast an agent was, reading its log again does not tell; who asks for it gets it."""
+    import msgspec
+
+    from callmark.summary.gates import PERF_BUDGET
+
+    shipped, *above = config.gates
+    if any(PERF_BUDGET in layer.gates for layer in above):
+        return config
+    kept = {name: fields for name, fields in shipped.gates.items() if name != PERF_BUDGET}
+    return msgspec.structs.replace(
+        config, gates=(msgspec.structs.replace(shipped, gates=kept), *above)
+    )
 
 
 def _name_of(source: str) -> str:

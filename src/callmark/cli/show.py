@@ -34,6 +34,7 @@ def build_parser() -> CommandParser:
         callmark show demo-run search-rope-01 --full
         callmark show results.jsonl --statements
         callmark show probe.json 3
+        callmark show series.json 3 --checkpoint checkpoint-60
         """,
     )
     parser.add_argument(
@@ -49,6 +50,11 @@ def build_parser() -> CommandParser:
         action="store_true",
         help="show the statements of the answers: counts by label, and every flag",
     )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="NAME",
+        help="of a probe's series: which checkpoint (default: the last)",
+    )
     parser.add_argument("--json", action="store_true", help="with --statements: print JSON")
     parser.add_argument("--full", action="store_true", help="show long results in full")
     return parser
@@ -62,7 +68,9 @@ def main(arguments: list[str]) -> int:
     from callmark.store.runs import results_of
 
     if _is_probe(options.run):
-        return _show_probe(options.run, options.id)
+        return _show_probe(options.run, options.id, options.checkpoint)
+    if options.checkpoint is not None:
+        raise UsageError("--checkpoint: is for a probe's report of a series")
     path = results_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
@@ -85,12 +93,12 @@ def _is_probe(path: Path) -> bool:
         return is_probe_report(stream.read(64))
 
 
-def _show_probe(path: Path, cases: Sequence[str]) -> int:
+def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int:
     import msgspec
 
     from callmark.errors import BadInput
     from callmark.probe.records import read_probe_report
-    from callmark.reports.probe import case_blocks, case_list_blocks, find_case
+    from callmark.reports.probe import case_blocks, case_list_blocks, find_case, of_checkpoint
     from callmark.store.files import open_input
 
     with open_input(path) as stream:
@@ -101,6 +109,8 @@ def _show_probe(path: Path, cases: Sequence[str]) -> int:
         raise BadInput(
             f"{path}: is no probe report of this version ({error}): probe again with --json"
         ) from None
+    if checkpoint is not None:
+        report = of_checkpoint(report, checkpoint)
     if not cases:
         write(case_list_blocks(report), sys.stdout)
     for case in cases:
@@ -110,9 +120,9 @@ def _show_probe(path: Path, cases: Sequence[str]) -> int:
 
 def _show_statements(path: Path, ids: Sequence[str], trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
-    from callmark.reports.finished_run import list_statements
     from callmark.reports.show import statement_blocks
     from callmark.store.files import find_result, read_results
+    from callmark.summary.failing import list_statements
 
     named = [find_result(path, sample_id, trial)[1] for sample_id in ids]
     results: Iterable[Result] = named or read_results(path)

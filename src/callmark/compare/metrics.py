@@ -20,6 +20,7 @@ from callmark.compare.records import (
 )
 from callmark.compare.sides import Matched, Side, common_measures
 from callmark.records.results import Better
+from callmark.stats.columns import is_there
 from callmark.stats.estimates import (
     ALPHA,
     SAME,
@@ -49,8 +50,7 @@ from callmark.summary.metrics import (
     defined_parts,
     measure_definition,
 )
-from callmark.summary.trial_numbers import NOT_APPLICABLE
-from callmark.summary.trials import Samples, TrialPlace, is_there
+from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
 
 _LOWER = frozenset(
     {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
@@ -19,6 +19,7 @@ LONGEST_GAP = 80  # characters between two numbers of one equation
 RECENT = 14  # numbers that were stated before, as operands
 NEAR = 8  # one of the two operands of a difference is among so many
 FAR = 60  # the same for numbers with decimals
+LEAST = 13  # what is less is a sum of anything
 CENTS = 2  # decimals that tell amounts apart
 MAX_TERMS = 10
 _BETWEEN = re.compile(
@@ -39,6 +40,11 @@ _HEDGE = re.compile(
     r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
     r"|casi|environ|près de)\s|[~≈])"
     r"[$€£]?$",
+    re.IGNORECASE,
+)
+_HEDGE_AFTER = re.compile(
+    r"\s?(?:[€$£%]|°\s?[CF]?|[^\W\d_]{1,12})?\s(?:environ|approximately|approx|or so|ungefähr"
+    r"|aproximadamente|más o menos)\b",
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
@@ -90,7 +96,8 @@ def _announced_by(word: str) -> int:
 _SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
-    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b summe\b somme\b au_total\b en_total\b
+    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b zusammen\b summe\b suma\b juntos\b
+    somme\b ensemble\b au_total\b en_total\b en_tout\b
     """
 )
 _DIFFERENCE = _Cue(
@@ -98,8 +105,25 @@ _DIFFERENCE = _Cue(
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
-    differenz\b rückerstatt\w* verbleib\w* diferencia\b reembolso\b restante\w* différence\b
-    rembours\w*
+    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* aufpreis\b
+    ersparnis\b diferencia\b reembolso\b restante\w* quedan?\b ahorr\w+ différence\b écart\b
+    rembours\w* rest(?:e|ent|ant|ants|ante|antes)\b économi\w+ supplément\w*
+    """
+)
+_COMPARED = _Cue(
+    r"""
+    differen\w+ remain\w* left\b leaves?\b leaving\b more\b less\b fewer\b cheaper\b dearer\b
+    sav(?:e|es|ed|ing|ings)\b higher\b lower\b longer\b shorter\b cooler\b warmer\b colder\b
+    hotter\b faster\b slower\b
+    older\b larger\b smaller\b closer\b points?\b above\b below\b ahead\b behind\b gap\b short\b
+    over\b under\b exceed\w* other\b rose\b fell\b gain\w* grew\b adding\b added\b lost\b drop\w*
+    differs?\b extra\b another\b by\b hold\b margin\b net\b discount\w* refund\w*
+    differenz\b unterschied\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b günstiger\b
+    billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
+    gesunken\b gestiegen\b um\b fehl\w+
+    diferencia\b restante\w* quedan?\b más\b menos\b
+    puntos?\b fall\w+ baj\w+ sub\w+ aument\w+ sobra\w* différence\b écart\b baiss\w+ hausse\b
+    augment\w+ rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
     """
 )
 _MANY = (
@@ -109,12 +133,35 @@ _MANY = (
 _PRODUCT = _Cue(
     rf"""
     each\b per\b for_(?:all|both|the|\w+)_(?:\w+_)?(?:{_MANY})\b total\w* both\b everyone\b
-    jeweils\b pro\b cada\b par\b chaque\b
+    jeweils\b pro\b je\b cada\b por\b par\b chaque\b rate\b at\b taux\b tasa\b kurs\b
     """
 )
-_TIMES = re.compile(r"[×x]\s?\d")
+_TIMES = re.compile(r"[×x]\s?\d|\d\s?[×x]")
+_SIGNED = re.compile(r"(?<![\w.,])[+−-]\d")
+_SHARE = _Cue(
+    r"""
+    of\b out_of\b share\w* rate\w* proportion\w* percentage\w* up\b down\b more\b less\b higher\b
+    lower\b ris\w+ rose\b fell\b fall\w* drop\w* slipp?\w* gain\w* los[est]\w* gr[eo]w\w* increas\w+
+    decreas\w+ declin\w+ improv\w+ jump\w* climb\w* discount\w* off\b cheaper\b plus\b saving\w*
+    over\b return\w* change\w* makes?\b account\w* anteil\w* quote\b mehr\b weniger\b davon\b
+    von\b gestiegen\b gesunken\b anstieg\b rückgang\b rabatt\b höher\b niedriger\b
+    del?\b cuota\b tasa\b más\b menos\b sub\w+ baj\w+ aument\w+ descuento\b part\b taux\b hausse\b
+    baisse\b moins\b remise\b augment\w+
+    """
+)
+_BETWEEN_TIMES = _Cue(
+    r"""
+    between\b gap\b layover\w* connect\w+ transfer\w* change\b changing\b wait\w* break\b buffer\b
+    cushion\b apart\b later\b after\b before\b spare\b zwischen\b umstieg\w* umsteig\w* wart\w+
+    pause\b später\b entre\b transbordo\w* espera\w* después\b antes\b correspondance\w*
+    attente\w* après\b
+    avant\b
+    """
+)
 _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
-_AVERAGE = _Cue(r"average\w* mean\b durchschnitt\w* promedio\b moyenne\b")
+_AVERAGE = _Cue(
+    r"average\w* averaging\b mean\b durchschnitt\w* schnitt\b mittel\b promedio\b media\b moyenne\b"
+)
 
 
 class Sum(NamedTuple):
@@ -212,11 +259,12 @@ class Rounding(NamedTuple):
     is_hedged: bool
 
 
-def rounding_of(value: Value, before: str) -> Rounding | None:
-    """`before`: the words before it. None: it has too few digits to be a rounded one."""
-    is_hedged = _HEDGE.search(before) is not None
+def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
+    """`before` and `after`: the words around it. None: too few digits to be a rounded one."""
+    is_hedged = _HEDGE.search(before) is not None or _HEDGE_AFTER.match(after) is not None
     digits = "".join(filter(str.isdecimal, value.text))
-    if len(digits.strip("0")) < 2 and not is_hedged:
+    telling = digits.lstrip("0") if decimals_of(value) else digits.strip("0")  # `0.20` has two
+    if len(telling) < 2 and not is_hedged:
         return None
     half = half_unit(value)
     if is_hedged and not decimals_of(value):
@@ -287,6 +335,10 @@ def _as_product(wanted: int, known: set[int], factors: Sequence[int]) -> Sum | N
     for factor in factors:
         if factor > 1 and wanted % factor == 0 and wanted // factor in known:
             return Sum("product", (factor * SCALE, wanted // factor))
+    for one, other in combinations(factors, 2):  # so many persons, so many nights
+        each, rest = divmod(wanted, max(one * other, 1))
+        if one > 1 and other > 1 and not rest and each in known:
+            return Sum("product", (one * SCALE, other * SCALE, each))
     return None
 
 
@@ -321,6 +373,28 @@ def announces(cues: str) -> bool:
     """Any of what `follows` asks for."""
     asked = (_DIFFERENCE, _SUM, _PLUS, _PRODUCT, _TIMES, _AVERAGE)
     return any(cue.search(cues) for cue in asked)
+
+
+def sets_against(words: str) -> bool:
+    """Do the words right beside a number compare, or say what is left?"""
+    return _COMPARED.search(words) is not None
+
+
+def announces_as(how: str, cues: str) -> bool:
+    """Is there a word for what the number came about by?"""
+    if how in ("difference", "rest"):
+        return _COMPARED.search(cues) is not None
+    if how in ("sum", "pair"):
+        return _SUM.search(cues) is not None or _PLUS.search(cues) is not None
+    if how in ("product", "ratio"):
+        return _PRODUCT.search(cues) is not None or _TIMES.search(cues) is not None
+    if how == "share":
+        return _SHARE.search(cues) is not None or _SIGNED.search(cues) is not None
+    if how == "gap":
+        return _BETWEEN_TIMES.search(cues) is not None
+    return how == "mean" and (
+        _AVERAGE.search(cues) is not None or _PRODUCT.search(cues) is not None
+    )
 
 
 def announces_an_average(cues: str) -> bool:

@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import NamedTuple
 
+from callmark.grounding.kinship import NEAREST, RecordSubject
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
@@ -42,7 +42,6 @@ NEAR = 40  # characters between a name and what stands in brackets or after a co
 LONGEST_VALUE = 40  # characters of a text that is one value
 SHORT = 4  # words of a label
 MOST_COLUMNS = 30  # of a table
-NEAREST = 12  # lines above, and records of one name, that are looked at
 MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
@@ -52,6 +51,7 @@ _APART = re.compile(
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
+_NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
@@ -59,15 +59,6 @@ _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 _EMPTY = frozenset(
     map(stem, "the your you our is are was of for in at on to and with per from by this".split())
 )
-
-
-class RecordSubject(NamedTuple):
-    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
-    be meant; `inherited`: by what the line stands under, or after."""
-
-    records: tuple[ResultRecord, ...]
-    beside: bool = False
-    inherited: bool = False
 
 
 class RecordFields:
@@ -96,7 +87,8 @@ class RecordFields:
 class Binder:
     """One answer's mentions of records."""
 
-    def __init__(self, outline: Outline, index: RecordIndex) -> None:
+    def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
+        """`loose`: mentions by what is no name, but tells a record from its siblings."""
         self.outline = outline
         self.text = outline.text
         self._index = index
@@ -105,6 +97,12 @@ class Binder:
         self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = index.names.mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
+        self._loose = loose
+        self._loose_starts = [mention.start for mention in loose]
+
+    @cached_property
+    def all_mentions(self) -> list[Mention]:
+        return sorted((*self._mentions, *self._loose), key=lambda one: (one.start, one.end))
 
     def is_name(self, value: Value) -> bool:
         """Does the value name a record itself?"""
@@ -134,17 +132,43 @@ class Binder:
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
-            found = self._within(*self.outline.near(value, span), value)
+            near = self.outline.near(value, span)
+            found = self._within(*near, value)
+            loose = self._loosely_within(*near, value)
             if found:
-                return RecordSubject(_most_specific(found))
-        found = self._within(max(line.start, value.start - WIDE), value.start, value)
-        if found:
-            return RecordSubject(_most_specific(found[-1:]))
+                return _descend(RecordSubject(_most_specific(found)), loose)
+            if loose:
+                return RecordSubject(_most_specific(loose), loose=True)
+        head = self._head_cell(value, line)
+        is_prose = head is None and not self.text.startswith("|", line.start)
+        before = (max(line.start, value.start - WIDE), value.start)
+        for place in (before, *(() if head is None else (head,))):
+            found = self._within(*place, value)
+            if found:
+                return RecordSubject(_most_specific(found[-1:]), distant=is_prose)
+            loose = self._loosely_within(*place, value)
+            if loose:
+                return RecordSubject(_most_specific(loose[-1:]), loose=True, distant=is_prose)
         for start, end in self._above(line):
             found = self._within(start, end, value)
             if found:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
+
+    def mentions_in(self, span: Span) -> list[Mention]:
+        """What this part of the answer names records with, in its order."""
+        nowhere = Value(span[1], span[1], "quote", "")
+        return self._within(*span, nowhere) or self._loosely_within(*span, nowhere)
+
+    def records_in(self, span: Span) -> tuple[ResultRecord, ...]:
+        return _most_specific(self.mentions_in(span))
+
+    @cached_property
+    def mentioned(self) -> frozenset[int]:
+        """The numbers of all records that the answer names."""
+        return frozenset(
+            record.number for one in (*self._mentions, *self._loose) for record in one.records
+        )
 
     def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
         """Of several records with one name, those inside what the lines above speak of."""
@@ -237,17 +261,25 @@ class Binder:
         )
 
     def _within(self, start: int, end: int, but: Value) -> list[Mention]:
-        at = bisect_left(self._starts, start)
-        end = min(end, start + 2 * WIDE)
-        found = []
-        while at < len(self._mentions) and self._mentions[at].start < end:
-            mention = self._mentions[at]
-            if not mention.start < but.end <= mention.end and not (
-                but.start <= mention.start < but.end
-            ):
-                found.append(mention)
-            at += 1
+        return _between(self._mentions, self._starts, start, end, but)
+
+    def _loosely_within(self, start: int, end: int, but: Value) -> list[Mention]:
+        found = _between(self._loose, self._loose_starts, start, end, but) if self._loose else []
+        if but.kind == "moment":  # `from May 3 to May 5`: no day is said of another
+            return [one for one in found if not one.is_day]
         return found
+
+    def adjacent_to(self, value: Value, sentence: Span) -> RecordSubject | None:
+        """`Netflix €10.99, Spotify €9.99`: what is named right before it, whatever else is named
+        around."""
+        start = max(sentence[0], value.start - NEAR)
+        found = self._within(start, value.start, value) + self._loosely_within(
+            start, value.start, value
+        )
+        last = max(found, key=lambda one: one.end, default=None)
+        if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
+            return None
+        return RecordSubject(_most_specific([last]), loose=True)
 
     def columns_around(self, value: Value) -> list[list[int]]:
         """What the records that the block of a value names have under each of their keys."""
@@ -357,6 +389,11 @@ class Binder:
         end = self.text.find("|", start, head.end)
         return start, end if end >= 0 else head.end
 
+    def is_in_list(self, value: Value) -> bool:
+        """In a row of a table, or an item of a list?"""
+        line = self.outline.line_at(value.start)
+        return line.level > 0 or self.text.startswith("|", line.start)
+
     def words_before(self, value: Value) -> frozenset[str]:
         """`Business ($338)`: what stands right before it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
@@ -374,6 +411,34 @@ class Binder:
             and '"' not in labelled[0]  # in JSON the keys above it belong to the label
             and not self._within(*labelled.span(), value)  # `Item ID 8470360507:` is a name
         )
+
+
+def _between(
+    mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
+) -> list[Mention]:
+    at = bisect_left(starts, start)
+    end = min(end, start + 2 * WIDE)
+    found = []
+    while at < len(mentions) and mentions[at].start < end:
+        mention = mentions[at]
+        if not mention.start < but.end <= mention.end and not (
+            but.start <= mention.start < but.end
+        ):
+            found.append(mention)
+        at += 1
+    return found
+
+
+def _descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
+    """To the parts of these records that are told apart by what they are."""
+    inner = {
+        record.number: record
+        for mention in loose
+        for record in mention.records
+        if any(one.holds(record) and one is not record for one in subject.records)
+    }
+    kept = tuple(record for _, record in sorted(inner.items()))
+    return subject._replace(records=kept, loose=True) if kept else subject
 
 
 def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
@@ -433,42 +498,6 @@ def is_like(field: Field, value: Value) -> bool:
     return any(map(str.isdecimal, field.value))
 
 
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
-
-
 def _group(record: ResultRecord) -> str:
     """What a record is called together with its like: the key of its list, or of its table."""
     if any(map(str.isdecimal, record.key)) and record.parent is not None:
@@ -525,15 +554,27 @@ class Measures:
         if named:
             return named
         if is_money_key(words):
-            record: ResultRecord | None = field.record
-            for _ in range(HIGHEST):
-                if record is None:
-                    break
-                currency = self._names(record).get("currency")
-                if currency:
-                    return currency
-                record = record.parent
+            currency = self._currency_of(field)
+            if currency:
+                return currency
         return own.get("unit", "") if is_measured_key(words) else ""
+
+    def _currency_of(self, field: Field) -> str:
+        """`target_currency` for `target_amount`, else the currency of the record or one above."""
+        begin = key_words(field.key)[:1]
+        record: ResultRecord | None = field.record
+        for _ in range(HIGHEST):
+            if record is None:
+                break
+            names = self._names(record)
+            for key, unit in names.items():
+                words = key_words(key)
+                if words[-1:] == ("currency",) and words[:-1] == begin:
+                    return unit
+            if "currency" in names:
+                return names["currency"]
+            record = record.parent
+        return ""
 
     def _names(self, record: ResultRecord) -> dict[str, str]:
         names = self._named.get(record.number)
@@ -567,10 +608,17 @@ class Measures:
         unit = self.unit_of(field, value.readings)
         return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
 
+    def could_measure(self, value: Value, field: Field) -> bool:
+        """Is nothing known of the two by which they measure other things?"""
+        unit = self.unit_of(field, value.readings)
+        return not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
+
     def _agrees(self, value: Value, field: Field) -> bool:
         if value.form.factor > 1 and not self._has_scale(value, field):
             return False
         unit = self.unit_of(field, value.readings) if value.unit else ""
+        if not unit and value.unit and dimension_of(value.unit) == "money":
+            unit = self._currency_of(field)
         if not unit or is_same_unit(unit, value.unit):
             return True
         if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:

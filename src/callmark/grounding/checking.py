@@ -9,21 +9,12 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from callmark.grounding import arithmetic
-from callmark.grounding.binding import (
-    NEAREST,
-    Binder,
-    Measures,
-    RecordSubject,
-    SaidUnits,
-    find_joined,
-    find_kin,
-    is_like,
-    is_named_by,
-)
+from callmark.grounding import arithmetic, field_words
+from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
+from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert, is_money
+from callmark.grounding.reading import convert, read_otherwise
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -34,12 +25,12 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, Span
-from callmark.grounding.values import Value, decimals_of, identifier_key
+from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
 from callmark.grounding.words import names_an_ending
+from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
-MAX_TERMS = 12  # of a sum
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
@@ -72,11 +63,18 @@ _DESCRIBED = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
-    r"(?:e\.g\.,?|for example,?|such as|like|z\. ?B\.|p\. ?ej\.)\s?[\"“(]?$", re.I
+    r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
+    re.I,
 )
 _CHANGE = re.compile(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
+    re.IGNORECASE,
+)
+_TOLD_CHANGE = re.compile(
+    r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
+    r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
     re.IGNORECASE,
 )
 _CHANGE_ABOVE = re.compile(
@@ -97,7 +95,6 @@ class StatementFinding(NamedTuple):
     because: str = ""
 
 
-TurnAt = Callable[[int], int | None]
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
 
 
@@ -124,26 +121,25 @@ class Checker:
         self.measures = Measures(index)
         self.said = said
         self._said_units = SaidUnits(said)
-        self._things = arithmetic.CountedThings(outline.text, index.tree.series, said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
-        self.stated: list[Value] = []
         self._worked_out: dict[int, StatementFinding] = {}
-        self._by_label: dict[frozenset[str], list[int]] = {}
-        self._line_ends: list[tuple[int, int]] = []
         self._changes: dict[Span, bool] = {}
-        self._money: dict[int, bool] = {}
         self._binder = binder
+        self._workings = Workings(outline, values, index, binder, said, turn_at, self._things)
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
+
+    @cached_property
+    def _things(self) -> arithmetic.CountedThings:
+        return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
-                self.stated.append(value)
-                self._remember(value)
+                self._workings.remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
             yield finding
@@ -171,6 +167,7 @@ class Checker:
         return (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
+            or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
             or self._quoted(value)
@@ -211,13 +208,11 @@ class Checker:
         if decimals_of(value):  # `12.0` says more than `12`
             return False
         reading = value.readings[0]
-        return reading % SCALE == 0 and 0 <= reading < SMALL * SCALE and not self._is_money(value)
-
-    def _is_money(self, value: Value) -> bool:
-        known = self._money.get(value.start)
-        if known is None:
-            known = self._money[value.start] = is_money(self.text, value)
-        return known
+        return (
+            reading % SCALE == 0
+            and 0 <= reading < SMALL * SCALE
+            and not self._workings.is_money(value)
+        )
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
@@ -345,7 +340,7 @@ class Checker:
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
             return self._found(value, "converted", "unit", field)
-        for one in self.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
+        for one in self._workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
             same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
             if (
                 same is not None
@@ -375,11 +370,20 @@ class Checker:
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
+    def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
+        other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
+        stating = self.index.stating(other, turn) if other is not None else []
+        if other is None or not stating:
+            return None
+        fields, wrong = self.measures.in_its_unit(other, stating)
+        if not fields:
+            return self._mismatched(value, wrong)
+        return self._found(value, "supported", "reread", *fields[:3])
+
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
-        before = self.text[max(0, value.start - 24) : value.start]
-        rounding = arithmetic.rounding_of(value, before)
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
         low, high, half, is_hedged = rounding
@@ -389,7 +393,8 @@ class Checker:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
-            linked = fields if is_clear else self._linked(value, fields, sentence)
+            alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
+            linked = fields if is_clear else alike or self._linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -433,7 +438,7 @@ class Checker:
         if value.kind != "identifier" and not is_number:
             return None
         before = self.text[max(0, value.start - 40) : value.start]
-        if value.key in self.index.keys or not any(map(str.isdecimal, value.text)):
+        if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
             return self._found(value, "unchecked", "word")
         if _EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
@@ -448,12 +453,16 @@ class Checker:
         before = self.text[max(sentence[0], value.start - 30) : value.start]
         if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
             return self._found(value, "not_claimed", "duration")
-        if self.outline.is_proposed(sentence) and not _DESCRIBED.search(before):
+        if self.outline.is_offered(value) and not _DESCRIBED.search(before):
             return self._found(value, "not_claimed", "proposal")
+        if _EXAMPLE.search(before):
+            return self._found(value, "not_claimed", "example")
         if _OWN_TEXT.match(self.text, value.end):
             return self._found(value, "not_claimed", "own text")
         if value.moments and not any(moment.groundable for moment in value.moments):
             return self._found(value, "unchecked", "month")
+        if self._workings.is_rough(value):
+            return self._found(value, "unchecked", "rough")
         return None
 
     # --- binding
@@ -464,21 +473,47 @@ class Checker:
         subject = self._binder.subject_of(value, sentence)
         # What a calculator gives is nobody's.
         is_bare = self.index.has_bare and any(not field.key for field in fields)
-        if subject is None or is_bare or value.kind in ("quote", "code", "url", "email"):
+        if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
+        if subject is None:
+            return self._other_field(value, sentence, fields) or self._found(
+                value, "supported", "match", *fields[:3]
+            )
         kin = find_kin(fields, subject)
+        if kin is not None and len(subject.records) > 1 and not subject.beside:
+            other = self._of_another(value, sentence, fields)
+            if other is not None:
+                return other
         if kin is not None:
-            return self._wrong_field(value, sentence, subject, fields) or self._found(
-                value, "supported", "bound", kin
+            return (
+                self._wrong_field(value, sentence, subject, fields)
+                or self._other_field(value, sentence, find_all_kin(fields, subject))
+                or self._found(value, "supported", "bound", kin)
             )
         joined = find_joined(fields, subject)
         if joined is not None:
             return self._found(value, "supported", "joined", joined)
         if not subject.beside and self._tells_a_change(value, sentence):
             return self._found(value, "supported", "change", *fields[:3])
-        return self._misattributed(value, subject, fields) or self._found(
-            value, "supported", "unbound", *fields[:3]
+        return (
+            self._misattributed(value, subject, fields)
+            or self._other_field(value, sentence, fields)
+            or self._found(value, "supported", "unbound", *fields[:3])
         )
+
+    def _of_another(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`Netflix €10.99, Spotify €15.99`: each is said of what stands before it."""
+        nearest = self._binder.adjacent_to(value, sentence)
+        if (
+            nearest is None
+            or find_kin(fields, nearest) is not None
+            or find_joined(fields, nearest) is not None
+            or self._tells_a_change(value, sentence)
+        ):
+            return None
+        return self._misattributed(value, nearest, fields)
 
     def _wrong_field(
         self, value: Value, sentence: Span, subject: RecordSubject, fields: Sequence[Field]
@@ -497,11 +532,66 @@ class Checker:
         because = _place(fields[0])
         return self._found(value, "wrong_field", "field", named[0], because=because)
 
+    def _other_field(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`arriving at 10:00`, which is the departure of whatever record states it."""
+        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+            return None
+        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
+        if is_word or not all(_is_whole(one, value.kind) for one in fields):
+            return None
+        near = self.outline.near(value, self.outline.line_at(value.start))
+        if _TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+            return None
+        around = [(one.start, one.end) for one in self.values_around(value, near)]
+        before, after = field_words.windows(self.text, value.start, value.end, near, around)
+        label = self._binder.label_of(value) if self._binder.is_labelled(value) else frozenset()
+        heads = field_words.classes_of(label)
+        said = [field_words.words_said(self.text, *span) for span in (before, after)]
+
+        def could_be(field: Field) -> bool:
+            return (
+                _is_whole(field, value.kind)
+                and is_like(field, value)
+                and self.measures.could_measure(value, field)
+            )
+
+        for is_after in (False, True):
+            words = said[is_after] if is_after else said[0] | heads
+            found = [
+                field_words.find_named(one, words, said[0] | said[1] | heads, could_be)
+                for one in fields
+            ]
+            named = [one for one in found if one is not None]
+            if (
+                len(named) == len(fields)
+                and not any(self._states(one.field, value) for one in named)
+                and all(
+                    one.telling <= heads
+                    or field_words.is_adjacent(
+                        self.text, (before, after)[is_after], one.telling, after=is_after
+                    )
+                    for one in named
+                )
+            ):
+                because = _place(fields[0])
+                return self._found(value, "wrong_field", "field", named[0].field, because=because)
+        return None
+
+    def values_around(self, value: Value, span: Span) -> Iterator[Value]:
+        """The other values of the span, those near it."""
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        for one in self.values[max(0, at - 3) : at + 4]:
+            if one is not value and span[0] <= one.start and one.end <= span[1]:
+                yield one
+
     def _misattributed(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
-        if subject.inherited:
+        is_telling = subject.loose and len(value.text.strip("0.")) > 3
+        if subject.inherited or (subject.loose and not is_telling):
             label = self._binder.label_of(value) | self._binder.words_before(value)
             fields = [
                 field
@@ -533,6 +623,8 @@ class Checker:
             return None
         subject = self._binder.subject_of(value, sentence)
         if subject is None or not (subject.beside or not self._tells_a_change(value, sentence)):
+            return None
+        if subject.loose and not self._binder.is_labelled(value):
             return None
         named: list[Field] = []
         unit = _UNIT.match(self.text, value.end) if value.kind == "number" else None
@@ -579,117 +671,22 @@ class Checker:
         return before and before._replace(start=value.start, end=value.end)
 
     def _implied(self, value: Value, sentence: Span) -> StatementFinding | None:
-        if value.kind != "number" or not value.readings:
+        worked = self._workings.find(value, sentence)
+        if worked is None:
             return None
-        line = self.outline.line_at(value.start)
-        around = [self.outline.near(value, line), *line.heads[-1:]]
-        cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
-        if "." not in value.text and not arithmetic.announces(cues):
-            return None
-        # Cents tell numbers apart: the more of them a number has, the further back it may look.
-        reach = arithmetic.FAR if "." in value.text else arithmetic.RECENT
-        run = [one for one in self.stated[-reach:] if self._is_alike(one, value)]
-        operands = [one.readings[0] for one in run]
-        operands += [
-            one.readings[0]
-            for one in self.values_after(value, sentence[1])
-            if self._is_alike(one, value)
-        ]
-        amounts = self._amounts(value, sentence)
-        operands += amounts
-        factors = self._factors(cues)
-        for factor in factors:  # `$50 for each of 3`, where the $50 stand in the policy
-            each, rest = divmod(abs(value.readings[0]), max(factor, 1))
-            if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
-                operands.append(each)
-        if "." in value.text:
-            operands += [
-                one.readings[0]
-                for one in self.values_after(value, len(self.text))
-                if self._is_alike(one, value)
-            ]
-            operands += self._prices
-        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
-        column = columns.get(abs(value.readings[0]))
-        if column is not None:
-            return self._found(value, "derived", "sum", because=f"{column[1]} of all {column[0]}")
-        mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
-        if mean is not None:
-            return self._found(value, "derived", "average", because=f"{mean[1]} of all {mean[0]}")
-        found = arithmetic.follows(
-            value,
-            cues,
-            operands,
-            [one.readings[0] for one in run],
-            amounts[:8],
-            factors,
-            self._columns(value),
-        ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        if found is None:
-            return None
-        because = " and ".join(map(decimal_text, found.operands))
-        return self._found(value, "derived", found.rule, because=f"a {found.rule} of {because}")
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
 
-    def _remember(self, value: Value) -> None:
-        """By its label, and as the last number of its line: what a total may add up."""
-        line = self.outline.line_at(value.start)
-        if self._line_ends and self._line_ends[-1][0] == line.start:
-            self._line_ends.pop()
-        self._line_ends.append((line.start, value.readings[0]))
-        if self._binder.is_labelled(value):
-            label = self._binder.label_of(value)
-            self._by_label.setdefault(label, []).append(value.readings[0])
 
-    def _columns(self, value: Value) -> list[list[int]]:
-        """Numbers that belong together: of the records around, of lines with one label, and at the
-        ends of the lines before."""
-        label = self._binder.label_of(value)
-        labelled = [
-            column[-MAX_TERMS:]
-            for words, column in islice(reversed(self._by_label.items()), NEAREST)
-            if words and words < label and len(column) > 1
-        ]
-        ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
-        return [*self._binder.columns_around(value), *labelled, ends]
-
-    def _mean(self, value: Value) -> tuple[str, str] | None:
-        half = arithmetic.half_unit(value)
-        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
-        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
-            return self.index.means[at][1:]
-        return None
-
-    def _is_alike(self, one: Value, other: Value) -> bool:
-        return bool(one.readings) and self._is_money(one) == self._is_money(other)
-
-    def values_after(self, value: Value, end: int) -> list[Value]:
-        at = bisect_left(self.values, value.end, key=lambda one: one.start)
-        found: list[Value] = []
-        while at < len(self.values) and self.values[at].start < end and len(found) < 6:
-            found.append(self.values[at])
-            at += 1
-        return found
-
-    @cached_property
-    def _prices(self) -> list[int]:
-        """Amounts with decimals that results hold: few numbers are their difference by chance."""
-        return [number for number in self.index.numbers if number % SCALE][:200]
-
-    def _amounts(self, value: Value, sentence: Span) -> list[int]:
-        """The numbers of the records that the value is said of."""
-        subject = self._binder.subject_of(value, sentence)
-        return [] if subject is None else list(islice(self._binder.numbers_of(subject), 40))
-
-    def _factors(self, cues: str) -> list[int]:
-        """How many of something there are: lengths of lists, and small numbers near."""
-        stems = {stem(word) for word in _WORD.findall(cues)}
-        lengths = {
-            len(series.items)
-            for one in stems
-            for series in self._things.lists_of((one,))
-            if 1 < len(series.items) < SMALL
-        }
-        return sorted(lengths | arithmetic.counts_in(cues, stems))
+def _is_whole(field: Field, kind: str) -> bool:
+    """Is the leaf one value of this kind, and nothing more?"""
+    if field.number is not None:
+        return kind == "number"
+    values = values_of(field.value) if isinstance(field.value, str) else ()
+    return (
+        len(values) == 1
+        and values[0].kind == kind
+        and len(values[0].text) + 4 >= len(str(field.value))
+    )
 
 
 def _place(field: Field) -> str:

@@ -75,6 +75,12 @@ _ISO = re.compile(
 )
 _MONTH_DAY = re.compile(r"(?P<m>\d{2})-(?P<d>\d{2})(?!\d|[-/.]\d)")
 # Arabic sets a right-to-left mark before each separator.
+# `am 15.05.`: German writes day and month so.
+_DAY_MONTH = re.compile(r"(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?![\d.])")
+_BEFORE_DAY_MONTH = re.compile(
+    r"\b(?:am|vom|bis|zum|ab|den|dem|der|seit|und|(?:mo|di|mi|do|fr|sa|so)\w*[.,]{0,2})\s$",
+    re.IGNORECASE,
+)
 _NUMERIC = re.compile(
     r"(?P<a>\d{1,2})\u200f?(?P<sep>[-/.])(?P<b>\d{1,2})\u200f?(?P=sep)(?P<y>\d{4}|\d{2})"
     r"(?!\w|[/.]\d|-\d(?!\d?[-/.]\d))"
@@ -85,18 +91,55 @@ _TIME = re.compile(
     r"(?:\s?\(?\+\d(?![\d:.,])(?:\s?days?\b)?\)?)?"  # arrives on the next day
 )
 _TIMES = re.compile(
-    r"(?P<h>\d{1,2})(?::(?P<mi>\d{1,2}))?\s?(?:[-–—]|to\b|bis\b|until\b)\s?"
-    r"(?P<second>(?P<h2>\d{1,2})(?::(?P<mi2>\d{1,2}))?(?![\d:.,]\d)"
-    r"(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?))?)(?!\w)"
+    r"(?P<h>\d{1,2})(?:[:.h](?P<mi>\d{1,2}))?\s?(?P<own>Uhr|h\b)?\s?"
+    r"(?:[-–—]|(?:to|bis|until|till|and|und|or|oder|à|a|y|et|ou|o)\b)\s?(?P<las>las\s)?"
+    r"(?P<second>(?P<h2>\d{1,2})(?:[:.h](?P<mi2>\d{1,2}))?(?![\d:.,]\d)"
+    r"(?:\s?(?:(?P<ap>[aApP]\.?[mM]\b\.?)|(?P<clock>Uhr\b|o['’]clock\b|h\b|heures\b"
+    r"|horas\b)))?)(?!\w)"
 )
 _HOUR = re.compile(
     r"(?P<h>\d{1,2})(?:\s?(?P<ap>[aApP]\.?[mM]\b\.?)"
-    r"|(?:\.(?P<mi>\d{2}))?\s?(?:Uhr\b|o['’]clock\b)|h(?P<mf>\d{2})(?!\w))"
+    r"|(?:\.(?P<mi>\d{2}))?\s?(?:Uhr\b|o['’]clock\b)"
+    r"|(?:\sh\s(?=\d\d(?!\w|\s?min))|h(?=\d))(?P<mf>\d{2})(?!\w))"
 )
+# `à 9 h`, `a las 9`, `9 in the morning`: an hour because of what stands around it.
+_AT_HOUR = re.compile(
+    r"(?P<h>\d{1,2})(?:[:.h](?P<mi>\d{2}))?(?![\d:.,]\d|\w)(?:\s?(?:h|heures|horas)\b)?"
+    r"(?:\s(?:(?P<am>in the morning|de la mañana|du matin|morgens|vormittags)"
+    r"|(?P<pm>in the (?:afternoon|evening)|at night|de la (?:tarde|noche)|du soir"
+    r"|de l['’]après-midi|nachmittags|abends))\b)?"
+)
+_HOUR_AFTER = re.compile(
+    r"\b(?:(?P<las>(?:a|hasta|desde|sobre) las)|à|dès|vers|avant|après|jusqu['’]à)\s$",
+    re.IGNORECASE,
+)
+_LEAST_HOUR = 6  # `14 h 30` is a time of day, `1 h 30` may be how long something takes
 _EAST_ASIAN = re.compile(
     r"(?:(?P<y>\d{4})\s?[年년]\s?)?(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
 )
-_DAYS = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?(?:\s?[-–—]\s?|\s(?:to|bis|al|au)\s)(?=\d)")
+_WEEKDAYS = (
+    "mon tue tues wed weds thu thur thurs fri sat sun monday tuesday wednesday thursday friday"
+    " saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di"
+    " mi do fr sa so lunes martes miércoles jueves viernes sábado domingo lundi mardi mercredi"
+    " jeudi vendredi samedi dimanche"
+)
+_OF_WEEK = rf"(?:(?:{'|'.join(_WEEKDAYS.split())})\b\.?,?\s)?"
+_ARTICLE = r"(?:(?:the|den|dem|zum|el|le)\s)?"
+# `15 to Monday 18 May`, `15, 16 and 17 May`: the month stands behind the last of them.
+_DAYS = re.compile(
+    r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|º|\.)?,?(?P<join>\s?(?:[-–—&/]\s?|,\s(?=\d))"
+    r"|\s(?:to|and|or|through|until|till|bis|und|oder|al|y|o|au|et|ou)\s)"
+    rf"{_ARTICLE}{_OF_WEEK}{_ARTICLE}(?=\d)",
+    re.IGNORECASE,
+)
+_MOST_DAYS = 8
+# `May 15 and 18`, before a full stop or a word that no number counts.
+_MORE_DAYS = re.compile(
+    rf"\s(?:to|and|or|through|until|till|&)\s{_ARTICLE}{_OF_WEEK}{_ARTICLE}"
+    r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?:,\s(?P<y>\d{4})(?!\w))?"
+    r"(?=[.;!?)\n*]|,\s|:\s|$|\s(?:at|in|on|from|for|are|is|were|was|if|with|the)\b)",
+    re.IGNORECASE,
+)
 _LAST_DAY = re.compile(
     r"(?:[-–—]|\s[-–—]\s(?=\d{1,2}\w{0,2}(?:,\s\d{4}|[,.;:)!?\n]|$)))"
     r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?!\w|[.,]\d|:\d|[-/]\d)(?:,?\s(?P<y>\d{4})(?!\w))?"
@@ -218,16 +261,26 @@ def _range_at(text: str, start: int, end: int, locale: str | None) -> tuple[Foun
         found = _times_of(times)
         if found:
             return found
-    days = _DAYS.match(text, start)
-    if days is not None:
-        return _days_before_month(text, start, days, _named_forms(locale))
+    if _DAYS.match(text, start) is not None:
+        return _days_before_month(text, start, _named_forms(locale))
     return ()
 
 
 def _times_of(match: re.Match[str]) -> tuple[FoundMoment, ...]:
     first, second, half = match["mi"], match["mi2"], match["ap"]
     is_short = first is not None and second is not None and min(len(first), len(second)) == 1
-    if not half and not is_short:
+    is_hours = match["clock"] in ("h", "heures", "horas")  # or how long something takes
+    is_clock = match["las"] is not None or (
+        match["clock"] is not None
+        and (not is_hours or match["own"] is not None or int(match["h2"]) > _LEAST_HOUR)
+    )
+    if not half and not is_short and not is_clock:
+        return ()
+    has_point = any(
+        minute is not None and match.string[match.end(hour)] == "."
+        for hour, minute in (("h", first), ("h2", second))
+    )
+    if has_point and (is_hours or not is_clock):  # `9.5 to 10 pm` has another number
         return ()
     last = _time(match["h2"], second, None, half)
     begin = _time(match["h"], first, None, half)
@@ -242,16 +295,23 @@ def _times_of(match: re.Match[str]) -> tuple[FoundMoment, ...]:
     )
 
 
-def _days_before_month(
-    text: str, start: int, days: re.Match[str], forms: _NamedForms
-) -> tuple[FoundMoment, ...]:
-    """`19-20 May 2024`."""
-    match = forms.month_after.match(text, days.end())
-    if match is None:
+def _days_before_month(text: str, start: int, forms: _NamedForms) -> tuple[FoundMoment, ...]:
+    """`19-20 May 2024`, `15, 16 and 17 May`."""
+    days: list[re.Match[str]] = []
+    at = start
+    while len(days) < _MOST_DAYS and (found := _DAYS.match(text, at)) is not None:
+        days.append(found)
+        at = found.end()
+    match = forms.month_after.match(text, at)
+    if match is None or days[-1]["join"].strip() == ",":  # `Room 10, 15 May`
         return ()
-    last = _in_words(match.start(), match.end(), match["y"], match["m"], match["d"], forms)
-    first = _in_words(start, days.end("d"), match["y"], match["m"], days["d"], forms)
-    return () if first is None or last is None else (first, last)
+    spans = [(one.start("d"), one.end("d"), one["d"]) for one in days]
+    moments = [
+        _in_words(first, end, match["y"], match["m"], day, forms) for first, end, day in spans
+    ]
+    moments.append(_in_words(at, match.end(), match["y"], match["m"], match["d"], forms))
+    found_all = tuple(one for one in moments if one is not None)
+    return found_all if len(found_all) == len(moments) else ()
 
 
 def _with_last_day(text: str, found: FoundMoment | None) -> tuple[FoundMoment, ...]:
@@ -259,7 +319,11 @@ def _with_last_day(text: str, found: FoundMoment | None) -> tuple[FoundMoment, .
     if found is None or not found.moments:
         return _one(found)
     first = found.moments[0]
-    match = _LAST_DAY.match(text, found.end) if first.has_day and first.year is None else None
+    match = None
+    if first.has_day and first.year is None:
+        match = _LAST_DAY.match(text, found.end)
+        if match is None and text[found.end - 1].isalnum() and not _is_day_first(text, found):
+            match = _MORE_DAYS.match(text, found.end)
     if match is None or not (first.day or 0) < int(match["d"]) <= 31:
         return (found,)
     year = None if match["y"] is None else int(match["y"])
@@ -272,10 +336,15 @@ def _with_last_day(text: str, found: FoundMoment | None) -> tuple[FoundMoment, .
     )
 
 
+def _is_day_first(text: str, found: FoundMoment) -> bool:
+    """`18 May and 20` is no list of days."""
+    return text[found.start].isdecimal()
+
+
 def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMoment | None:
     after = text[end : end + 1]
     if after in "-/.\u200f" and after:
-        found = _numeric_date(text, start, locale)
+        found = _numeric_date(text, start, locale) or _day_and_month(text, start)
         if found is not None:
             return found
     elif after == ":":
@@ -283,15 +352,39 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
         if match is not None:
             return _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
     if end - start <= 2:
-        match = _HOUR.match(text, start)
-        if match is not None:
-            minute = match["mi"] or match["mf"]
-            return _found_at(match, _time(match["h"], minute, None, match["ap"]))
+        found = _hour_at(text, start)
+        if found is not None:
+            return found
     if after in "年년月월" and after:
         match = _EAST_ASIAN.match(text, start)
         if match is not None:
             return _found_at(match, _of(match["y"], match["m"], match["d"]))
     return _named_date(text, start, end, _named_forms(locale))
+
+
+def _hour_at(text: str, start: int) -> FoundMoment | None:
+    match = _HOUR.match(text, start)
+    if match is not None:
+        minute = match["mi"] or match["mf"]
+        is_long = " h " not in match[0] or int(match["h"]) >= _LEAST_HOUR
+        if is_long or _HOUR_AFTER.search(text[max(0, start - 12) : start]):
+            return _found_at(match, _time(match["h"], minute, None, match["ap"]))
+    match = _AT_HOUR.match(text, start)
+    if match is None:
+        return None
+    half = "am" if match["am"] else "pm" if match["pm"] else None
+    before = _HOUR_AFTER.search(text[max(0, start - 12) : start])
+    says_hour = match.end() > max(match.end("h"), match.end("mi"))
+    if half is None and not (before and (says_hour or before["las"])):
+        return None
+    return _found_at(match, _time(match["h"], match["mi"], None, half))
+
+
+def _day_and_month(text: str, start: int) -> FoundMoment | None:
+    match = _DAY_MONTH.match(text, start)
+    if match is None or not _BEFORE_DAY_MONTH.search(text[max(0, start - 14) : start]):
+        return None
+    return _found_at(match, _of(None, match["m"], match["d"]))
 
 
 def _numeric_date(text: str, start: int, locale: str | None) -> FoundMoment | None:

@@ -20,10 +20,10 @@ _VERBS: dict[CallKind, str] = {
     "cancel": "cancel canceled void annul revoke",
     "book": "book reserve rebook purchase buy bought",
     "exchange": "exchange return",
-    "send": "send sent email mail notify text forward",
+    "send": "send sent email mail notify text forward inform contact alert message invite",
     "transfer": "transfer escalate handoff",
     "ship": "ship dispatch",
-    "delete": "delete erase purge",
+    "delete": "delete erase purge destroy trash",
     "modify": "update change modify edit adjust correct swap replace switch",
     "create": "create make made place",
     "write": """
@@ -33,7 +33,7 @@ _VERBS: dict[CallKind, str] = {
         disable activate deactivate reactivate suspend resume pause lock unlock block unblock
         register enroll grant approve assign close merge upload install deploy publish post restart
         reboot configure redeem extend renew replenish refuel insert append commit
-        push
+        push arm disarm arrange archive restore subscribe unsubscribe
     """,
     "read": """
         get find list search calculate check think read look lookup fetch query show view retrieve
@@ -50,7 +50,7 @@ _KINDS: dict[str, CallKind] = {
 _DOES: dict[DeedKind, frozenset[CallKind]] = {
     "exchange": frozenset(("exchange", "modify")),
     "book": frozenset(("book", "create")),
-    "delete": frozenset(("delete", "cancel", "write")),
+    "delete": frozenset(("delete", "cancel")),
     "ship": frozenset(("ship", "create", "send", "write")),
 }
 # What these verbs do is said by a noun: `your exchange has been submitted`.
@@ -72,11 +72,46 @@ _NOUN_LISTS: dict[DeedKind, str] = {
 _NOUNS: dict[str, DeedKind] = {
     stem(word): kind for kind, words in _NOUN_LISTS.items() for word in words.split()
 }
+_REMOVING = frozenset(map(stem, "remove drop clear discard unsubscribe uninstall".split()))
+# Whoever did the one did not do the other.
+_OPPOSITE_LISTS = """
+credit add grant award = reverse deduct remove subtract debit revoke
+enable activate = disable deactivate
+lock = unlock
+arm = disarm
+approve accept = reject deny decline
+increase raise = decrease reduce lower
+upgrade = downgrade
+pause = resume
+block = unblock
+subscribe = unsubscribe
+"""
+_OPPOSITES: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+for _line in _OPPOSITE_LISTS.strip().splitlines():
+    _sides = [frozenset(map(stem, side.split())) for side in _line.split("=")]
+    for _own, _other in (_sides, _sides[::-1]):
+        _OPPOSITES.update((_verb, (_own, _other)) for _verb in _own)
+# What is opened so is made; a file, a page or a door is not.
+_OPENED = re.compile(
+    r"\s+(?:a|an|the|your|another)\s+(?:new\s+)?(?:\w+\s+)?"
+    r"(?:pr|pull request|ticket|issue|case|dispute|account|claim|request)\b",
+    re.IGNORECASE,
+)
+_OPEN = stem("opened")
+# Verbs of one meaning: a call that did so speaks of it, or of what it was done to.
+_SPECIAL = frozenset(
+    map(
+        stem,
+        "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
+        " subscribe unsubscribe extend renew redeem archive restore invite".split(),
+    )
+)
 _EN_ADVERBS = (
     r"(?:(?:now|just|also|already|successfully|fully|both|been|indeed|then|since|immediately"
     r"|gone ahead and)\s+)*"
 )
-_EN_VERB = r"[a-z]+(?:ed|ent|ade|put|et|aid|ought|rote)"
+DEED_ENDINGS = ("ed", "ent", "ade", "put", "et", "aid", "ought", "rote")
+_EN_VERB = rf"[a-z]+(?:{'|'.join(DEED_ENDINGS)})"
 _PLAIN_VERB = "complete|completed|confirmed|submitted|processed|finalized|set|cancelled|canceled"
 _OTHER_VERBS: tuple[tuple[DeedKind, str], ...] = (
     ("cancel", r"storniert|gekündigt|abgesagt|annulliert|cancelad[oa]s?|anulad[oa]s?|annulée?s?"),
@@ -119,6 +154,8 @@ def _forms(word: str) -> Iterator[str]:
 _OTHER_WORDS = frozenset(
     form for _, words in _OTHER_VERBS for one in words.split("|") for form in _forms(one)
 ) | {"jour"}
+# Whoever tells of a deed uses one of these, or a word with one of the `DEED_ENDINGS`.
+DEED_WORDS = _OTHER_WORDS | set(_PLAIN_VERB.split("|"))
 _DONE = re.compile(
     rf"\b(?:i|we)(?:['’]ve|\s+have)?\s+{_EN_ADVERBS}(?P<active>{_EN_VERB})\b"
     rf"|\b(?:has|have)\s+{_EN_ADVERBS}been\s+{_EN_ADVERBS}(?P<passive>{_EN_VERB})\b"
@@ -161,7 +198,12 @@ _ALONG = re.compile(
     re.IGNORECASE,
 )
 _OBJECT = 50
+_NEAR_OBJECT = 60
 _NEAR = 200  # characters of a clause; or a long one would be read again for each verb
+_ANY_OBJECT = frozenset(
+    map(stem, "you your the also and now for this that with have been from account for new".split())
+)
+_UNKNOWN: frozenset[CallKind] = frozenset(("run",))
 _FIRST_SENTENCE = re.compile(r"[^.\n]*")
 
 
@@ -173,14 +215,18 @@ class Deed(NamedTuple):
     end: int
     verb: str
     is_served: bool
+    calls: tuple[DoneCall, ...] = ()
 
 
 class DoneCall(NamedTuple):
-    """A call that was answered and did not fail."""
+    """A call that was answered and did not fail. `words`: stems of all that it says of itself,
+    arguments and keys of the result included; `named`: texts of its arguments, folded."""
 
     turn: int | None
     name: str
     description: str
+    words: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
 
 # Does a result tell, as a state of what the sentence speaks of, what this word says?
@@ -202,16 +248,41 @@ def find_deeds(
 ) -> Iterator[Deed]:
     """What the answer says was done, one after the other. Where no tool `can_write`, only what was
     done for somebody: `the CEO has been replaced` is news of others."""
-    done = [(call.turn, _call_kinds(call.name, call.description)) for call in calls]
+    done = [(call, _call_kinds(call.name, call.description)) for call in calls]
     for one in _claims(outline, can_write):
         turn = turn_at(one.start)
-        served = any(
-            _covers(kinds, one.kind)
-            for at, kinds in done
-            if turn is None or at is None or at < turn
+        before = [
+            (call, kinds)
+            for call, kinds in done
+            if turn is None or call.turn is None or call.turn < turn
+        ]
+        said = frozenset(
+            stem(word[0])
+            for word in _WORD.finditer(
+                outline.text, one.start, min(one.sentence[1], one.end + _NEAR_OBJECT)
+            )
         )
+        did = tuple(call for call, kinds in before if _did(call, kinds, one.kind, said))
+        if one.is_active and not _SPECIAL.isdisjoint(said) and all(call.words for call in did):
+            did = tuple(call for call in did if not call.words.isdisjoint(said - _ANY_OBJECT))
+        verb = outline.text[one.start : one.end]
+        served = bool(did) and not _is_reversed(verb, [call for call, _ in before])
         served = served or (bool(one.told_by) and tells(one.told_by, one.sentence))
-        yield Deed(one.start, one.end, outline.text[one.start : one.end], served)
+        yield Deed(one.start, one.end, verb, served, did)
+
+
+def _did(call: DoneCall, kinds: frozenset[CallKind], deed: DeedKind, said: frozenset[str]) -> bool:
+    """A tool whose verb nobody knows may have done what it speaks of."""
+    if kinds == _UNKNOWN and call.words:
+        return not call.words.isdisjoint(said)
+    return _covers(kinds, deed)
+
+
+def _is_reversed(verb: str, calls: Iterable[DoneCall]) -> bool:
+    """`credited`, where points were reversed and nothing was credited."""
+    own, other = _OPPOSITES.get(stem(verb.split()[-1]), (frozenset[str](), frozenset[str]()))
+    words = frozenset[str]().union(*(call.words for call in calls)) if own else frozenset[str]()
+    return not words.isdisjoint(other) and words.isdisjoint(own)
 
 
 class _Claim(NamedTuple):
@@ -222,6 +293,7 @@ class _Claim(NamedTuple):
     kind: DeedKind
     sentence: Span
     told_by: str = ""
+    is_active: bool = False
 
 
 def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
@@ -243,7 +315,7 @@ def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
 def _is_deed(word: str) -> bool:
     """Could a deed be told with this word?"""
     return _ANY_VERB.fullmatch(word) is not None and (
-        _KINDS.get(stem(word), "read") not in ("read", "run")
+        word == "opened" or _KINDS.get(stem(word), "read") not in ("read", "run")
     )
 
 
@@ -271,7 +343,8 @@ def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iter
                 continue
             verb = found[found.lastgroup or 0]
             is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
-            yield _Claim(*found.span(), kind, sentence, verb if is_told else "")
+            told_by = verb if is_told else ""
+            yield _Claim(*found.span(), kind, sentence, told_by, found.lastgroup == "active")
 
 
 def _claims_elsewhere(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
@@ -293,6 +366,8 @@ def _named_kind(group: str) -> DeedKind:
 
 def _meant(found: re.Match[str], text: str, clause: Span) -> DeedKind | None:
     verb = stem(found[found.lastgroup or 0])
+    if verb == _OPEN and found.lastgroup == "active" and _OPENED.match(text, found.end()):
+        return "write"
     known = _KINDS.get(verb)
     if known is None or known == "read" or known == "run":
         return None
@@ -323,8 +398,9 @@ def _call_kinds(name: str, description: str) -> frozenset[CallKind]:
     for words in (key_stems(name), [stem(one) for one in _WORD.findall(first[0] if first else "")]):
         kinds = [_KINDS[word] for word in words if word in _KINDS]
         if kinds:
-            return frozenset() if kinds[0] == "read" else frozenset(kinds) - {"read"}
-    return frozenset(("run",))
+            removes = {"delete"} if not _REMOVING.isdisjoint(words) else set()
+            return frozenset() if kinds[0] == "read" else frozenset({*kinds, *removes}) - {"read"}
+    return _UNKNOWN
 
 
 def _covers(kinds: frozenset[CallKind], deed: DeedKind) -> bool:

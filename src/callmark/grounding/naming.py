@@ -16,7 +16,6 @@ from callmark.grounding.match import Said
 from callmark.grounding.record_tree import RecordIndex, key_words
 from callmark.grounding.spans import Outline, Span
 
-DESCRIPTION = 200  # characters of a text that describes something
 LONGEST_ITEM = 4  # words of a thing in a list, without the small ones
 FEWEST = 2  # things of one list that no result names; one alone may be another word for another
 LETTERS = 4  # in which two forms of a word agree at least
@@ -106,14 +105,6 @@ class KnownWords:
         self._said = said
 
     @cached_property
-    def describes(self) -> bool:
-        """Do the results describe something, beside what their fields say?"""
-        return not self._index.is_prose and any(
-            isinstance(one.value, str) and len(one.value) > DESCRIPTION
-            for one in self._index.tree.fields
-        )
-
-    @cached_property
     def _words(self) -> set[str]:
         tree = self._index.tree
         words: set[str] = set()
@@ -134,6 +125,10 @@ class KnownWords:
             found.setdefault((True, word[:LETTERS]), []).append(word)
             found.setdefault((False, _singular(word)[-LETTERS:]), []).append(word)
         return found
+
+    def knows(self, word: str) -> bool:
+        """Exactly this word, in lower case."""
+        return word in self._words
 
     def hold(self, word: str) -> bool:
         """`burgers` where a result has `burger` or `cheeseburgers`, `wi-fi` where it has `WiFi`."""
@@ -165,7 +160,7 @@ def _singular(word: str) -> str:
 
 def find_unnamed(outline: Outline, known: KnownWords) -> Iterator[Unnamed]:
     for sentence in outline.sentences:
-        if known.describes and not outline.is_proposed(sentence):
+        if not outline.is_proposed(sentence):
             yield from _lists(outline.text, sentence, known)
             yield from _sources(outline.text, sentence, known)
 

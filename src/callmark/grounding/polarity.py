@@ -3,142 +3,52 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
-from callmark.grounding.record_tree import (
-    Field,
-    RecordTree,
-    ResultRecord,
-    key_stems,
-    key_words,
-    stem,
-)
+from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
+from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
+from callmark.grounding.polar_groups import find_exception, find_other
+from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
+from callmark.grounding.polar_tables import LONGEST_HEAD, AnswerTables
+from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
+from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value
-from callmark.records.jsontext import Json
 
 MOST_RECORDS = 12  # that a clause may speak of
 FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
 NEAREST_KEYS = 40  # of the records above and below that are looked at
 SHORTEST = 3  # letters in which a pair of words and a key agree at least
-FURTHEST_PART = 16  # words between a kind of thing and a part of it
 WIDEST = 5  # words between the first and the last word of a key
-SHORT_ANSWER = 8  # a text that is shorter may say yes or no
+SHORT_ANSWER = 16  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_STOP = frozenset(
-    """
-    a an and are as at be by for from has have in is it its of on or that the to with
-    """.split()
-)
-# Words of keys that say that something is so, not what it is.
-_GENERIC = frozenset(
-    """
-    is has have can are was does do should will allow allows allowed enabled enable
-    available supports supported include includes included offers offer accept accepts
-    accepted flag status
-    """.split()
-)
-# A key that is one of these says nothing without the key above it (`lot` of `parking`) …
-_COMMON = frozenset(
-    """
-    street lot open good new full live free late early number order item name status type
-    line data plan service price time day date room bed table seat seats point points side
-    top main active garage music parking food drink drinks water air car bus train phone
-    card bank account bill payment address home house office store shop area city state
-    country place group groups party kids dogs pets hour hours return returns exchange
-    refund direct stop stops paid due closed valid current primary default public private
-    local
-    """.split()
-)
-# … or, without one, nothing at all.
-_VAGUE = frozenset(
-    """
-    open good new full live free late early number order item name status type line data
-    plan service price time day date top main active due closed valid current primary
-    default public private local
-    """.split()
-)
-# What anybody says of anything: such a key needs the key above it, or one beside it.
-_EVERYDAY = frozenset(
-    """
-    casual modern friendly quiet lively cozy cosy clean comfortable popular relaxed simple
-    traditional special nice fresh large small easy quick safe warm cold
-    """.split()
-)
-# Other words for those of keys with two words or more.
-_ALIKE: dict[str, tuple[str, ...]] = {
-    stem(word): tuple(map(stem, others.split()))
-    for word, others in {
-        "good": "great ideal perfect suitable suited excellent accommodate accommodates",
-        "outdoor": "outside patio outdoors",
-        "smoking": "smoke smokers",
-        "pets": "dogs cats animals",
-        "wheelchair": "wheelchairs",
-    }.items()
-}
-_OTHER_NAMES = {"takeout": ("takeaway", "carryout"), "wifi": ("wirelessinternet",)}
-_CONTAINERS = frozenset(
-    """
-    attributes properties details data result results info fields features options settings
-    """.split()
-)
-_NO = frozenset(
-    """
-    no not never without lack lacks lacking neither nor none cannot unavailable nicht kein
-    keine keinen ohne sin nunca ningún ninguna sans aucun aucune jamais
-    """.split()
-)
-_TURN = frozenset("but however although though whereas yet except besides only".split())
-_VERBS = frozenset(
-    """
-    is are was were has have had offers offer provides provide does do did accepts accept
-    features feature there serves serve includes include allows allow takes take boasts
-    """.split()
-)
-# Where what follows a comma is a consequence: `…, making it a quiet place`.
-_CONSEQUENCES = frozenset("making creating giving ensuring allowing leaving".split())
-# What may stand before a word for all of a kind, or after it: `no parking`, `parking options`.
-_BEFORE_ALL = frozenset(
-    """
-    offer offers offered provide provides have has any or and nor of for with is are there
-    ample plenty sufficient convenient free some dedicated own
-    """.split()
-)
-_AFTER_ALL = frozenset(
-    """
-    option options service services facility facilities space spaces area areas available
-    availability access is are and or nor for at on nearby
-    """.split()
-)
-_HARDLY = re.compile(
-    r"\b(?:limited|difficult|hard|tough|challeng\w+|scarce|tricky|issues?|problem\w*|nightmare)\b",
-    re.IGNORECASE,
-)
-_BE = frozenset("is are was were be been ist sind está están est sont".split())
-_AFTER_PREDICATE = frozenset(
-    "and or but for at in on from to now currently right today with as because since".split()
-)
-_ANSWERS = {
-    "no": False, "not": False, "none": False, "false": False, "unavailable": False, "nein": False,
-    "yes": True, "true": True, "available": True, "included": True, "ja": True, "sí": True,
-    "oui": True, "non": False,
-}  # fmt: skip
-_STATES = frozenset(
-    "available included offered provided allowed accepted permitted supported possible".split()
-)
-_AFTER_ANSWER = re.compile(r"\s?[,;.)\]\n\\—–-]")
-_SINGULAR = frozenset("is isn't was wasn't has hasn't does doesn't".split())
+# A clause with one of these says nothing of how things are …
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|please|unless|should|unable|cannot|can['’]t|add|adding"
-    r"|polic(?:y|ies)|importance|regarding|cover|covers)\b|\?",
+    r"\b(?:if|whether|would|could|might|may|unless|should|add|adding|importance|regarding"
+    r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     re.IGNORECASE,
 )
+_CANNOT = re.compile(r"\b(?:unable|cannot|can['’]t)\b", re.IGNORECASE)
+# … or with one of these, unless the results themselves speak of them.
+_OF_RULES = re.compile(r"\b(?:polic(?:y|ies)|covers?)\b", re.IGNORECASE)
+# What has not happened yet, or only may happen.
+_LATER = frozenset("once when until before after soon will to being".split())
+_NO_PART = frozenset("a i is it are as".split())  # of a word that is written as two
+_QUESTION = re.compile(r"[*_\s]*[?？]")
+# What is said of these is not said of what they are about.
+_MATTERS = frozenset(
+    """
+    terms provider providers rules rule requirement requirements cost costs fee fees price prices
+    charge charges coverage claim claims policy policies request requests question questions
+    """.split()
+)
+_PRONOUNS = frozenset("they he she it you".split())
 _NO_WORD_OF = re.compile(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
@@ -161,19 +71,6 @@ _NOTHING = re.compile(
 )
 
 
-class Polar(NamedTuple):
-    """A field that is true, false or (None) unknown. `stems` are the words that mean it, `joined`
-    the same as one word, `needed` one of which has to stand in the sentence too. `parts`: it is
-    all of a kind (`parking`), and these are words for some of it (`street`, `garage`)."""
-
-    field: Field
-    state: bool | None
-    stems: tuple[str, ...]
-    joined: str
-    needed: tuple[str, ...]
-    parts: frozenset[str] = frozenset()
-
-
 class PolarClause(NamedTuple):
     """A clause that speaks of such a field. `asserted` None: it says that nobody knows."""
 
@@ -184,109 +81,35 @@ class PolarClause(NamedTuple):
 
     @property
     def agrees(self) -> bool:
+        if self.polar.is_absent:
+            return self.asserted is not True
         return self.polar.state is self.asserted
 
 
-class PolarToken(NamedTuple):
-    start: int
-    end: int
-    word: str
+class _Place(NamedTuple):
+    """From the first to the last word of a key. `is_opposite`: one of them says its opposite."""
 
-
-class PolarKey:
-    """All fields that are spoken of with the same words, in the order of their records."""
-
-    __slots__ = ("is_generic", "joined", "names", "needed", "numbers", "parts", "rows", "stems")
-
-    def __init__(self, first: Polar) -> None:
-        self.stems = first.stems
-        self.joined = first.joined
-        self.names = (first.joined, *_OTHER_NAMES.get(first.joined, ()))
-        self.needed = first.needed
-        self.parts = first.parts
-        words = () if first.parts else key_words(first.field.key)
-        self.is_generic = bool(words) and all(word in _GENERIC for word in words)
-        self.rows: list[Polar] = []
-        self.numbers: list[int] = []
-
-    def add(self, row: Polar) -> None:
-        self.rows.append(row)
-        self.numbers.append(row.field.record.number)
-
-    def meant(self, records: Sequence[ResultRecord]) -> Polar | None:
-        """The field of these records; None where they have none, or say different things."""
-        found: list[Polar] = []
-        for record in records[:MOST_RECORDS]:
-            first = bisect_left(self.numbers, record.number)
-            last = bisect_right(self.numbers, record.last)
-            found += self.rows[first : min(last, first + MOST_RECORDS)]
-            for above in record.ancestors():
-                at = bisect_left(self.numbers, above.number)
-                if at < len(self.numbers) and self.numbers[at] == above.number:
-                    found.append(self.rows[at])
-        states = {row.state for row in found}
-        return found[0] if len(states) == 1 else None
-
-
-_PolarWords = tuple[tuple[str, ...], str, tuple[str, ...]]  # stems, joined, needed
-
-
-class _PolarShape:
-    """Records with the same keys, as those of a list are."""
-
-    def __init__(self, keys: Sequence[str], around: Sequence[str]) -> None:
-        """`around`: the keys of its parts, and of what it is a part of."""
-        self._keys = keys
-        self._shared = Counter(word for key in (*keys, *around) for word in set(key_words(key)))
-        self._known: dict[tuple[str, str, bool], _PolarWords | None] = {}
-
-    def words_meaning(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
-        """What means the field of a record, `above` being that record's key. None: nothing does
-        that anybody would say."""
-        asked = (key, above, is_unknown)
-        if asked not in self._known:
-            self._known[asked] = self._find_words(key, above, is_unknown)
-        return self._known[asked]
-
-    def _find_words(self, key: str, above: str, is_unknown: bool) -> _PolarWords | None:
-        words = [word for word in key_words(key) if word not in _STOP]
-        own = [word for word in words if self._shared[word] < 2 or len(words) == 1] or words
-        core = [word for word in own if word not in _GENERIC] or own
-        if not core or (is_unknown and core[-1] in ("id", "ids")):
-            return None
-        needed: tuple[str, ...] = ()
-        if len(core) == 1 and core[0] in _EVERYDAY:
-            beside = (one for other in self._keys if other != key for one in key_stems(other))
-            needed = tuple(dict.fromkeys((*_spellings(above), *beside)))
-        elif len(core) == 1 and core[0] in _COMMON:
-            if above.casefold() not in _CONTAINERS:
-                needed = tuple(one for one in key_stems(above) if one not in _GENERIC)
-            if not needed and core[0] in _VAGUE:
-                return None
-        return tuple(map(stem, core)), stem("".join(core)), needed
-
-
-def _spellings(key: str) -> Iterator[str]:
-    """`ambience` is `ambiance`."""
-    for one in key_stems(key):
-        yield one
-        if one.endswith(("enc", "anc")):
-            yield f"{one[:-3]}{'a' if one[-3] == 'e' else 'e'}nc"
+    first: int
+    last: int
+    is_opposite: bool = False
 
 
 class PolarFields:
     """The yes-or-no fields of the results, by the words that they are spoken of with."""
 
     def __init__(self, tree: RecordTree) -> None:
-        self._keys: dict[tuple[tuple[str, ...], tuple[str, ...], bool], PolarKey] = {}
+        self._keys: dict[tuple[KeyWords, bool], PolarKey] = {}
         self._by_stem: dict[str, list[PolarKey]] = {}
         self._beginnings: set[str] = set()  # of keys that are written as two words as well
         self._flags: dict[int, bool] = {}
-        self._shape_by_record: dict[int, _PolarShape] = {}
-        self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], _PolarShape] = {}
+        self._shape_by_record: dict[int, PolarShape] = {}
+        self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarShape] = {}
+        self._tree = tree
+        # Where other records have a text, a number or a part, null says that this one has none.
+        self._valued = {one.key for one in tree.fields if state_of(one.value)[0] == "other"}
+        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
-        self._tree = tree
         self._is_told_of: dict[str, bool] = {}
 
     def _add(self, record: ResultRecord) -> None:
@@ -296,48 +119,72 @@ class PolarFields:
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
         ]
-        polar = [(field, state) for field, state in states if state != "other"]
+        polar = [(field, *state) for field, state in states if state[0] != "other"]
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
-        is_of_flags = len(polar) == len(record.fields) >= FLAGS_ALONE or any(
-            state != "unknown" for _, state in polar
+        is_all_flags = len(polar) == len(record.fields)
+        is_of_flags = (is_all_flags and len(polar) >= FLAGS_ALONE) or any(
+            state != "unknown" for _, state, _ in polar
         )
         if not polar or not (is_of_flags or self._is_of_flags(record.parent)):
             return
         shape = self._shape_of(record)
-        for field, state in polar:
-            words = shape.words_meaning(field.key, record.key, state == "unknown")
-            if words is not None:
-                self._add_row(Polar(field, None if state == "unknown" else state == "yes", *words))
-        if len(polar) == len(record.fields) > 1 and record.parent is not None:
+        is_listed = record.kind.endswith("/*")
+        for field, state, manner in polar:
+            words = shape.words_meaning(
+                field.key, record.key, is_unknown=state == "unknown", is_listed=is_listed
+            )
+            if words is None:
+                continue
+            is_absent = state == "unknown" and (not is_all_flags or field.key in self._valued)
+            if is_absent and len(words.stems) == 1:
+                continue
+            yes = None if state == "unknown" else state == "yes"
+            if manner and not words.is_state:
+                words = words._replace(manner=manner)
+            self._add_row(Polar(field, yes, words, is_absent=is_absent))
+        if is_all_flags and len(polar) > 1 and record.parent is not None:
             self._add_kind(record, record.parent, polar)
 
     def _add_kind(
-        self, record: ResultRecord, parent: ResultRecord, polar: Sequence[tuple[Field, str]]
+        self, record: ResultRecord, parent: ResultRecord, polar: Sequence[tuple[Field, str, str]]
     ) -> None:
         """`parking: {street: true, garage: false}`: there is some."""
-        states = {state for _, state in polar}
-        words = self._shape_of(parent).words_meaning(record.key, parent.key, False)
+        states = {state for _, state, _ in polar}
+        words = self._shape_of(parent).words_meaning(
+            record.key, parent.key, is_unknown=False, is_listed=parent.kind.endswith("/*")
+        )
         if words is None or ("yes" not in states and "unknown" in states):
             return
-        shown = next((field for field, state in polar if state == "yes"), polar[0][0])
-        parts = frozenset(one for field, _ in polar for one in key_stems(field.key))
-        self._add_row(Polar(shown, "yes" in states, *words, parts))
+        shown = next((field for field, state, _ in polar if state == "yes"), polar[0][0])
+        parts = frozenset(root(one) for field, *_ in polar for one in key_words(field.key))
+        self._add_row(Polar(shown, "yes" in states, words, parts))
 
     def _add_row(self, row: Polar) -> None:
-        key = self._keys.get((row.stems, row.needed, bool(row.parts)))
+        key = self._keys.get((row.words, bool(row.parts)))
         if key is None:
-            key = self._keys[row.stems, row.needed, bool(row.parts)] = PolarKey(row)
-            self._by_stem.setdefault(row.stems[0], []).append(key)
-            if len(row.stems) > 1:
-                for other in _ALIKE.get(row.stems[0], ()):
-                    self._by_stem.setdefault(other, []).append(key)
-                for name in key.names:
-                    self._by_stem.setdefault(name, []).append(key)
-                    # A stem may end in two letters that its word does not have.
-                    self._beginnings.add(name[:-2][:SHORTEST])
+            key = self._keys[row.words, bool(row.parts)] = PolarKey(row)
+            self._note(key)
         key.add(row)
 
-    def _shape_of(self, record: ResultRecord) -> _PolarShape:
+    def _note(self, key: PolarKey) -> None:
+        stems = key.words.stems
+        meaning = {stems[0], f"~{stems[0]}", *SAME.get(stems[0], ())}
+        if stems[0] in key.bases:
+            meaning.add(key.bases[stems[0]])
+        if key.words.phrase:
+            meaning.update(root(other[0]) for other in opposites_of(key.words.phrase))
+        if len(stems) > 1:
+            meaning.update(ALIKE.get(stems[0], ()))
+            meaning.update(key.names)
+            if key.is_done:
+                meaning.update((stems[-1], f"~{stems[-1]}"))
+            for name in key.names:
+                # A stem may end in two letters that its word does not have.
+                self._beginnings.add(name[:-2][:SHORTEST])
+        for one in sorted(meaning):
+            self._by_stem.setdefault(one, []).append(key)
+
+    def _shape_of(self, record: ResultRecord) -> PolarShape:
         known = self._shape_by_record.get(record.number)
         if known is not None:
             return known
@@ -349,7 +196,7 @@ class PolarFields:
         )
         shape = self._shapes.get((keys, around))
         if shape is None:
-            shape = self._shapes[keys, around] = _PolarShape(keys, around)
+            shape = self._shapes[keys, around] = PolarShape(keys, around)
         self._shape_by_record[record.number] = shape
         return shape
 
@@ -362,7 +209,7 @@ class PolarFields:
             known = self._flags[record.number] = any(
                 field.value is True
                 or field.value is False
-                or (field.number is None and state_of(field.value) in ("yes", "no"))
+                or (field.number is None and state_of(field.value)[0] in ("yes", "no"))
                 for one in (record, *record.children[:MOST_RECORDS])
                 for field in one.fields[:40]
             )
@@ -371,13 +218,24 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
+        language = grammar_of(outline.text)
+        if not language:
+            return
+        tables = AnswerTables(outline)
+        yield from self._said_in_tables(tables, outline.text, binder)
         spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
+            if tables.is_head(sentence) or _QUESTION.match(outline.text, sentence[1]):
+                continue
             for clause in outline.clauses(sentence):
                 if bisect_left(spoken, clause[0]) < bisect_left(spoken, clause[1]):
-                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                    if language == "en":
+                        yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                    else:
+                        yield from self._said_abroad(language, outline.text, sentence, binder)
+                        break
 
     def _places_in(self, outline: Outline) -> list[int]:
         """Where words stand that may be those of a key."""
@@ -391,7 +249,11 @@ class PolarFields:
                 return self._places_of_all(outline.text)
         if not self._has_short_keys:
             words = frozenset(
-                [one for one in words if one[:2] in heads or one[:SHORTEST] in beginnings]
+                [
+                    one
+                    for one in words
+                    if one[:2] in heads or one[:SHORTEST] in beginnings or without_prefix(one)
+                ]
             ) | (words & _ODD_STEMS)
         return outline.places_of({word for word in words if self._may_mean(word)})
 
@@ -409,7 +271,12 @@ class PolarFields:
 
     def _may_mean(self, word: str) -> bool:
         may_be = word[:2] in self._heads or word in _ODD_STEMS
-        return (may_be and stem(word) in self._by_stem) or self._may_join(word, "")
+        base = without_prefix(word)
+        return (
+            (may_be and root(word) in self._by_stem)
+            or (base != "" and f"~{root(base)}" in self._by_stem)
+            or self._may_join(word, "")
+        )
 
     @cached_property
     def _heads(self) -> frozenset[str]:
@@ -435,71 +302,174 @@ class PolarFields:
         clause: Span,
         binder: Binder,
     ) -> Iterator[PolarClause]:
-        tokens = [
-            PolarToken(found.start(), found.end(), found[0].casefold().replace("’", "'"))
-            for found in _TOKEN.finditer(text, *clause)
-        ]
-        stems = [stem(token.word) for token in tokens]
-        found = {id(key): (key, at) for at, key in self._spoken_of(tokens, stems)}
+        tokens = tokens_of(text, clause)
+        found = {id(key): (key, at) for at, key in self._spoken_of(tokens)}
         is_silent = bool(found) and _SILENT.search(text, *clause) is not None
-        if not found or (
-            not is_silent and (_NOT_SAID.search(text, *clause) or _NO_WORD_OF.search(text, *clause))
-        ):
+        if not found or (not is_silent and self._claims_nothing(text, clause)):
             return
         around = {
-            stem(one)
+            root(one)
             for one in _TOKEN.findall(
                 text, max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
             )
         }
-        for key, (first, last) in found.values():
-            if key.needed and not around.intersection(key.needed):
+        cannot = _CANNOT.search(text, *clause) is not None
+        for key, place in found.values():
+            if key.words.needed and not around.intersection(key.words.needed):
                 continue
-            place = Value(tokens[first].start, tokens[last].end, "quote", "")
-            if _NOTHING.match(text, place.end):
+            if _NOTHING.match(text, tokens[place.last].end) or _is_about(tokens, place.last):
                 continue
-            row = key.rows[0] if len(key.rows) == 1 else self._bound(key, place, sentence, binder)
-            if row is None:
-                continue
+            words = ClauseWords(text, tokens, place.first, place.last)
             if is_silent:
-                if row.state is not None:
-                    yield PolarClause(place.start, place.end, row, None)
-                continue
-            if key.is_generic and not _is_predicate(text, tokens, first, last):
-                continue
-            asserted = not _is_denied(text, tokens, first, last)
-            said = PolarClause(place.start, place.end, row, asserted)
-            if key.parts and (
-                said.agrees or not _is_of_all(text, clause, tokens, (first, last), key.parts)
-            ):
-                continue
-            if said.agrees or not (asserted and self._is_told(row)):
-                yield said
+                row = self._row_of(key, words, sentence, binder)
+                if row is not None and row.state is not None:
+                    yield PolarClause(*words.span, row, None)
+            elif not cannot or key.is_able or key.words.manner == "allowed":
+                said = self._said_of(key, words, place, sentence, clause, binder)
+                if said is not None:
+                    yield said
 
-    def _bound(self, key: PolarKey, place: Value, sentence: Span, binder: Binder) -> Polar | None:
-        """With several records, the one that is meant has to be named."""
-        subject = binder.subject_of(place, sentence)
-        if subject is None or (key.is_generic and subject.inherited):
+    def _said_of(
+        self,
+        key: PolarKey,
+        words: ClauseWords,
+        place: _Place,
+        sentence: Span,
+        clause: Span,
+        binder: Binder,
+    ) -> PolarClause | None:
+        row = self._row_of(key, words, sentence, binder)
+        is_denied = words.is_denied(key.words.manner)
+        if is_denied is None:
+            return None
+        asserted = is_denied is place.is_opposite
+        if row is None and not key.parts:
+            row = find_exception(key, words, clause, binder, asserted=asserted)
+        if row is None or not self._is_said(key, row, words, asserted=asserted):
+            return None
+        if row.is_absent and words.has_number_after:
+            asserted = True
+        said = PolarClause(*words.span, row, asserted)
+        if asserted and said.agrees:
+            other = find_other(key, words, binder)
+            if other is not None:
+                return PolarClause(*words.span, other, False)
+        if key.parts and (said.agrees or not words.is_of_all(clause, key.parts)):
+            return None
+        return None if not said.agrees and asserted and self._is_told(row) else said
+
+    def _said_in_tables(
+        self, tables: AnswerTables, text: str, binder: Binder
+    ) -> Iterator[PolarClause]:
+        """`| Lift | yes | no |` under the names of two houses, or the other way round."""
+        for cell in tables.cells:
+            for asked, named in (cell.heads, cell.heads[::-1]):
+                records = binder.records_in(named)
+                tokens = tokens_of(text, asked)
+                if not records or not 0 < len(tokens) <= LONGEST_HEAD:
+                    continue
+                for place, key in self._spoken_of(tokens):
+                    row = key.meant(records)
+                    if row is not None and row.state is not None and not key.parts:
+                        asserted = cell.answer is not place.is_opposite
+                        yield PolarClause(cell.start, cell.end, row, asserted)
+                        break
+
+    def _said_abroad(
+        self, language: str, text: str, sentence: Span, binder: Binder
+    ) -> Iterator[PolarClause]:
+        tokens = tokens_of(text, sentence)
+        found = {id(key): (key, at) for at, key in self._spoken_of(tokens)}
+        for key, place in found.values():
+            words = ClauseWords(text, tokens, place.first, place.last)
+            asserted = is_asserted_abroad(language, text, tokens, place.first, place.last)
+            if asserted is None or place.is_opposite or not key.is_thing:
+                continue
+            row = self._row_of(key, words, sentence, binder)
+            if row is not None and row.state is not None:
+                yield PolarClause(*words.span, row, asserted)
+
+    def _claims_nothing(self, text: str, clause: Span) -> bool:
+        return (
+            _NOT_SAID.search(text, *clause) is not None
+            or _NO_WORD_OF.search(text, *clause) is not None
+            or any(
+                root(found[0]) not in self._key_roots for found in _OF_RULES.finditer(text, *clause)
+            )
+        )
+
+    @cached_property
+    def _key_roots(self) -> frozenset[str]:
+        return frozenset(root(word) for key in self._tree.keys for word in key_words(key))
+
+    def _is_said(self, key: PolarKey, row: Polar, words: ClauseWords, *, asserted: bool) -> bool:
+        """Do the words of the key, where they stand, say whether it is so?"""
+        tokens, first = words.tokens, words.first
+        manner = key.words.manner
+        if key.words.is_state and not words.is_predicate():
+            return False
+        before = [token.word for token in tokens[max(0, first - 4) : first]]
+        if row.is_absent:  # `set a maximum runtime` does not say that there is one
+            if not (words.has_number_after or words.is_answered or words.is_had):
+                return False
+        elif key.is_able and not tokens[first].word.endswith(("able", "ible")):
+            if not (words.is_answered or any(word.startswith("can") for word in before)):
+                return False  # `a refund` says nothing of what is refundable
+        elif key.is_done and (not _LATER.isdisjoint(before) or not words.is_done()):
+            return False
+        # `breakfast` is no more than named, unless something says that it is included.
+        return not (asserted and row.state is not True and manner and not words.says(manner))
+
+    def _row_of(
+        self, key: PolarKey, words: ClauseWords, sentence: Span, binder: Binder
+    ) -> Polar | None:
+        """With several records that say different things, the one that is meant has to be named."""
+        if self._is_alone(key):
+            return key.rows[0]
+        subject = binder.subject_of(Value(*words.span, "quote", ""), sentence)
+        if subject is None or (key.words.is_state and subject.inherited):
             return None
         return key.meant(subject.records)
 
-    def _spoken_of(
-        self, tokens: Sequence[PolarToken], stems: Sequence[str]
-    ) -> Iterator[tuple[tuple[int, int], PolarKey]]:
+    def _is_alone(self, key: PolarKey) -> bool:
+        """Is there nothing else that could be meant, or would it say the same?"""
+        is_one = len(key.rows) == 1 or (
+            not key.words.is_state
+            and len(key.rows) <= NEAREST_KEYS
+            and len({(row.state, row.field.call) for row in key.rows}) == 1
+        )
+        return is_one and (
+            bool(key.parts)
+            or sum(self._counts[one] for one in {row.field.key for row in key.rows})
+            == len(key.rows)
+        )
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(field.key for field in self._tree.fields)
+
+    def _spoken_of(self, tokens: Sequence[PolarToken]) -> Iterator[tuple[_Place, PolarKey]]:
+        roots = [root(token.word) for token in tokens]
         places: dict[str, list[int]] = {}
-        for at, one in enumerate(stems):
+        for at, one in enumerate(roots):
             places.setdefault(one, []).append(at)
-        for at, one in enumerate(stems):
-            for key in self._by_stem.get(one, ()):
-                where = (at, at) if one in key.names else _together(key, at, places)
-                if where is not None:
-                    yield where, key
-            if at + 1 < len(tokens) and self._may_join(tokens[at].word, tokens[at + 1].word):
-                pair = stem(tokens[at].word + tokens[at + 1].word)
+            base = without_prefix(tokens[at].word)
+            if base:
+                places.setdefault(f"~{root(base)}", []).append(at)
+        for one in [one for one in places if one in self._by_stem]:
+            for at in places[one]:
+                for key in self._by_stem[one]:
+                    where = _find_place(key, one, at, tokens, places)
+                    if where is not None:
+                        yield where, key
+        for at in range(len(tokens) - 1):
+            after = tokens[at + 1].word
+            if after not in _NO_PART and self._may_join(tokens[at].word, after):
+                pair = root(tokens[at].word + tokens[at + 1].word)
                 for key in self._by_stem.get(pair, ()):
                     # `take out` is takeout; `in time` is not intimate.
-                    if pair in key.names and len(key.stems) > 1:
-                        yield (at, at + 1), key
+                    if pair in key.names and len(key.words.stems) > 1:
+                        yield _Place(at, at + 1), key
 
     @cached_property
     def _prose(self) -> str:
@@ -509,157 +479,81 @@ class PolarFields:
 
     @cached_property
     def _told(self) -> set[str]:
-        return {stem(word) for word in set(_TOKEN.findall(self._prose))}
+        return {root(word) for word in set(_TOKEN.findall(self._prose))}
 
     def _is_told(self, row: Polar) -> bool:
         """Some prose of the results speaks of it too: then nobody knows which of them is right."""
-        known = self._is_told_of.get(row.joined)
+        stems, joined = row.words.stems, row.words.joined
+        known = self._is_told_of.get(joined)
         if known is None:
-            words = row.stems if row.parts else key_words(row.field.key)
-            known = self._is_told_of[row.joined] = self._told.issuperset(row.stems) and (
-                len(row.stems) == 1
-                or " ".join(words[-2:]) in self._prose
-                or row.joined in self._prose
+            words = stems if row.parts else key_words(row.field.key)
+            known = self._is_told_of[joined] = self._told.issuperset(stems) and (
+                len(stems) == 1 or " ".join(words[-2:]) in self._prose or joined in self._prose
             )
         return known
+
+
+def _is_about(tokens: Sequence[PolarToken], last: int) -> bool:
+    """`insurance terms` are terms."""
+    return last + 1 < len(tokens) and tokens[last + 1].word in _MATTERS
 
 
 def _plain(word: str) -> str:
     return word.casefold().replace("’", "'")
 
 
-def state_of(value: Json) -> str:
-    if value is True:
-        return "yes"
-    if value is False:
-        return "no"
-    if value is None:
-        return "unknown"
-    if isinstance(value, str) and len(value) < SHORT_ANSWER:
-        folded = value.strip(" '\"").casefold()
-        if folded in ("yes", "true", "free", "paid"):
-            return "yes"
-        if folded in ("no", "false", "none"):
-            return "no"
-    return "other"
+def _find_place(
+    key: PolarKey,
+    one: str,
+    at: int,
+    tokens: Sequence[PolarToken],
+    places: dict[str, list[int]],
+) -> _Place | None:
+    if key.words.phrase:
+        return _find_phrase(key.words.phrase, at, tokens)
+    if one in key.names:
+        return _Place(at, at)
+    return _together(key, at, places) or _said_of_pronoun(key, one, at, tokens)
 
 
-def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> tuple[int, int] | None:
+def _find_phrase(phrase: tuple[str, ...], at: int, tokens: Sequence[PolarToken]) -> _Place | None:
+    """`in stock`, which ends here; `out of stock` and `sold out` are its opposites."""
+    for words, is_opposite in (
+        (phrase, False),
+        *((other, True) for other in opposites_of(phrase)),
+    ):
+        for start in (at - len(words) + 1, at):
+            stated = tuple(token.word for token in tokens[max(0, start) : start + len(words)])
+            if stated == words:
+                return _Place(start, start + len(words) - 1, is_opposite)
+    return None
+
+
+def _said_of_pronoun(
+    key: PolarKey, one: str, at: int, tokens: Sequence[PolarToken]
+) -> _Place | None:
+    """`they have been notified`, where the key is `client_notified`."""
+    if len(key.words.stems) != 2 or not key.is_done or one.lstrip("~") != key.words.stems[1]:
+        return None
+    before = {token.word.partition("'")[0] for token in tokens[max(0, at - 4) : at]}
+    return None if _PRONOUNS.isdisjoint(before) else _Place(at, at, one.startswith("~"))
+
+
+def _together(key: PolarKey, at: int, places: dict[str, list[int]]) -> _Place | None:
     """Where all words of the key stand near each other, from its first word at `at` on."""
-    nearest = []
-    for one in key.stems:
-        near: list[int] = []
-        for name in (one, *_ALIKE.get(one, ())) if len(key.stems) > 1 else (one,):
+    nearest: list[tuple[int, bool]] = []
+    stems = key.words.stems
+    for one in stems:
+        near: list[tuple[int, bool]] = []
+        alike = (*SAME.get(one, ()), *(ALIKE.get(one, ()) if len(stems) > 1 else ()))
+        opposite = (f"~{one}", *([key.bases[one]] if one in key.bases else ()))
+        for name in (one, *alike, *opposite):
             where = places.get(name, ())
             right = bisect_left(where, at)
-            near += where[max(0, right - 1) : right + 1]
+            near += [(place, name in opposite) for place in where[max(0, right - 1) : right + 1]]
         if not near:
             return None
-        nearest.append(min(near, key=lambda place: abs(place - at)))
-    first, last = min(nearest), max(nearest)
-    return (first, last) if last - first <= WIDEST else None
-
-
-def _is_of_all(
-    text: str,
-    clause: Span,
-    tokens: Sequence[PolarToken],
-    place: tuple[int, int],
-    parts: frozenset[str],
-) -> bool:
-    """`no parking`, `ample parking is available`; not `no garage parking`, `the parking fee`."""
-    first, last = place
-    if first and tokens[first - 1].word not in _BEFORE_ALL | _NO:
-        return False
-    is_last = last + 1 == len(tokens) or _AFTER_ANSWER.match(text, tokens[last].end) is not None
-    if not is_last and tokens[last + 1].word not in _AFTER_ALL:
-        return False
-    near = tokens[max(0, first - FURTHEST_PART) : last + FURTHEST_PART]
-    return not any(stem(token.word) in parts for token in near) and not _HARDLY.search(
-        text, *clause
-    )
-
-
-def _is_denied(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
-    is_negated = first > 0 and tokens[first - 1].word in _NO
-    after = _denied_after(text, tokens, last, is_negated)
-    return _denied_before(text, tokens, first) if after is None else after
-
-
-def _denied_before(text: str, tokens: Sequence[PolarToken], first: int) -> bool:
-    """A negation holds until another predicate begins."""
-    denied = False
-    for at, token in enumerate(tokens[: first + 1]):
-        if at and "," in text[tokens[at - 1].end : token.start] and _has_verb(text, tokens, at):
-            denied = False
-        if at == first:
-            break
-        if token.word == "and" and at + 1 < first and _has_verb(text, tokens[: first + 1], at + 1):
-            denied = False
-        before = tokens[at - 1].word if at else ""
-        if (
-            token.word in _NO
-            or token.word.endswith("n't")
-            or (before, token.word) in (("rather", "than"), ("instead", "of"))
-        ):
-            denied = True
-        elif token.word in _TURN or token.word in _CONSEQUENCES:
-            denied = False
-    return denied
-
-
-def _is_predicate(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool:
-    """`is not available.`, not `the available variants`."""
-    before = [token.word for token in tokens[max(0, first - 3) : first]]
-    if not any(word in _BE or word.endswith("n't") for word in before):
-        return False
-    return last + 1 == len(tokens) or (
-        tokens[last + 1].word in _AFTER_PREDICATE
-        or _AFTER_ANSWER.match(text[tokens[last].end : tokens[last].end + 3]) is not None
-    )
-
-
-def _has_verb(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
-    """Has the part up to the next comma a verb of its own?"""
-    for place in range(at, len(tokens)):
-        if place > at and "," in text[tokens[place - 1].end : tokens[place].start]:
-            return False
-        if tokens[place].word in _VERBS:
-            return True
-    return False
-
-
-def _ends_here(text: str, tokens: Sequence[PolarToken], at: int) -> bool:
-    following = text[tokens[at].end : tokens[at].end + 3]
-    return at + 1 == len(tokens) or _AFTER_ANSWER.match(following) is not None
-
-
-def _denied_after(
-    text: str, tokens: Sequence[PolarToken], last: int, is_negated: bool
-) -> bool | None:
-    """What is said of it afterwards, up to its verb. None: nothing."""
-    is_apart = False
-    for at in range(last + 1, len(tokens)):
-        word, before = tokens[at].word, tokens[at - 1]
-        # `water resistance: no`, and `water resistance no` where nothing follows.
-        if at == last + 1 and ":" in text[before.end : tokens[at].start]:
-            return None if word not in _ANSWERS and is_negated else not _ANSWERS.get(word, True)
-        if at == last + 1 and word in _ANSWERS and _ends_here(text, tokens, at):
-            # `no WiFi available`: what went before decides.
-            return None if word in _STATES else not _ANSWERS[word]
-        if at == last + 1 and word == "not" and at + 1 < len(tokens):
-            return True if tokens[at + 1].word in _STATES else None
-        if word == "unavailable":
-            return True
-        if word in ("but", "while"):
-            return None
-        is_apart = is_apart or (word == "and" and "," in text[before.end : tokens[at].start])
-        if is_apart and word in _SINGULAR:
-            return None  # `, and WiFi is not` is said of WiFi alone
-        if word in _VERBS or word.endswith("n't"):
-            if before.word in ("and", "but", "or", "which", "that", "they", "it"):
-                return None
-            following = [token.word for token in tokens[at + 1 : at + 3]]
-            is_no = "not" in following or "unavailable" in following
-            return True if word.endswith("n't") or is_no else None
-    return None
+        nearest.append(min(near, key=lambda place: abs(place[0] - at)))
+    first, last = min(nearest)[0], max(nearest)[0]
+    is_opposite = sum(opposite for _, opposite in nearest) % 2 == 1
+    return _Place(first, last, is_opposite) if last - first <= WIDEST else None

@@ -9,8 +9,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
+from callmark.grounding.words import says_less
 from callmark.records.trace import json_inside
 
 # By dimension: what one unit is in the first of them, and its names in en, de, es, fr. `_` is a
@@ -55,8 +57,8 @@ data     TiB 1099511627776 tib
 rate     Mbps 1         mbps mbit/s
 rate     Gbps 1000      gbps gbit/s
 rate     kbps 1/1000    kbps kbit/s
-speed    km/h 1         km/h kmh kph kilometers_per_hour kilometres_per_hour
-speed    mph 25146/15625 mph miles_per_hour
+speed    km/h 1         km/h kms/h kmh kph kilometers_per_hour kilometres_per_hour
+speed    mph 25146/15625 mph mi/h miles/h miles_per_hour
 speed    m/s 18/5       m/s meters_per_second metres_per_second
 speed    kn 463/250     kn knots knot
 area     m² 1           m² m2 sqm square_meters square_metres quadratmeter metros_cuadrados
@@ -145,6 +147,13 @@ _KEY_CONTEXT = {
     "pies": "",
     "bar": "pressure",
 }
+# `price_min` is the least price, `response_min` are minutes.
+_NOT_MINUTES = frozenset(
+    """
+    temp temperature price value amount salary age level score rating size count limit order qty
+    quantity max humidity wind speed pressure width height length weight rent area rooms beds budget
+    """.split()
+)
 _KEY_NAMES = {"c": "°C", "f": "°F"}
 _MONEY = frozenset(
     """
@@ -152,6 +161,7 @@ _MONEY = frozenset(
     revenue budget refund charge paid payment value income premium deposit rent msrp
     """.split()
 )
+_RATES = frozenset("per pro je por par".split())
 _MEASURED = frozenset(
     """
     value distance weight temperature temp size length height width depth volume speed reading
@@ -278,11 +288,13 @@ def _named(name: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def unit_of_key(words: tuple[str, ...]) -> str:
     """`price_usd`, `distance_km`, `duration_minutes`, `minutes`; `words` in lower case."""
-    if not words:
+    if not words or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh` is no energy
         return ""
     last = words[-1]
     if last.upper() in CODES and last not in ("all", "try"):
         return last.upper()
+    if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
+        return "min"
     if last in _KEY_CONTEXT:
         context = _KEY_CONTEXT[last].split()
         if not any(word in context for word in words[:-1]):
@@ -316,10 +328,13 @@ def scale_of_key(words: tuple[str, ...]) -> int:
 LONGEST_LEAF = 20000  # characters of a text of a result whose number words and units are read
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _IDIOM = re.compile(
-    r"(?<![\w/])24/7(?![\w/])|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
+    r"(?<![\w/])24/7(?![\w/])|\b24-hour(?= )|(?<![\w/])24\s?h?/24(?![\w/])"
+    r"|\b[45]\d\d(?=\([a-z]\))|\b(?:COVID-19|SARS-CoV-2|50/50|9-to-5)\b|(?<!\w)\d-stars?\b",
     re.IGNORECASE,
 )
-_OF_IDIOMS = ("24/7", "-19", "cov-2", "50/50", "9-to-5", "-star")  # one in each of them
+_OF_IDIOMS = (
+    "24/7", "24-h", "/24", "(k)", "(c)", "(b)", "-19", "cov-2", "50/50", "9-to-5", "-star"
+)  # fmt: skip  # one in each of them
 _ROW = re.compile(r"^[ \t]*\|?[ \t]*(\d{1,3})[ \t]*\|", re.MULTILINE)
 _OPTION = re.compile(r"\b(?:option|step|choice|row|example|scenario|case|opción|étape)\s$", re.I)
 # `4.4 out of 5`: what it is out of is a scale, if the number before it is a rating.
@@ -330,7 +345,19 @@ _RATING = re.compile(
 )
 _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+_ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
 _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+
+
+# `minus 3 degrees`, `3 degrees below zero`; `9 minus 3` is a sum.
+_MINUS = re.compile(r"(?<![\d)€$£%] )(?<!\w)(?:minus|moins|menos)\s$", re.IGNORECASE)
+_HUNDREDTHS = re.compile(r"\s?(?:pence|cents?|céntimos?|centimes?|Rappen|p)\b")
+_DEGREES = re.compile(r"\s?(?:°|degrees?\b|Grad\b|grados?\b|degrés?\b|%)", re.IGNORECASE)
+_BELOW_ZERO = re.compile(
+    r"\s?(?:°\s?[CF]?|degrees?|Grad|grados?|degrés?)?\s?(?:Celsius\s)?"
+    r"(?:below zero|unter Null|bajo cero|sous zéro|au-dessous de zéro)\b",
+    re.IGNORECASE,
+)
 
 
 def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[Value]:
@@ -364,6 +391,9 @@ def read_leaf(text: str) -> tuple[Value, ...]:
     duration = _iso_duration(text)
     if duration is not None:
         return (duration,)
+    if _ALL_DAY.fullmatch(text):
+        whole = Value(0, len(text), "number", text, (24 * SCALE,), unit="h")
+        return (*values, whole)
     folded = fold_signs(text)
     measured = [_with_unit(folded, value, None) for value in values]
     known = frozenset(measured)  # a leaf may hold thousands
@@ -453,6 +483,11 @@ def _is_marker(text: str, values: Sequence[Value], at: int) -> bool:
 def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     if value.kind != "number" or not value.readings:
         return value
+    if _BELOW_ZERO.match(text, value.end) or (
+        _MINUS.search(text, max(0, value.start - 10), value.start)
+        and _DEGREES.match(text, value.end)
+    ):
+        value = value._replace(readings=tuple(-abs(one) for one in value.readings))
     if value.form.percent:
         return value._replace(unit="%")
     inner = text[value.start : value.start + 2].lstrip("-−")[:1]
@@ -461,6 +496,8 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     else:
         unit, _ = unit_beside(text, value.start, value.end)
     if not unit:
+        if _HUNDREDTHS.match(text, value.end):  # `30 pence` are 0.30 of what prices are in
+            return value._replace(readings=(*value.readings, value.readings[0] // 100))
         return value
     readings = value.readings
     if locale is None and dimension_of(unit) == "money" and _DOT_GROUP.fullmatch(value.text):
@@ -524,3 +561,22 @@ def _iso_duration(text: str) -> Value | None:
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     scaled = ((days * 24 + hours) * 60 + minutes) * SCALE + seconds * SCALE // 60
     return Value(0, len(text), "number", text, (scaled,), form=Form(), unit="min")
+
+
+_AROUND = 60, 30  # characters around a number whose words may carry its sign
+
+
+def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
+    """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is 19:00. Amounts in lists, such as those of an account,
+    stand without a sign."""
+    if value.kind != "number" or not value.readings:
+        return None
+    hour, rest = divmod(value.readings[0], SCALE)
+    if value.unit == "h" and not rest and 0 <= hour <= 24:
+        return value._replace(kind="moment", moments=(Moment(hour=hour, minute=0),), unit="")
+    if value.form.sign is not None or value.readings[0] <= 0:
+        return None
+    around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]
+    if says_less(around) or (is_listed and is_money(text, value)):
+        return value._replace(readings=tuple(-one for one in value.readings))
+    return None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
@@ -20,7 +21,7 @@ from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
 
 LONGEST_NAME = 8  # words
@@ -32,6 +33,7 @@ _NAMING = frozenset("id ids name title number code sku email username".split())
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 
 MOST_LINES = 5000  # of a text that is read as records
@@ -40,6 +42,7 @@ _PAIR = re.compile(
     r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
 )
 _RULE = re.compile(r"[\s|:+-]+")
+_COUNT_LINE = re.compile(r"\s*\(?\d+ rows?\)?\s*")  # under what a database prints
 
 _stem = snowballstemmer.stemmer("english").stemWord
 
@@ -245,11 +248,36 @@ class RecordTree:
                     self._visit_leaf(entry, pointer, name, record)
                 continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
+            width = _width_of(entry)
+            if width:
+                head = _head_of(value, width) or [f"{name}_{at}" for at in range(width)]
+                self._visit_rows(entry, head, pointer, name, record, below, depth + 1)
+                continue
             self._visit(entry, pointer, name, record, below, depth + 1)
         first, last = value.get("first_name"), value.get("last_name")
         if isinstance(first, str) and isinstance(last, str):
             _name(record, f"{first} {last}")
         record.last = len(self.records) - 1
+
+    def _visit_rows(
+        self,
+        rows: Json,
+        head: Sequence[str],
+        path: str,
+        key: str,
+        parent: ResultRecord,
+        kind: str,
+        depth: int,
+    ) -> None:
+        """`"rows": [["AMER", 12], ["EMEA", 7]]`: records whose keys stand beside them."""
+        entries = [dict(zip(head, want_list(row), strict=True)) for row in want_list(rows)]
+        self.series.append(Series(parent, path, key, list(entries)))
+        self.keys.update(head)
+        for index, entry in enumerate(entries):
+            record = self._record(f"{path}/{index}", key, f"{kind}/*", parent)
+            for column, (name, cell) in enumerate(entry.items()):
+                self._visit_leaf(cell, f"{path}/{index}/{column}", name, record)
+            record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
         number, is_text, echo = None, isinstance(value, str), False
@@ -264,6 +292,35 @@ class RecordTree:
         record.fields.append(field)
         if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
+
+
+_HEADS = ("columns", "headers", "header", "fields", "column_names", "schema")
+
+
+def _width_of(value: Json) -> int:
+    """How many cells each row of a table has; 0: it is none."""
+    if not isinstance(value, list) or len(value) < 2 or not isinstance(value[0], list):
+        return 0
+    width = len(value[0])
+    is_even = width > 1 and all(
+        isinstance(row, list)
+        and len(row) == width
+        and not any(isinstance(cell, dict | list) for cell in row)
+        for row in value
+    )
+    return width if is_even else 0
+
+
+def _head_of(beside: dict[str, Json], width: int) -> list[str] | None:
+    """The names of the columns, as a list of texts or of objects with a name beside the rows."""
+    for key in _HEADS:
+        names = beside.get(key)
+        if isinstance(names, list) and len(names) == width:
+            texts = [one.get("name") if isinstance(one, dict) else one for one in names]
+            known = [one for one in texts if isinstance(one, str)]
+            if len(set(known)) == width:
+                return known
+    return None
 
 
 def records_of_text(text: str) -> Iterator[dict[str, str]]:
@@ -292,6 +349,8 @@ def records_of_text(text: str) -> Iterator[dict[str, str]]:
 def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
     """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
     filled = [line for line in lines if line.strip()]
+    if len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
+        filled.pop()
     for mark in "|\t,;":
         if len(filled) > 1 and filled[0].count(mark) > 1 and not _DIGIT.search(filled[0]):
             cells = [
@@ -318,11 +377,15 @@ def _words_of_name(name: str) -> tuple[str, ...]:
 class Names:
     """The names of records, and where a text mentions them."""
 
-    def __init__(self, records: Iterable[ResultRecord]) -> None:
+    def __init__(
+        self,
+        records: Iterable[ResultRecord],
+        names_of: Callable[[ResultRecord], Iterable[str]] = lambda record: record.names,
+    ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
         for record in records:
-            for name in record.names:
+            for name in names_of(record):
                 words = _words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
@@ -366,6 +429,7 @@ class Mention(NamedTuple):
     start: int
     end: int
     records: tuple[ResultRecord, ...]
+    is_day: bool = False
 
 
 def texts_in(value: Json) -> Iterator[str]:
@@ -397,7 +461,9 @@ def shape_of(identifier: str) -> str:
     return digits if _LETTERS.search(key) else _LETTER.sub("a", digits)
 
 
+_BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 LONG_TEXT = 400  # characters of a text that tells a story
+DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -427,6 +493,20 @@ class RecordIndex:
                 _note(self.numbers, field.number, field)
             elif isinstance(field.value, str) and field.value:
                 self._add_text(field.value, field)
+
+    def names_a_key(self, key: str) -> bool:
+        """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
+        return key in self.keys or _bare(key) in self._key_words
+
+    @cached_property
+    def _key_words(self) -> frozenset[str]:
+        """The words of the keys that have digits, and what neighbours are together."""
+        found: set[str] = set()
+        for key in self.tree.keys:
+            parts = _NAME_WORD.findall(key.casefold()) if _DIGIT.search(key) else []
+            found.update(parts)
+            found.update(first + second for first, second in pairwise(parts))
+        return frozenset(found)
 
     @cached_property
     def names(self) -> Names:
@@ -461,6 +541,10 @@ class RecordIndex:
                         self._minutes.setdefault(at, []).append((moment, field))
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
+            for part in _PERIOD.findall(value.text):  # `2026-Q1`
+                _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
+            if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
+                _note(self.identifiers, bare, field)
             self.shapes.setdefault(shape_of(value.text), field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
@@ -484,6 +568,10 @@ class RecordIndex:
                     found += self.years.get(value.text, ())
             case "identifier":
                 found += self.identifiers.get(value.key, ())
+                if not found and _LETTER.search(value.key):
+                    found += self.identifiers.get(_bare(value.key), ())
+                if not found and value.text.endswith("s"):  # `both P1s`
+                    found += self.identifiers.get(value.key[:-1], ())
             case "moment":
                 for moment in value.moments:
                     found += self._at(moment)
@@ -508,12 +596,27 @@ class RecordIndex:
         found = self.moments.get((moment.month, moment.day), ())
         return frozenset(other.year for other, _ in found if other.year is not None)
 
+    def is_year_before(self, digits: str) -> bool:
+        """2025, where results of 2026 have a key for the year before."""
+        return (
+            len(digits) == 4
+            and str(int(digits) + 1) in self.years
+            and any(not _BEFORE.isdisjoint(key_words(key)) for key in self.tree.keys)
+        )
+
     @cached_property
     def is_prose(self) -> bool:
         """Are the results texts, and hardly any fields? Texts say things that no rule reads."""
         fields = self.tree.fields
         long = sum(isinstance(one.value, str) and len(one.value) > LONG_TEXT for one in fields)
         return long > 0 and len(fields) - long < FEW_FIELDS
+
+    @cached_property
+    def describes(self) -> bool:
+        """Do the results describe something in prose, beside what their fields say?"""
+        return not self.is_prose and any(
+            isinstance(one.value, str) and len(one.value) > DESCRIPTION for one in self.tree.fields
+        )
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
@@ -562,6 +665,12 @@ class RecordIndex:
             if len(key) > 4 and key[-4:].isdecimal():
                 endings.setdefault(key[-4:], []).append((key, fields[0]))
         return endings
+
+
+@lru_cache(maxsize=1 << 12)
+def _bare(key: str) -> str:
+    """Letters and digits alone: `pm25` of `pm2.5`."""
+    return "".join(filter(str.isalnum, key))
 
 
 def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:

@@ -21,6 +21,7 @@ _WEEK = range(7)
 _NUMBERS: dict[str, int] = {
     name: number for number, day in enumerate(DAYS) for name in (day, f"{day}s", day[:3])
 } | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
+DAY_KEYS = frozenset(_NUMBERS)  # in lower case; no record without one has hours for each day
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _TIME = r"(?:(\d{1,2})(?::(\d{1,2}))?\s*([ap])?\.?(?:m\b\.?)?|(noon|midnight))"
 _RANGE = re.compile(
@@ -150,8 +151,6 @@ class Schedule:
 
 
 def schedules_of(tree: RecordTree) -> list[Schedule]:
-    if _NUMBERS.keys().isdisjoint(map(str.casefold, tree.keys)):
-        return []
     return [
         schedule
         for record in tree.records
@@ -493,6 +492,7 @@ _BEFORE = re.compile(
 )
 # `May 17 (Friday)`, `May 17, a Friday`; in `May 17, Friday's menu` the day is another matter.
 _AFTER = re.compile(rf"\s?(?:\(|,\s(?:an?\s)?)(?P<day>{_ANY})\.?(?=[),.;:!?]|\s*$)", re.I | re.M)
+_NAMED_DAY = re.compile(rf"(?<!\w)(?:{_ANY})(?!\w)", re.I)
 YearsOf = Callable[[Moment], frozenset[int]]  # in which results know this day and month
 LONGEST = 22  # characters before a date that may name its day
 
@@ -526,6 +526,14 @@ def find_days(text: str, values: Iterable[Value], years_of: YearsOf) -> Iterator
         start = window + before.start() if before else value.start
         end = value.end if before else found.end("day")
         yield DayOfWeek(start, end, _DAYS[found["day"].casefold()], actual.pop())
+
+
+def weekdays_in(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start, end and day (0 is Monday) of each day of the week that is named."""
+    for found in _NAMED_DAY.finditer(text):
+        if len(found[0]) < 5 and found[0].islower():
+            continue  # the sun, and who sat in it
+        yield found.start(), found.end(), _DAYS[found[0].casefold()]
 
 
 def _possible_weekdays(moment: Moment, years_of: YearsOf) -> set[int]:

@@ -196,6 +196,18 @@ _PROPOSED = re.compile(
 )
 
 
+# What may be open before a value: not what `would be kept`, or until when `you can cancel`.
+_OFFERED = re.compile(
+    r"\b(?:would you like|do you want|shall i|should i|may i|can you|could you|please|let me know"
+    r"|i(?:['’]ll| will| can| could| would| need|['’]d)|we(?:['’]ll| will| can| could)|let me"
+    r"|if you(?:['’]d)? (?:like|want|prefer|wish)|to proceed|in order to)\b"
+    r"|\b(?:möchten sie|soll ich|bitte|ich (?:werde|kann|könnte|würde)|wenn sie (?:möchten|wollen)"
+    r"|quiere|quisiera|por favor|puedo|podría|voy a|si (?:desea|quiere)|voulez-vous|souhaitez-vous"
+    r"|veuillez|je (?:vais|peux|pourrais)|si vous (?:voulez|souhaitez)|pourriez-vous)\b",
+    re.IGNORECASE,
+)
+
+
 class OutlineLine(NamedTuple):
     """`heads`: the lines that it stands under, outermost first; `siblings`: those before it in the
     same block, the nearest last."""
@@ -315,6 +327,15 @@ class Outline:
                 or _PROPOSED.search(self.text, *sentence) is not None
             )
         return found
+
+    def is_offered(self, value: Value) -> bool:
+        """The same of one value: in a question, or after the words of an offer in its clause."""
+        end = self.sentence_at(value.start)[1]
+        start = max(self.clause_at(value.start)[0], value.start - WIDE)
+        return (
+            _QUESTION.match(self.text, end) is not None
+            or _OFFERED.search(self.text, start, value.start) is not None
+        )
 
 
 def _lines(text: str) -> Iterator[OutlineLine]:

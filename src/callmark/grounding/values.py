@@ -163,8 +163,13 @@ _UNITS = frozenset(
     m² m³ km² cm² cm³ percent usd eur gbp chf jpy inr cad aud cny brl mxn sek nok dkk pln
     """.split()
 )
+_FRACTIONS = {
+    "½": ".5", "¼": ".25", "¾": ".75", "⅛": ".125", "⅜": ".375", "⅝": ".625", "⅞": ".875",
+    "⅓": ".333", "⅔": ".667", "⅕": ".2", "⅖": ".4", "⅗": ".6", "⅘": ".8",
+}  # fmt: skip
 _ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
 _TAILS = _UNITS | _ORDINALS
+_DEGREES = ("C", "F")
 _SIGNS = "-−"
 _BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
 
@@ -186,6 +191,8 @@ _GLUED_MONEY = {"m": 10**6, "b": 10**9, "t": 10**12}
 _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
+# Every date and every time begins with one, two or four digits.
+_MAY_BE_MOMENT = re.compile(r"(?<!\d)(?:\d\d?|\d{4})(?!\d)")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
@@ -199,6 +206,11 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
     run, tail = match["number"], match["tail"].casefold()
     if end - start <= 3 and _is_list_marker(text, start, end):
         return
+    if tail in _FRACTIONS and not match["more"] and run.isdecimal():
+        yield _with_fraction(match, text)
+        return
+    if run == "10" and tail in ("²", "³") and text[:start].rstrip()[-1:] in ("×", "x", "·", "*"):
+        return  # `11.8 ×10³/µL`: a part of the unit
     if run[0] == "0" and run.isdecimal() and not tail and _is_code(text, start, end):
         yield Value(start, end, "identifier", run, key=run)  # nobody counts with leading zeros
         return
@@ -214,6 +226,17 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
         yield from _number_then_identifier(match, text, locale)
     elif tail not in _ORDINALS or tail in _UNITS:
         yield from _run_values(start, end, run, text, locale)
+
+
+def _with_fraction(match: re.Match[str], text: str) -> Value:
+    """`10¼`."""
+    start = match.start("number")
+    form = Form(_sign_before(text, start))
+    decimals = _FRACTIONS[match["tail"]]
+    reading = numbers.read_unlocalised(f"{numbers.ascii_digits(match['number'])}{decimals}")
+    readings = () if reading is None else form.readings(reading)
+    begin = start if form.sign is None else form.sign
+    return Value(begin, match.end(), "number", match["number"] + decimals, readings, form=form)
 
 
 def _glued_factor(match: re.Match[str], text: str) -> int:
@@ -248,6 +271,12 @@ def _number_then_identifier(match: re.Match[str], text: str, locale: str | None)
     """`12ab`, `9f86d081`: the last group belongs to an identifier, groups before it do not."""
     last = ANY_SEPARATOR.split(match[0])[-1]
     start, offset = match.start(), match.end() - len(last)
+    if match["tail"] in _DEGREES and not match["more"] and not match["exponent"]:
+        # A seat or a temperature: whoever says `22 °C` of `Sunny, 22C` has read it.
+        inner = tuple(_run_values(start, match.end("number"), match["number"], text, locale))
+        key = identifier_key(match[0])
+        yield Value(start, match.end(), "identifier", match[0], key=key, inner=inner)
+        return
     if offset > start + 1:
         yield from _run_values(start, offset - 1, text[start : offset - 1], text, locale)
     yield Value(offset, match.end(), "identifier", last, key=identifier_key(last))
@@ -306,10 +335,19 @@ def _is_one_number(value: Value, start: int, run: str, locale: str | None, text:
         glued = text[end : end + 1] == "," and text[end + 1 : end + 2].isalnum()
         if glued or text[start - 1 : start] == ",":
             return False
-    if " " in run and not _blanks_group(run, locale):
+    if " " in run and not _blanks_group(run, locale) and not _is_measured(text, start, run, locale):
         return False
     # What only another locale reads is still one number: one without a reading here.
     return bool(value.readings) or (locale is not None and bool(numbers.read_every_way(run)))
+
+
+def _is_measured(text: str, start: int, run: str, locale: str | None) -> bool:
+    """`1 250 €`, `2 000 km`: what has one unit is one number."""
+    end = start + len(run)
+    after = text[end : end + 1] in _UNIT_BLANKS and _ONE_UNIT.match(text, end) is not None
+    return locale is None and (
+        after or _CODE_BEFORE.search(text[max(0, start - 5) : start]) is not None
+    )
 
 
 def _blanks_group(run: str, locale: str | None) -> bool:
@@ -416,6 +454,13 @@ def is_label(text: str, start: int, number: str, labels: frozenset[Label]) -> bo
 
 
 _CODES = "USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RUB|KRW|ZAR|TRY"
+_UNIT_BLANKS = frozenset(" \u00a0\u202f€$£%")
+_ONE_UNIT = re.compile(
+    rf"[ \u00a0\u202f]?(?:[{re.escape(CURRENCY)}%]|(?:{_CODES}|kr|zł|km|kg|kWh|MWh|m²|km²|ha"
+    r"|m³|euros?|Euro|francs|dollars?|Franken|coronas|couronnes|Kronen|habitants|Einwohner"
+    r"|habitantes)(?!\w))"
+)
+_CODE_BEFORE = re.compile(rf"(?:{_CODES}|[{re.escape(CURRENCY)}])[ \u00a0]?$")
 _NUMERIC_PREFIXES = frozenset("mid pre post early late sub non top under over anti".split())
 _ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
 _JSON_BEFORE = re.compile(r'":\s*[\[{"]')
@@ -434,7 +479,7 @@ def find_values(text: str, locale: str | None = None) -> list[Value]:
     token, hot = patterns_for(text)
     if not hot.search(text):
         return []
-    moments = find_moments(text, locale) if _DIGIT.search(text) else []
+    moments = find_moments(text, locale) if _MAY_BE_MOMENT.search(text) else []
     values = list(_scan(text, locale, moments, token, hot))
     labels = labels_in(text)
     if not labels:

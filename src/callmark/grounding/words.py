@@ -142,6 +142,27 @@ def names_an_ending(text: str, start: int) -> bool:
     return _ENDING_RE.search(text[max(0, start - 40) : start]) is not None
 
 
+# What carries a minus sign in words.
+_LESS_RE = re.compile(
+    r"(?<!\w)(?:ow(?:e|es|ed|ing)|debts?|outstanding|overdrawn|spen[dt]\w*|paid|pays?|paying|payments?"
+    r"|costs?|charg\w+|debit\w*|deduct\w*|withdr\w+|went[ ]out|going[ ]out|expenses?|loss(?:es)?"
+    r"|lost|lose[sd]?|negative|minus|below|fell|falls?|fallen|falling|dropp?\w*|down|declin\w+|decreas\w+"
+    r"|lower|less|slipp?\w*|shr[aiu]nk\w*|refund\w*|discount\w*|reduc\w+|off|sent|bought|purchas\w+"
+    r"|schuld\w*|ausgegeben|ausgaben?|bezahl\w+|gezahlt|zahl\w+|abgebucht|belastet|verlust\w*|verlor\w*"
+    r"|gefallen|gesunken|sank|niedriger|weniger|rabatt|gekauft|kostet\w*"
+    r"|deb(?:e|es|en)|adeud\w+|deuda|gast\w+|pag\w+|cargo\w*|pérdida\w*|perd\w+|baj\w+|cay\w+|menos"
+    r"|descuento\w*|reembols\w+|compr\w+|cost\w+"
+    r"|doi[st]|devez|dett\w+|dépens\w+|pay\w+|débit\w*|pert\w+|perd\w+|baiss\w+|moins|remis\w+"
+    r"|rembours\w+|achet\w+|achat\w*|coût\w*)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def says_less(text: str) -> bool:
+    """Do the words say that something was owed, spent, lost or fell?"""
+    return _LESS_RE.search(text) is not None
+
+
 def admits_failure(text: str) -> bool:
     """Does the text hold a word that says that something did not work?"""
     return _FAILURE_RE.search(text) is not None
@@ -202,3 +223,28 @@ def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
         follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
         if number > 1 and follows not in _TALK:
             yield word.start(), word.end(), number
+
+
+# Yes and no in German, Spanish and French: a negation may stand before what it denies or after it,
+# and holds between two commas or joining words.
+_NO_ABROAD = re.compile(
+    r"\b(?:nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|weder|deaktiviert|ausgeschaltet|aus"
+    r"|no|nunca|jamás|sin|tampoco|ni|ningún\w*|desactivad[oa]s?|apagad[oa]s?"
+    r"|pas|jamais|sans|aucune?|ne|désactivée?s?|éteinte?s?)\b|\bn['’]",
+    re.IGNORECASE,
+)
+_EDGE_ABROAD = re.compile(
+    r"[,;:()]|\s[-–—]\s|\b(?:aber|sondern|jedoch|allerdings|dafür|und|pero|sino|aunque|y|mais"
+    r"|tandis que|et)\b",
+    re.IGNORECASE,
+)
+
+
+def is_denied_abroad(text: str, sentence: tuple[int, int], start: int, end: int) -> bool | None:
+    """Is what stands here denied? None: the sentence denies something, and nobody can say what."""
+    before = [one.end() for one in _EDGE_ABROAD.finditer(text, sentence[0], start)]
+    after = _EDGE_ABROAD.search(text, end, sentence[1])
+    part = (before[-1] if before else sentence[0], after.start() if after else sentence[1])
+    if _NO_ABROAD.search(text, *part):
+        return True
+    return None if _NO_ABROAD.search(text, *sentence) else False

@@ -17,12 +17,13 @@ from callmark.probe.records import (
     ArgumentChange,
     CaseOutcome,
     FailureGroup,
+    Likeness,
     ViewAnswer,
     ViewCall,
     WrittenAnswer,
 )
-from callmark.probe.spec import SchemaMode, ToolUseCase, family_of
-from callmark.records.jsontext import Json, canonical_json, want_list, want_object
+from callmark.probe.spec import FidelitySpec, SchemaMode, ToolUseCase, family_of
+from callmark.records.jsontext import Json, canonical_json, plain, want_list, want_object
 from callmark.run.offers import installed_formats
 
 Check = Callable[[dict[str, Json]], tuple[str, ...]]
@@ -54,7 +55,17 @@ def read_answer(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode = "f
     JSON object with a name and an object of arguments (alone, in a fence, or amid other text)."""
     answer = _read_call(written, case, mode)
     runs_on, repeats = _after_calls(written, case)
-    return msgspec.structs.replace(answer, runs_on=runs_on, repeats=repeats)
+    return msgspec.structs.replace(
+        answer, runs_on=runs_on, repeats=repeats, structured=written.structured
+    )
+
+
+def likeness_of(base: ViewAnswer, tuned: ViewAnswer) -> Likeness:
+    """Whether two views say the same: in the same words, by the same call, or not."""
+    if base.text == tuned.text and not base.structured and not tuned.structured:
+        return "same_text"
+    calls = [(one.valid, canonical_json(plain(one.call))) for one in (base, tuned)]
+    return "same_call" if calls[0] == calls[1] else "other_call"
 
 
 def _after_calls(written: WrittenAnswer, case: ToolUseCase) -> tuple[bool, int]:
@@ -230,14 +241,13 @@ def is_invented(name: str, case: ToolUseCase, allowed: tuple[str, ...] | None) -
     return name != case.gold_tool_name if allowed is None else name not in allowed
 
 
-def group_failures(
-    outcomes: Sequence[CaseOutcome], allowed: tuple[str, ...] | None, known: Collection[str]
-) -> tuple[FailureGroup, ...]:
-    """What is wrong with the answers of the tuned view, most frequent first. `known`: the names
-    of all tools of the probe."""
+def group_failures(spec: FidelitySpec, outcomes: Sequence[CaseOutcome]) -> tuple[FailureGroup, ...]:
+    """What is wrong with the answers of the tuned view, most frequent first."""
+    asked_for = {case.gold_tool_name for case in spec.cases}
+    known = asked_for.union(*(case.offered for case in spec.cases))
     groups: dict[str, list[int]] = {}
-    for at, one in enumerate(outcomes):
-        cause = _failure(one, allowed, known)
+    for at, (case, one) in enumerate(zip(spec.cases, outcomes, strict=True)):
+        cause = _failure(case, one, spec.allowed_tools, known)
         if cause is not None:
             groups.setdefault(cause, []).append(at)
     made = [
@@ -254,17 +264,19 @@ def group_failures(
 
 
 def _failure(
-    one: CaseOutcome, allowed: tuple[str, ...] | None, known: Collection[str]
+    case: ToolUseCase,
+    one: CaseOutcome,
+    allowed: tuple[str, ...] | None,
+    known: Collection[str | None],
 ) -> str | None:
     """A call of a wrong tool is that first: its arguments cannot fit another tool's schema."""
     call = one.tuned.call
-    if call is None or one.gold_tool_name is None:
+    if call is None or case.gold_tool_name is None or not is_invented(call.name, case, allowed):
         return one.tuned.cause
-    is_wrong = call.name != one.gold_tool_name if allowed is None else call.name not in allowed
-    if is_wrong:
-        where = "of another case" if call.name in known else "that no case offers"
-        return f"tool {where} ({call.name})"
-    return one.tuned.cause
+    if call.name in case.offered:
+        return f"another tool that was offered ({call.name})"
+    where = "of another case" if call.name in known else "that no case offers"
+    return f"tool {where} ({call.name})"
 
 
 def disagreement(one: ViewCall, other: ViewCall, *, ordered_lists: bool) -> float:

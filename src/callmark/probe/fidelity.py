@@ -19,6 +19,7 @@ from callmark.probe.answers import (
     disagreement,
     group_failures,
     is_invented,
+    likeness_of,
     read_answer,
 )
 from callmark.probe.records import (
@@ -152,6 +153,7 @@ def _outcomes(
             disagreement=None if both is None else disagreement(*both, ordered_lists=ordered),
             changes=() if both is None else argument_changes(*both, ordered_lists=ordered),
             hallucinated=None if ours is None else is_invented(ours.name, case, spec.allowed_tools),
+            likeness=likeness_of(base, tuned),
         )
 
 
@@ -238,8 +240,10 @@ def _evidence(
         num_unwanted_base=sum(1 for one in silent if not one.base.valid),
         num_unwanted_ft=sum(1 for one in silent if not one.tuned.valid),
         **_formats(spec, asked),
+        num_same_text=sum(1 for one in outcomes if one.likeness == "same_text"),
+        num_same_call=sum(1 for one in outcomes if one.likeness != "other_call"),
         checks=check_ends(outcomes),
-        failures=group_failures(outcomes, spec.allowed_tools, _known_tools(spec)),
+        failures=group_failures(spec, outcomes),
         cases=outcomes,
     )
 
@@ -353,11 +357,6 @@ def _pair(
         )
     written = (WrittenAnswer(one) if isinstance(one, str) else one for one in outputs)
     return list(zip(cases, written, strict=True))
-
-
-def _known_tools(spec: FidelitySpec) -> frozenset[str]:
-    named = {one.gold_tool_name for one in spec.cases if one.gold_tool_name is not None}
-    return frozenset(named | {str(one.function.get("name")) for one in spec.cases})
 
 
 def _valid_call(answer: ViewAnswer) -> ViewCall | None:

@@ -13,7 +13,7 @@ from callmark.calls.registry import name_of_tool
 from callmark.errors import Incomplete, UsageError
 from callmark.probe.nulls import NullAdapters
 from callmark.probe.records import Rendering, WrittenAnswer
-from callmark.probe.views import CannotAsk, NullRun, Question, written_of
+from callmark.probe.views import CannotAsk, ModelAlone, NullRun, Question, written_of
 from callmark.records.jsontext import Json
 from callmark.records.seams import Failure, Reply
 from callmark.run.loop import drive_at_once
@@ -114,55 +114,35 @@ class AdaptedViews:
             return written_by(self._runner, questions)
 
 
-class TwoModels:
-    """Two checkpoints, one after the other in memory: a full fine-tune, or a merged adapter."""
+class LocalModel:
+    """A checkpoint in a folder, with an adapter if the options name one; in memory only while it
+    is asked, so that two of them need the room of one."""
 
-    why_no_nulls: str | None = (
-        "no adapter was given: nulls are random adapters of the trained one's shape"
-    )
+    what = "checkpoint"
+    why_no_nulls = "no adapter was given: nulls are random adapters of the trained one's shape"
 
-    def __init__(self, base: RunnerOptions, tuned: RunnerOptions) -> None:
-        self._options = {"base": base, "ft": tuned}
+    def __init__(self, options: RunnerOptions) -> None:
+        self._options = options
         self._facts: dict[str, Json] = {}
         self._measured: dict[str, Json] = {}
         self._warnings: list[str] = []
 
-    def check(self, questions: Sequence[Question]) -> None:
-        prints: list[Json] = []
-        for options in self._options.values():
-            with open_local(options) as runner:
-                prints.append(runner.model_fingerprint())
-                for question in questions:
-                    prompt_of(runner, question)
-        if prints[0] == prints[1]:
-            raise CannotAsk("both views are the same model: their files are equal, byte for byte")
+    def look(self, questions: Sequence[Question]) -> str | None:
+        with open_local(self._options) as runner:
+            for question in questions:
+                prompt_of(runner, question)
+            return f"{runner.model_fingerprint()} {self._options.local.dtype}"
 
-    def rendering(self, questions: Sequence[Question]) -> Rendering | None:
-        with open_local(self._options["base"]) as runner:
-            return compare_rendering(runner, questions, Path(self._options["ft"].model or ""))
+    def rendering(self, questions: Sequence[Question], other: ModelAlone) -> Rendering | None:
+        if not isinstance(other, LocalModel):
+            return None
+        with open_local(self._options) as runner:
+            return compare_rendering(runner, questions, Path(other._options.model or ""))
 
-    def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        return self._written(questions, "base")
-
-    def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        return self._written(questions, "ft")
-
-    def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
-        raise RuntimeError(self.why_no_nulls)
-
-    @contextmanager
-    def wearing(self, folder: str) -> Iterator[None]:
-        last = self._options["ft"]
-        self._options["ft"] = msgspec.structs.replace(last, model=folder)
-        try:
-            yield
-        finally:
-            self._options["ft"] = last
+    def of_folder(self, folder: str) -> LocalModel:
+        return LocalModel(msgspec.structs.replace(self._options, model=folder))
 
     def facts(self) -> dict[str, Json]:
-        return {"views": "two checkpoints", **self._facts}
-
-    def identity(self) -> dict[str, Json]:
         return self._facts
 
     def measured(self) -> dict[str, Json]:
@@ -171,15 +151,15 @@ class TwoModels:
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._warnings)
 
-    def _written(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
-        with open_local(self._options[view]) as runner:
+    def written(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
+        with open_local(self._options) as runner:
             drive_at_once(runner.ready())
-            own = None if self._options[view].local.adapter is None else ADAPTER
+            own = None if self._options.local.adapter is None else ADAPTER
             with runner.loaded.adapter(own):
                 written = written_by(runner, questions)
             observed = runner.observed()
-            self._facts[view] = facts_of(runner)
-        self._measured[view] = observed.measured
+            self._facts = facts_of(runner)
+        self._measured = observed.measured
         self._warnings += observed.warnings
         return written
 

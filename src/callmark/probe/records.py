@@ -38,7 +38,8 @@ class ViewAnswer(msgspec.Struct, frozen=True):
     """The first call of a text that fits the tool's schema; if none does, the first that could be
     read at all, and why it does not fit. `cause`: the same in words that are equal for all cases
     of the kind. `format`: how the call is written; None: there is none, or it is structured.
-    `runs_on`: more text follows the last call; `repeats`: so many calls are there already."""
+    `runs_on`: more text follows the last call; `repeats`: so many calls are there already.
+    `structured`: a server gave its calls apart from the text, where they are written out here."""
 
     valid: bool
     call: ViewCall | None = None
@@ -49,6 +50,7 @@ class ViewAnswer(msgspec.Struct, frozen=True):
     cause: str | None = None
     runs_on: bool = False
     repeats: int = 0
+    structured: bool = False
 
 
 class ArgumentChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +63,12 @@ class ArgumentChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Standing = Literal["kept", "lost", "gained", "both_fail"]
+Likeness = Literal["same_text", "same_call", "other_call"]
 
 
 class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One case in both views; without a `gold_tool_name` the right answer makes no call.
+    `likeness`: what both views' answers share; the texts of structured calls are not compared.
     `disagreement` and `changes`: only where both calls are valid; `hallucinated`: only where the
     tuned one is."""
 
@@ -75,6 +79,7 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: float | None
     changes: tuple[ArgumentChange, ...] = ()
     hallucinated: bool | None
+    likeness: Likeness | None = None
 
 
 def standing_of(base: ViewAnswer, tuned: ViewAnswer) -> Standing:
@@ -146,6 +151,8 @@ class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     formats_base: dict[str, int] = {}
     formats_ft: dict[str, int] = {}
     expected_format: str | None = None
+    num_same_text: int = 0
+    num_same_call: int = 0
     checks: tuple[TurnCheck, ...] = ()
     failures: tuple[FailureGroup, ...] = ()
     cases: tuple[CaseOutcome, ...]

@@ -17,7 +17,7 @@ from callmark.config import RunConfig
 from callmark.errors import Incomplete, UsageError
 from callmark.plugins import find_runner
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
-from callmark.probe.local_views import TwoModels, adapted_views, open_adapted
+from callmark.probe.local_views import LocalModel, adapted_views, open_adapted
 from callmark.probe.nulls import NullCache
 from callmark.probe.records import (
     Calibration,
@@ -42,14 +42,16 @@ from callmark.probe.spec import (
     calibration_spec,
 )
 from callmark.probe.stats import null_stats_of
-from callmark.probe.turns import check_rendering, check_results, follow_ups
+from callmark.probe.turns import MOST_FOLLOW_UPS, check_rendering, check_results, follow_ups
 from callmark.probe.views import (
     CannotAsk,
+    ModelAlone,
     NullRun,
     Probe,
     Question,
-    ServedViews,
+    ServedModel,
     Tool,
+    TwoModels,
     Views,
     probe_of,
 )
@@ -166,8 +168,7 @@ class ProbeRun:
         return self._with_checks(result, questions) if checkpoint is None else result
 
     def _with_checks(self, result: FidelityResult, questions: Sequence[Question]) -> FidelityResult:
-        """What only the views can tell: how prompts are rendered, and how results are answered.
-        A series is asked nothing twice."""
+        """What only the views can tell: how prompts are rendered, and how results are answered."""
         evidence = result.evidence
         if evidence is None:
             return result
@@ -175,12 +176,17 @@ class ProbeRun:
         rendering = self._views.rendering(questions)
         if rendering is not None:
             checks.append(check_rendering(rendering))
-        calls, asked = follow_ups(questions, evidence.cases)
-        if asked and not self._suite.series:
+        calls, asked = follow_ups(questions, evidence.cases, self._most_follow_ups(len(questions)))
+        if asked:
             self._asking("both views again, with results", len(asked))
             checks.append(self._results_check(calls, asked))
         evidence = msgspec.structs.replace(evidence, checks=tuple(checks))
         return msgspec.structs.replace(result, evidence=evidence)
+
+    def _most_follow_ups(self, cases: int) -> int:
+        """In a series both views' further answers are at most a tenth of all the others."""
+        views = 1 + len(self._suite.series)
+        return min(MOST_FOLLOW_UPS, cases * views // 20) if self._suite.series else MOST_FOLLOW_UPS
 
     def _results_check(self, calls: Sequence[ViewCall], asked: Sequence[Question]) -> TurnCheck:
         try:
@@ -264,23 +270,21 @@ def open_views(models: Models, config: RunConfig, tools: Sequence[Tool]) -> Iter
     """`config`: how models are loaded and asked; which ones, the models say."""
     check_models(models)
     base, tuned = (options_of(model, config, tools) for model in (models.base, models.ft))
-    if models.base.kind != "hf":
-        yield ServedViews(base, tuned, find_runner(_runner_of(models.base)))
-    elif is_adapted(models):
+    if is_adapted(models):
         with open_adapted(tuned, models.base.adapter) as views:
             yield views
     else:
-        yield TwoModels(base, tuned)
+        yield TwoModels(_alone(models.base, base), _alone(models.ft, tuned))
+
+
+def _alone(model: ModelSpec, options: RunnerOptions) -> ModelAlone:
+    if model.kind == "hf":
+        return LocalModel(options)
+    return ServedModel(options, find_runner(_runner_of(model)))
 
 
 def check_models(models: Models) -> None:
-    base, tuned = models.base, models.ft
-    if base.kind != tuned.kind:
-        raise UsageError(
-            f"models: base is of kind {base.kind}, ft of kind {tuned.kind}: both views have to be"
-            " asked in the same way"
-        )
-    if base == tuned:
+    if models.base == models.ft:
         raise UsageError(
             "models: base and ft are the same: name an adapter, or another model, for ft"
         )
@@ -288,8 +292,9 @@ def check_models(models: Models) -> None:
 
 def is_adapted(models: Models) -> bool:
     """Whether both views are one checkpoint, so that nothing has to be loaded twice."""
-    same = models.base.kind == "hf" and models.base.base == models.ft.base
-    return same and models.ft.adapter is not None
+    base, tuned = models.base, models.ft
+    same = base.kind == tuned.kind == "hf" and base.base == tuned.base and base.dtype == tuned.dtype
+    return same and tuned.adapter is not None
 
 
 def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
@@ -299,6 +304,7 @@ def config_for(model: ModelSpec, config: RunConfig) -> RunConfig:
         runner=_runner_of(model),
         model=model.base,
         adapter=model.adapter,
+        dtype=model.dtype or config.dtype,
         base_url=model.endpoint or config.base_url,
         # Sampling would add noise of its own to a comparison of single calls.
         temperature=0.0,
@@ -353,11 +359,7 @@ def open_dataset_probe(
                 )
                 for view in ("base", "ft")
             ]
-            if models.ft.kind == "hf":
-                views = TwoModels(*options)
-            else:
-                base, tuned = options
-                views = ServedViews(base, tuned, find_runner(_runner_of(models.ft)))
+            views = TwoModels(*map(_alone, (models.base, models.ft), options))
 
         def compare() -> Comparison:
             for view, factory in factories.items():
@@ -398,6 +400,7 @@ def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
     case = ToolUseCase(
         prompt=prompt,
         tool_spec=tool,
+        other_tools=tuple(one for one in offer.tools if one is not tool),
         gold_tool_name=gold,
         max_new_tokens=question.max_new_tokens,
     )

@@ -54,6 +54,13 @@ class ToolUseCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return inner if isinstance(inner, dict) else self.tool_spec
 
     @property
+    def offered(self) -> frozenset[str]:
+        """The names of all tools that the prompt shows."""
+        others = (want_object(one.get("function", one)).get("name") for one in self.other_tools)
+        named = (self.function.get("name", self.gold_tool_name), *others)
+        return frozenset(name for name in named if isinstance(name, str))
+
+    @property
     def parameters(self) -> dict[str, Json]:
         return want_object(self.function.get("parameters"))
 
@@ -99,15 +106,19 @@ KINDS: dict[str, type[SuiteEntry]] = {
 }
 
 
+ModelKind = Literal["hf", "openai", "openai_responses", "anthropic_messages"]
+
+
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One view's model. `hf`: a local checkpoint, `adapter` on top of it if there is one;
     `openai` (chat completions) or the name of another runner: the model of that name behind
-    `endpoint`."""
+    `endpoint`. `dtype`: of a local one's weights; None: as the settings say."""
 
-    kind: Literal["hf", "openai", "openai_responses", "anthropic_messages"] = "hf"
+    kind: ModelKind = "hf"
     base: _Name
     adapter: _Name | None = None
     endpoint: _Name | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -541,6 +552,8 @@ def _model_of(value: Json, reader: SpecReader, where: Where) -> ModelSpec | None
         reader.add((*where, "adapter"), "a served model takes no adapter: name the tuned model")
     if model.kind == "hf" and model.endpoint is not None:
         reader.add((*where, "endpoint"), "only served models (kind openai, …) have one")
+    if model.kind != "hf" and model.dtype is not None:
+        reader.add((*where, "dtype"), "a server chooses it: only local models have one here")
     return model
 
 

@@ -47,19 +47,14 @@ def check_ends(outcomes: Sequence[CaseOutcome]) -> tuple[TurnCheck, ...]:
 
 
 def follow_ups(
-    questions: Sequence[Question], outcomes: Sequence[CaseOutcome]
+    questions: Sequence[Question], outcomes: Sequence[CaseOutcome], most: int = MOST_FOLLOW_UPS
 ) -> tuple[list[ViewCall], list[Question]]:
     """The first cases that both views answered rightly, asked again with the call and a result."""
     calls: list[ViewCall] = []
     asked: list[Question] = []
     for question, one in zip(questions, outcomes, strict=True):
         call = one.tuned.call
-        if (
-            one.standing != "kept"
-            or call is None
-            or one.hallucinated
-            or len(asked) >= MOST_FOLLOW_UPS
-        ):
+        if one.standing != "kept" or call is None or one.hallucinated or len(asked) >= most:
             continue
         calls.append(call)
         asked.append(_with_result(question, call))

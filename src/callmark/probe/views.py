@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 import msgspec
@@ -125,75 +125,148 @@ def tools_of(questions: Iterable[Question]) -> tuple[Tool, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-class ServedViews:
-    """Two models behind endpoints that speak one protocol."""
+class ModelAlone(Protocol):
+    """One model that is asked by itself: a checkpoint, or one behind an endpoint."""
 
-    why_no_nulls: str | None = (
-        "the models are served: random adapters need a local model (--base FOLDER --adapter FOLDER)"
-    )
+    # What it is, for people; why no random adapter can be put beside it.
+    what: str
+    why_no_nulls: str
 
-    def __init__(
-        self, base: RunnerOptions, tuned: RunnerOptions, open_runner: RunnerFactory
-    ) -> None:
-        self._open = open_runner
-        self._options = {"base": base, "ft": tuned}
-        self._facts: dict[str, Json] = {}
-        self._measured: dict[str, Json] = {}
-        self._warnings: list[str] = []
+    def look(self, questions: Sequence[Question]) -> str | None:
+        """What tells it from other models, where that can be seen before it is asked; raises
+        CannotAsk where a prompt lacks its tools."""
+        ...
+
+    def rendering(self, questions: Sequence[Question], other: ModelAlone) -> Rendering | None:
+        """Whether the tokenizer of another model renders the prompts as this one's does."""
+        ...
+
+    def written(self, questions: Sequence[Question]) -> list[WrittenAnswer]: ...
+
+    def of_folder(self, folder: str) -> ModelAlone:
+        """The same way of asking, of another checkpoint."""
+        ...
+
+    def facts(self) -> dict[str, Json]: ...
+
+    def measured(self) -> dict[str, Json]: ...
+
+    def warnings(self) -> tuple[str, ...]: ...
+
+
+class TwoModels:
+    """Two models, each asked in its own way: full fine-tunes, merged adapters, served ones, or one
+    model that is computed here and served there."""
+
+    def __init__(self, base: ModelAlone, tuned: ModelAlone) -> None:
+        self._models = {"base": base, "ft": tuned}
         self._texts: dict[str, list[WrittenAnswer]] = {}
+        served = [one for one in (base, tuned) if one.what == SERVED]
+        self.why_no_nulls: str | None = (served or [tuned])[0].why_no_nulls
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Weights and prompts of a server cannot be looked at: what the answers tell is a
-        warning afterwards."""
+        prints = [model.look(questions) for model in self._models.values()]
+        if prints[0] is not None and prints[0] == prints[1]:
+            raise CannotAsk("both views are the same model: their files are equal, byte for byte")
 
     def rendering(self, questions: Sequence[Question]) -> Rendering | None:
-        return None
+        return self._models["base"].rendering(questions, self._models["ft"])
 
     def base(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        return self._asked(questions, "base")
+        return self._written(questions, "base")
 
     def tuned(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
-        return self._asked(questions, "ft")
+        return self._written(questions, "ft")
 
     def null(self, questions: Sequence[Question], run: NullRun) -> list[str]:
         raise RuntimeError(self.why_no_nulls)
 
-    def wearing(self, folder: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def wearing(self, folder: str) -> Iterator[None]:
+        last = self._models["ft"]
+        self._models["ft"] = last.of_folder(folder)
+        try:
+            yield
+        finally:
+            self._models["ft"] = last
+
+    def facts(self) -> dict[str, Json]:
+        kinds = [model.what for model in self._models.values()]
+        what = f"two {kinds[0]}s" if kinds[0] == kinds[1] else f"a {kinds[0]} and a {kinds[1]}"
+        return {"views": what, **{view: model.facts() for view, model in self._models.items()}}
+
+    def identity(self) -> dict[str, Json]:
+        return {view: model.facts() for view, model in self._models.items()}
+
+    def measured(self) -> dict[str, Json]:
+        return {view: model.measured() for view, model in self._models.items()}
+
+    def warnings(self) -> tuple[str, ...]:
+        same = self._texts.get("base") and self._texts.get("base") == self._texts.get("ft")
+        both = all(model.what == SERVED for model in self._models.values())
+        told = ["both endpoints gave the same text in every case: do they serve the same model?"]
+        own = [text for model in self._models.values() for text in model.warnings()]
+        return tuple(dict.fromkeys([*own, *(told if same and both else ())]))
+
+    def _written(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
+        made = self._models[view].written(questions)
+        self._texts.setdefault(view, []).extend(made)
+        return made
+
+
+SERVED = "served model"
+
+
+class ServedModel:
+    """A model behind an endpoint, whatever protocol it speaks."""
+
+    what = SERVED
+    why_no_nulls = (
+        "the models are served: random adapters need a local model (--base FOLDER --adapter FOLDER)"
+    )
+
+    def __init__(self, options: RunnerOptions, open_runner: RunnerFactory) -> None:
+        self._options = options
+        self._open = open_runner
+        self._facts: dict[str, Json] = {}
+        self._measured: dict[str, Json] = {}
+        self._warnings: list[str] = []
+
+    def look(self, questions: Sequence[Question]) -> str | None:
+        """Weights and prompts of a server cannot be looked at: what the answers tell is a
+        warning afterwards."""
+        return None
+
+    def rendering(self, questions: Sequence[Question], other: ModelAlone) -> Rendering | None:
+        return None
+
+    def of_folder(self, folder: str) -> ModelAlone:
         raise RuntimeError("the models are served: a series needs local checkpoints")
 
     def facts(self) -> dict[str, Json]:
-        return {"views": "two served models", **self._facts}
-
-    def identity(self) -> dict[str, Json]:
         return self._facts
 
     def measured(self) -> dict[str, Json]:
         return self._measured
 
     def warnings(self) -> tuple[str, ...]:
-        same = self._texts.get("base") and self._texts.get("base") == self._texts.get("ft")
-        told = ["both endpoints gave the same text in every case: do they serve the same model?"]
-        return tuple(dict.fromkeys([*self._warnings, *(told if same else ())]))
+        return tuple(self._warnings)
 
-    def _asked(self, questions: Sequence[Question], view: str) -> list[WrittenAnswer]:
+    def written(self, questions: Sequence[Question]) -> list[WrittenAnswer]:
         """A request says how long an answer may be, so there is one runner for each length."""
         found: dict[int, WrittenAnswer] = {}
         for limit in sorted({question.max_new_tokens for question in questions}):
             numbers = [n for n, one in enumerate(questions) if one.max_new_tokens == limit]
-            replies = self._replies([questions[number] for number in numbers], view, limit)
+            replies = self._replies([questions[number] for number in numbers], limit)
             for number, reply in zip(numbers, replies, strict=True):
                 if isinstance(reply, Failure):
                     name = questions[number].name[:60]
                     raise Incomplete(f"case {name!r}: no answer: {reply.reason}")
                 found[number] = written_of(reply)
-        made = [found[number] for number in range(len(questions))]
-        self._texts.setdefault(view, []).extend(made)
-        return made
+        return [found[number] for number in range(len(questions))]
 
-    def _replies(
-        self, questions: Sequence[Question], view: str, limit: int
-    ) -> Sequence[Reply | Failure]:
-        options = self._options[view]
+    def _replies(self, questions: Sequence[Question], limit: int) -> Sequence[Reply | Failure]:
+        options = self._options
         decoding = msgspec.structs.replace(options.decoding, max_tokens=limit)
         batch = [question.conversation(number) for number, question in enumerate(questions)]
         with self._open(msgspec.structs.replace(options, decoding=decoding)) as runner:
@@ -201,12 +274,12 @@ class ServedViews:
                 drive(runner.ready())
                 replies: Sequence[Reply | Failure] = drive(runner.answer(batch))
             observed = runner.observed()
-            self._facts[view] = {
+            self._facts = {
                 "model": options.model,
                 "model_fingerprint": runner.model_fingerprint(),
                 **observed.provenance,
             }
-        self._measured[view] = observed.measured
+        self._measured = observed.measured
         self._warnings += observed.warnings
         return replies
 

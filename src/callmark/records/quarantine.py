@@ -39,19 +39,6 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
 _FIELDS = {"owner": "who sees to it", "until": "its last day", "why": "the reason"}
 
 
-def judge_quarantine(entries: Mapping[str, Quarantine], today: date) -> dict[str, Quarantine]:
-    """Every entry, and whether it has expired on that day."""
-    return {
-        sample_id: msgspec.structs.replace(entry, expired=entry.until < today)
-        for sample_id, entry in entries.items()
-    }
-
-
-def active_quarantine(entries: Mapping[str, Quarantine]) -> tuple[str, ...]:
-    """The ids of those that have not expired."""
-    return tuple(sample_id for sample_id, one in entries.items() if not one.expired)
-
-
 def quarantine_problems(entries: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with `{id: {owner, until, why}}` as a file has it: where, and what."""
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from callmark.records.jsontext import Json, JsonRecord
-from callmark.records.quarantine import Quarantine, Quarantined, active_quarantine
+from callmark.records.quarantine import Quarantine, Quarantined
 from callmark.records.results import Decoding
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
@@ -108,6 +108,11 @@ class ReportHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     shard_index: int = 0
     gates: dict[str, GateRule] = {}
     quarantine: dict[str, Quarantine] = {}
+
+    @property
+    def in_quarantine(self) -> frozenset[str]:
+        """The samples that count for no gate."""
+        return frozenset(name for name, entry in self.quarantine.items() if not entry.expired)
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -356,8 +361,3 @@ class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     def warning_gates(self) -> frozenset[str]:
         """The gates that only warn: a sample that falls short of one has not failed."""
         return frozenset(one.name for one in self.gates if one.policy == "warning_only")
-
-    @property
-    def in_quarantine(self) -> frozenset[str]:
-        """The samples that count for no gate."""
-        return frozenset(active_quarantine(self.header.quarantine))

@@ -8,13 +8,7 @@ import msgspec
 
 from callmark.records.jsontext import Json, digest
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
-from callmark.records.statements import (
-    ArgumentOrigin,
-    Copying,
-    Statement,
-    StatementLabel,
-    Tier,
-)
+from callmark.records.statements import StatementLabel, Tier
 from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn
 
 MatchClass = Literal["value", "derived", "error"]
@@ -24,6 +18,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Better = Literal["higher", "lower"]
 Measures = dict[str, bool | float | None]
+Origin = Literal["said", "served", "default", "derived", "invented"]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -111,6 +106,54 @@ class PrivacyScore(msgspec.Struct, frozen=True):
     ok: bool
     findings: tuple[PrivacyFinding, ...] = ()
     invented_urls: tuple[str, ...] = ()
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Bytes `start` to `end` of the answer. `rule` gave the label; `tier` is that of a flag. `call`
+    and `path` are the leaf that it rests on, or should have: `expected` is what stands there, and
+    `because` the whole of it in one sentence. `call` -1 is a result that stood in the prompt."""
+
+    start: int
+    end: int
+    label: StatementLabel
+    rule: str
+    tier: Tier | None = None
+    call: int | None = None
+    path: str | None = None
+    expected: Json = None
+    because: str = ""
+
+    @property
+    def is_flag(self) -> bool:
+        return self.tier is not None
+
+    @property
+    def is_firm(self) -> bool:
+        return self.tier == "firm"
+
+
+class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a leaf of a call's arguments comes from. `call` indexes `tool_trace`, `path` is a JSON
+    pointer into its arguments; `source` names the leaf of the result that served it, or how it was
+    derived, or the value in a longer text that nobody gave."""
+
+    call: int
+    path: str
+    origin: Origin
+    source: str = ""
+
+
+class Copying(msgspec.Struct, frozen=True):
+    """How many of the `leaves` of the evidence the answer states, and how many characters of JSON
+    it repeats word for word."""
+
+    stated: int
+    leaves: int
+    verbatim: int = 0
+
+    @property
+    def ratio(self) -> float | None:
+        return self.stated / self.leaves if self.leaves else None
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):

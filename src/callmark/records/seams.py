@@ -38,17 +38,6 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: _Count = 0
 
 
-def add_usage(counts: Sequence[Usage]) -> Usage | None:
-    """None: nobody counted."""
-    if not counts:
-        return None
-    return Usage(
-        sum(one.prompt_tokens for one in counts),
-        sum(one.completion_tokens for one in counts),
-        sum(one.cached_tokens for one in counts),
-    )
-
-
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant turn. `calls` None: nothing structured was given, the text may hold calls.
     Entries of `calls` with status `unanswered` go to the broker, all others are recorded answers.

@@ -1,11 +1,9 @@
-"""What an answer says, clause by clause, and what a rule makes of it."""
+"""What a rule makes of what an answer says: labels, the table of rules, and how firm each is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, get_args
-
-import msgspec
 
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.problems import hint, show_value
@@ -29,7 +27,6 @@ StatementLabel = Literal[
     "unchecked",  # no rule can decide: counted, shown, never a pass
 ]
 Tier = Literal["firm", "advisory"]
-Origin = Literal["said", "served", "default", "derived", "invented"]
 
 GOOD: frozenset[StatementLabel] = frozenset(
     ("supported", "rounded", "converted", "calculated", "derived")
@@ -77,35 +74,14 @@ RULES: dict[str, Rule] = {
         Rule("unknown", "unsupported", "advisory", "yes or no where the results know nothing"),
         Rule("hours", "contradicted", "advisory", "days or times that the opening hours deny"),
         Rule("weekday", "contradicted", "advisory", "the wrong day of the week for a date"),
+        Rule("state", "contradicted", "advisory", "another state or kind than the results give"),
+        Rule("rank", "contradicted", "advisory", "a superlative that another record deserves"),
+        Rule("name", "altered", "advisory", "a name near one that the results give"),
         Rule("unnamed", "unsupported", "advisory", "things or a source that no result names"),
         Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
         Rule("denial", "contradicted", "firm", "a value that a result gives is denied"),
     )
 }
-
-
-class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Bytes `start` to `end` of the answer. `rule` gave the label; `tier` is that of a flag. `call`
-    and `path` are the leaf that it rests on, or should have: `expected` is what stands there, and
-    `because` the whole of it in one sentence. `call` -1 is a result that stood in the prompt."""
-
-    start: int
-    end: int
-    label: StatementLabel
-    rule: str
-    tier: Tier | None = None
-    call: int | None = None
-    path: str | None = None
-    expected: Json = None
-    because: str = ""
-
-    @property
-    def is_flag(self) -> bool:
-        return self.tier is not None
-
-    @property
-    def is_firm(self) -> bool:
-        return self.tier == "firm"
 
 
 LONGEST_QUOTE = 80  # characters of a value in a sentence
@@ -116,30 +92,6 @@ def quote_said(text: str) -> str:
     said = " ".join(text.split())
     said = said if len(said) <= LONGEST_QUOTE else f"{said[: LONGEST_QUOTE - 1]}…"
     return well_formed(f"says “{said}”")
-
-
-class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a leaf of a call's arguments comes from. `call` indexes `tool_trace`, `path` is a JSON
-    pointer into its arguments; `source` names the leaf of the result that served it, or how it was
-    derived, or the value in a longer text that nobody gave."""
-
-    call: int
-    path: str
-    origin: Origin
-    source: str = ""
-
-
-class Copying(msgspec.Struct, frozen=True):
-    """How many of the `leaves` of the evidence the answer states, and how many characters of JSON
-    it repeats word for word."""
-
-    stated: int
-    leaves: int
-    verbatim: int = 0
-
-    @property
-    def ratio(self) -> float | None:
-        return self.stated / self.leaves if self.leaves else None
 
 
 def tier_problems(tiers: Json) -> Iterator[tuple[tuple[str, ...], str]]:

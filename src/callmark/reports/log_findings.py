@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from callmark.records.jsontext import canonical_json
-from callmark.records.results import Result
-from callmark.records.statements import Statement
+from callmark.records.results import Result, Statement
 from callmark.records.trace import TraceEntry
 from callmark.summary.metrics import label_words
 
@@ -93,6 +92,12 @@ def _calls(result: Result) -> Iterator[str]:
             yield f"call {at}, {entry.name or entry.raw or ''}: {_NO_CALL[entry.status]}{why}"
         for error in entry.schema_errors or ():
             yield f"call {at}, {_call(entry)}: {error}"
+        if entry.status == "ok" and entry.schema_errors is None and _is_invalid(result):
+            yield f"call {at}, {_call(entry)}: is no tool that was offered"
+
+
+def _is_invalid(result: Result) -> bool:
+    return result.scores is not None and not result.scores.json_args_valid
 
 
 def _privacy(result: Result) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -24,7 +24,7 @@ from callmark.probe.records import (
     TurnCheck,
     ViewAnswer,
 )
-from callmark.records.jsontext import canonical_json
+from callmark.records.jsontext import Json, canonical_json, want_object
 from callmark.reports.compare import (
     comparison_blocks,
     comparison_sections,
@@ -62,12 +62,15 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
     if report.series is not None:
         yield from _series_blocks(report.series)
     for one in report.results:
-        yield from _result_blocks(one, report.nulls, alone=len(report.results) == 1)
+        yield from _result_blocks(one, sides_of(report), alone=len(report.results) == 1)
     if not report.results:
         yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
     if report.nulls is not None:
         yield line()
         yield from null_lines(report.nulls)
+    if (asked := asking_line(report)) is not None:
+        yield line()
+        yield line(asked, "quiet")
 
 
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -133,7 +136,66 @@ def _point_row(point: SeriesPoint) -> tuple[Cell, ...]:
 
 def answer_lines(report: ProbeReport) -> Iterator[TextLine]:
     """Only what was decided."""
-    yield from (answer_line(one.result) for one in report.results)
+    sides = sides_of(report)
+    yield from (answer_line(one.result, sides) for one in report.results)
+
+
+class Sides(NamedTuple):
+    """How the two views are called in a sentence."""
+
+    base: str = "before the fine-tune"
+    tuned: str = "after"
+
+
+def sides_of(report: ProbeReport) -> Sides:
+    """One model in two ways (an adapter here and on a server, a type of weights and another) has
+    no before and after: there each view has its name."""
+    base, tuned = (want_object(report.models.get(view)) for view in ("base", "ft"))
+    ways = ("kind", "dtype")
+    if base.get("adapter") is None and all(base.get(way) == tuned.get(way) for way in ways):
+        return Sides()
+    return Sides(f"by {_view_name(base)}", f"by {_view_name(tuned)}")
+
+
+def _view_name(model: dict[str, Json]) -> str:
+    name = str(model.get("adapter") or model.get("base")).rstrip("/").rpartition("/")[2]
+    served = ["served"] if model.get("endpoint") else []
+    dtype = [str(model["dtype"])] if model.get("dtype") else []
+    known = ", ".join([*served, *dtype])
+    return one_line(f"{name} ({known})" if known else name, LONGEST_NAME)
+
+
+def asking_line(report: ProbeReport) -> str | None:
+    """How the views were computed, and what may be expected of a repetition."""
+    views = report.views
+    if not isinstance(views.get("views"), str):
+        return None
+    sides = {
+        SIDE_NAMES.get(name, name): told
+        for name, facts in (("", views), *((side, views.get(side)) for side in SIDE_NAMES))
+        if (told := _computed(want_object(facts)))
+    }
+    if len(set(sides.values())) == 1:
+        sides = {"": next(iter(sides.values()))}
+    told = "; ".join(f"{name} {text}".strip() for name, text in sides.items())
+    return f"asked: {views['views']}{f'; {told}' if told else ''}"
+
+
+SIDE_NAMES = {"base": "base", "ft": "tuned"}
+DETERMINISM = {
+    "strict": "strict: equal tokens on every repeat",
+    "best effort": "best effort: a repeat may differ in a token",
+    "loose": "loose: a repeat may differ",
+}
+
+
+def _computed(facts: dict[str, Json]) -> str:
+    local, runner = want_object(facts.get("local_model")), want_object(facts.get("runner"))
+    if local:
+        word = str(local.get("determinism"))
+        kind = local.get("quantization") or runner.get("dtype")
+        return f"{kind} on {local.get('device')} ({DETERMINISM.get(word, word)})"
+    return "served (what a repeat gives is up to the server)" if facts.get("model") else ""
 
 
 def decision_lines(report: ProbeReport) -> Iterator[TextLine]:
@@ -150,9 +212,9 @@ def quiet_lines(report: ProbeReport) -> Iterator[TextLine]:
         yield from (line(text, indent=2) for text in series_texts(report.series))
 
 
-def answer_line(result: FidelityResult) -> TextLine:
+def answer_line(result: FidelityResult, sides: Sides) -> TextLine:
     word, style = _word(result)
-    return TextLine((Cell(word, style), Cell(f"  {_sentence(result)}")))
+    return TextLine((Cell(word, style), Cell(f"  {_sentence(result, sides)}")))
 
 
 def _word(result: FidelityResult) -> tuple[str, Style]:
@@ -170,12 +232,12 @@ def _word(result: FidelityResult) -> tuple[str, Style]:
     return DECISIONS[result.decision]
 
 
-def _sentence(result: FidelityResult) -> str:
+def _sentence(result: FidelityResult, sides: Sides) -> str:
     evidence = result.evidence
     if evidence is None or not evidence.num_valid_base + evidence.num_valid_ft:
         return result.message
     before, after, n = evidence.num_valid_base, evidence.num_valid_ft, evidence.num_cases
-    said = f"valid calls: {before} of {n} before the fine-tune, {after} after"
+    said = f"valid calls: {before} of {n} {sides.base}, {after} {sides.tuned}"
     if not after:
         return said
     invented = evidence.num_hallucinated
@@ -188,11 +250,11 @@ def _names(count: int) -> str:
     return "names" if count == 1 else "name"
 
 
-def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -> Iterator[Block]:
+def _result_blocks(one: ProbeResult, sides: Sides, *, alone: bool) -> Iterator[Block]:
     result, evidence = one.result, one.result.evidence
     if not alone:
         yield line(result.name, "strong")
-    yield answer_line(result)
+    yield answer_line(result, sides)
     if evidence is None:
         return
     yield line(f"{result.verdict} by the point rule: {result.message}", indent=2)
@@ -215,6 +277,7 @@ def _result_blocks(one: ProbeResult, nulls: NullResult | None, *, alone: bool) -
     yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
     yield from _list("without a valid call in either view", _both_fail(one, evidence), "warn")
     yield from _list("with other arguments", _changed(one, evidence.cases), "plain")
+    yield from _list("gained", _gained(one, evidence.cases), "good")
 
 
 CHECKS = {
@@ -267,6 +330,9 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
     pairs = f"over {evidence.num_arg_pairs_compared} pairs, not judged"
     differ = round_text(evidence.mean_arg_disagreement)
     yield _row("arguments that differ", "", differ, "", pairs)
+    same = f"{evidence.num_same_text} word for word, of {len(evidence.cases)} answers"
+    shared = evidence.num_same_call / len(evidence.cases)
+    yield _row("the same call, or none", "", round_text(shared), "", same)
     if evidence.null_mean is not None:
         z = "no z" if result.z_score is None else f"z {result.z_score:+.2f}"
         rank = evidence.null_rank or ""
@@ -329,6 +395,14 @@ def _lost(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
         f"{_show(name)}: {case.tuned.reason or 'no valid call'}"
         for name, case in zip(one.case_names, cases, strict=True)
         if case.base.valid and not case.tuned.valid
+    ]
+
+
+def _gained(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+    return [
+        f"{_show(name)}: {case.base.cause or case.base.reason or 'no valid call'} in the base view"
+        for name, case in zip(one.case_names, cases, strict=True)
+        if case.standing == "gained"
     ]
 
 
@@ -412,6 +486,18 @@ def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
         frozenset({0}),
         frozenset({3, 4}),
     )
+
+
+def of_checkpoint(report: ProbeReport, label: str) -> ProbeReport:
+    """A series as its report would be if this checkpoint were the last; raises BadInput."""
+    points = () if report.series is None else report.series.points
+    found = next((one for one in points if one.checkpoint.label == label), None)
+    if found is None:
+        known = ", ".join(one_line(one.checkpoint.label, LONGEST_NAME) for one in points)
+        what = f"there is: {known}" if known else "this probe is no series"
+        raise BadInput(f"--checkpoint: {one_line(label, LONGEST_NAME)}: {what}")
+    last = msgspec.structs.replace(report.results[0], result=found.result)
+    return msgspec.structs.replace(report, results=(last,))
 
 
 def find_case(report: ProbeReport, wanted: str) -> tuple[int, str, CaseOutcome]:

@@ -14,13 +14,18 @@ import msgspec
 from msgspec import UNSET
 
 from callmark.records.jsontext import Json, canonical_json
-from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore
+from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore, Statement
 from callmark.records.samples import ExtractorBy, describe_check
-from callmark.records.statements import GOOD, Statement
+from callmark.records.statements import GOOD
 from callmark.records.trace import EntryStatus, TraceEntry
-from callmark.reports.finished_run import ORDER, StatementList, explain_flag
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
-from callmark.summary.failing import missing_facts, show_measure
+from callmark.summary.failing import (
+    ORDER,
+    StatementList,
+    explain_flag,
+    missing_facts,
+    show_measure,
+)
 from callmark.summary.metrics import label_words, rule_words
 
 SHOWN_JSON = 600

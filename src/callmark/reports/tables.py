@@ -17,10 +17,16 @@ from callmark.records.report import GateRule
 from callmark.records.results import Result, Scores
 from callmark.records.samples import explain_check
 from callmark.records.statements import StatementLabel
-from callmark.reports.finished_run import FinishedRun, TierCounts, count_tiers, explain_firm
+from callmark.reports.finished_run import FinishedRun
 from callmark.reports.layout import neutralise
 from callmark.store.files import read_results
-from callmark.summary.failing import missing_facts, why_failed
+from callmark.summary.failing import (
+    TierCounts,
+    count_tiers,
+    explain_firm,
+    missing_facts,
+    why_failed,
+)
 from callmark.summary.gates import is_measure
 
 if TYPE_CHECKING:

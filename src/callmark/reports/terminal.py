@@ -19,7 +19,6 @@ from callmark.records.report import (
     Verdict,
 )
 from callmark.records.statements import GOOD
-from callmark.reports.finished_run import StatementList, explain_flag
 from callmark.reports.layout import (
     Block,
     Cell,
@@ -30,6 +29,7 @@ from callmark.reports.layout import (
     one_line,
     round_text,
 )
+from callmark.summary.failing import StatementList, explain_flag
 from callmark.summary.gates import policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
@@ -89,6 +89,24 @@ def report_blocks(
     if statements is not None:
         yield from _statements(report, statements, results, verbose=verbose)
     yield from _changed(report, changes)
+    yield from tables or ()
+    yield from _next(next_steps)
+
+
+def log_blocks(
+    report: Report,
+    *,
+    results: str | None = None,
+    next_steps: Sequence[str] = (),
+    tables: Iterable[Block] | None = None,
+) -> Iterator[Block]:
+    """The same of a log, whose findings were told: what is judged, and where to look. What asks for
+    expectations is left out, for a log has none."""
+    yield verdict_line(report)
+    yield from _judged(report, "fail", "failed", results)
+    yield from _open(report, results)
+    yield from _judged(report, "warn", "warnings", results)
+    yield from _errors(report)
     yield from tables or ()
     yield from _next(next_steps)
 

@@ -16,7 +16,6 @@ from callmark.records.jsontext import Json, canonical_json, encode_json, plain, 
 from callmark.records.results import Decoding, Fingerprints
 from callmark.records.seams import Conversation, Failure, Finish, Observed, Reply, Runner
 from callmark.run.prepare import resolve_secrets
-from callmark.runners.http.protocol import REMEMBERED
 
 if TYPE_CHECKING:
     from callmark.run.prepare import Setup
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 # Raised whenever a runner reads one and the same answer otherwise than before.
 REPLIES_VERSION = 2
+REMEMBERED = 4096  # different beginnings of requests
 # A prompt that is too long for a server may not be so tomorrow, and asking again costs nothing.
 NOT_HELD: frozenset[Finish] = frozenset({"context_exceeded"})
 RECORDED = frozenset({"replay"})

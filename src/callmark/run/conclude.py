@@ -44,8 +44,7 @@ from callmark.store.files import atomic_writer
 from callmark.store.journal import Journal, journal_path
 from callmark.store.spending import cost_of, read_spending, sum_up_spending
 from callmark.summary.gates import exit_code
-from callmark.summary.summary import Scope, Summariser
-from callmark.summary.trials import SummaryState
+from callmark.summary.summary import Scope, Summariser, SummaryState
 
 INTERRUPTED = 130
 

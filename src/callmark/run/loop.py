@@ -40,8 +40,7 @@ from callmark.run.resume import (
 from callmark.store.files import encode_result, read_results
 from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
 from callmark.store.spending import encode_spending, spending_of
-from callmark.summary.summary import Summariser
-from callmark.summary.trials import SummaryState
+from callmark.summary.summary import Summariser, SummaryState
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,7 +15,7 @@ import msgspec
 from callmark.broker.broker import BrokerSession
 from callmark.calls.attempts import Attempt, ToolCall, entry_for
 from callmark.calls.formats import FORMATS, Format
-from callmark.calls.ledger import TurnText, read_turn
+from callmark.calls.ledger import PLAIN_WORDS, TurnText, read_turn
 from callmark.calls.registry import Registry
 from callmark.config import RunConfig
 from callmark.errors import CallmarkError, UsageError, fault_of_ours
@@ -36,7 +36,6 @@ from callmark.records.seams import (
     ToolSession,
     ToolSource,
     Usage,
-    add_usage,
 )
 from callmark.records.trace import (
     UNPARSED,
@@ -56,6 +55,7 @@ from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION, ScoreSettings, cross_score, score_trial
+from callmark.store.spending import add_usage
 from callmark.summary.metrics import CrossScore
 
 ParseText = Literal["auto", "on", "off"]
@@ -325,6 +325,12 @@ class _Play:
             schema_of=self._registry.parameters,
         )
 
+    def _is_plain(self, text: str) -> bool:
+        """Does it hold no call in any format, no thinking and no token, by its looks alone?"""
+        return PLAIN_WORDS.fullmatch(text) is not None and not any(
+            row.hint in text for row in self.settings.formats
+        )
+
     def _think(self, attempts: Iterable[Attempt], turn: int | None) -> None:
         for one in attempts:
             arguments = one.arguments if isinstance(one, ToolCall) else None
@@ -342,8 +348,8 @@ class _Play:
             apart = self._turn(reply.reasoning)
             known = (one for one in apart.attempts if one.format != UNPARSED)
             self._think((*apart.thought_of, *known), at)
-        if not reply.text:
-            return "", "", list(reply.calls or ())
+        if not reply.text or self._is_plain(reply.text):
+            return reply.text.strip(), "", list(reply.calls or ())
         found = self._turn(reply.text)
         self._think(found.thought_of, at)
         calls = list(reply.calls or ())

@@ -387,7 +387,11 @@ class _Scoring:
         return summariser.report(
             header,
             rules,
-            scope=Scope(partial=self._partial, errors_allowed=config.errors_allowed(self._trials)),
+            scope=Scope(
+                partial=self._partial,
+                errors_allowed=config.errors_allowed(self._trials),
+                own_tools=bool(self._tools_of_lines),
+            ),
             timing=timing,
             provenance=provenance({}),
             warnings=(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
 from itertools import combinations, islice
 from typing import NamedTuple
 
@@ -18,19 +18,17 @@ from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.grounding.words import AIRPORT_CITIES
 from callmark.records.jsontext import Json
+from callmark.records.results import ArgumentOrigin, Origin
 from callmark.records.samples import NOT_RECORDED
-from callmark.records.statements import ArgumentOrigin, Origin
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import TrialReading, prompt_texts
-from callmark.scorers.shown import (
-    MANY,
-    ShownTexts,
-    ShownWords,
+from callmark.scorers.integration import (
+    ToldWords,
+    TrialReading,
     is_before,
-    ordinal_of,
-    place_of,
+    prompt_texts,
     tokens_of,
 )
+from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
 _NEAR_DAYS = 14
@@ -70,11 +68,11 @@ def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[Argument
         for index, entry in enumerate(reading.trace.tool_trace)
         if entry.status != "malformed" and isinstance(entry.arguments, dict)
     ]
-    shown = ShownTexts(reading)
+    open_shown = cache(lambda: ShownTexts(reading))  # most arguments were just said
     origins = [
         ArgumentOrigin(call=index, path=leaf.path, origin=found.origin, source=found.source)
         for index, entry in entries
-        for leaf, found in _trace_call(entry, shown, registry)
+        for leaf, found in _trace_call(entry, reading, open_shown, registry)
     ]
     # The order of the keys of an object says nothing.
     return tuple(sorted(origins, key=lambda one: (one.call, one.path))) or None
@@ -104,16 +102,20 @@ _INVENTED = _Found("invented")
 
 
 def _trace_call(
-    entry: TraceEntry, shown: ShownTexts, registry: Registry
+    entry: TraceEntry,
+    reading: TrialReading,
+    open_shown: Callable[[], ShownTexts],
+    registry: Registry,
 ) -> Iterator[tuple[_Leaf, _Found]]:
     spec = registry.spec(registry.resolve(entry.name or "") or "")
     leaves = list(_leaves(entry.arguments))
-    tracer = _Tracer(shown, entry.turn if shown.has_turns else None, spec, entry.arguments, leaves)
+    turn = entry.turn if reading.trace.turns is not None else None
+    tracer = _Tracer(reading.told_words, open_shown, turn, spec, entry.arguments, leaves)
     for leaf in leaves:
         found = tracer.trace(leaf)
         number = number_of(leaf.value)
         if number is not None and found.origin == "derived":
-            shown.derived.setdefault(number, entry.turn or 0)
+            open_shown().derived.setdefault(number, entry.turn or 0)
         yield leaf, found
 
 
@@ -136,18 +138,24 @@ class _Tracer:
 
     def __init__(
         self,
-        shown: ShownTexts,
+        told: ToldWords,
+        open_shown: Callable[[], ShownTexts],
         turn: int | None,
         spec: ToolSpec | None,
         arguments: Json,
         leaves: list[_Leaf],
     ) -> None:
-        self._shown = shown
+        self._said = told
+        self._open_shown = open_shown
         self._turn = turn
         self._spec = spec
         self._arguments = arguments
         self._leaves = leaves
-        self._told: dict[tuple[str | None, ...], ShownWords] = {}
+        self._told: dict[tuple[str | None, ...], ToldWords] = {}
+
+    @cached_property
+    def _shown(self) -> ShownTexts:
+        return self._open_shown()
 
     def trace(self, leaf: _Leaf) -> _Found:
         value = leaf.value
@@ -172,7 +180,7 @@ class _Tracer:
         values = list(flat(values_of(text)))
         if len(values) == 1 and values[0].moments and values[0].text == text.strip():
             return self._served_text(text) or self._trace_moment(values[0])
-        if not tokens or self._shown.said.holds(tokens, self._turn):
+        if not tokens or self._said.holds(tokens, self._turn):
             return _Found("said")
         return (
             self._served_text(text)
@@ -255,7 +263,7 @@ class _Tracer:
     # --- values
 
     def _shows(self, tokens: list[str]) -> bool:
-        missing = self._shown.said.missing(tokens, self._turn)
+        missing = self._said.missing(tokens, self._turn)
         return not missing or not self._shown.served.missing(missing, self._turn)
 
     def _knows(self, value: Value) -> bool:
@@ -407,7 +415,7 @@ class _Tracer:
                 return _Found("default")
         told = self._told.get(leaf.keys)
         if told is None:
-            told = self._told[leaf.keys] = ShownWords()
+            told = self._told[leaf.keys] = ToldWords()
             for text in (self._spec.description, *(node.get("description") for node in nodes)):
                 if isinstance(text, str):
                     told.add(text, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
@@ -23,7 +23,7 @@ from callmark.grounding.match import (
 from callmark.grounding.numbers import SCALE, form_of, read_every_way
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
-from callmark.grounding.text import char_offset
+from callmark.grounding.text import char_offset, fold
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.grounding.words import asks_for_information, find_number_words, is_time_span
 from callmark.records.jsontext import Json, canonical_json
@@ -33,6 +33,55 @@ from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
+
+
+_TOLD_TOKEN = re.compile(r"[^\W_]+")
+LONG = 1000  # characters
+
+
+def tokens_of(text: str) -> list[str]:
+    return list(_long_tokens(text)) if len(text) > LONG else _TOLD_TOKEN.findall(fold(text))
+
+
+@lru_cache(maxsize=1 << 7)
+def _long_tokens(text: str) -> tuple[str, ...]:
+    """Remembered: a system prompt comes back with every sample."""
+    return tuple(_TOLD_TOKEN.findall(fold(text)))
+
+
+class ToldWords:
+    """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
+    text whose words and pairs are all known stands there, or as good as."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, int] = {}
+        self._pairs: dict[tuple[str, str], int] = {}
+
+    def add(self, text: str, turn: int) -> None:
+        tokens = tokens_of(text)
+        if not self._words:
+            self._words = dict.fromkeys(tokens, turn)
+            self._pairs = dict.fromkeys(pairwise(tokens), turn)
+            return
+        for word in tokens:
+            self._words.setdefault(word, turn)
+        for pair in pairwise(tokens):
+            self._pairs.setdefault(pair, turn)
+
+    def holds(self, tokens: list[str], turn: int | None) -> bool:
+        return self.knows(tokens, turn) and all(
+            is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
+        )
+
+    def knows(self, tokens: list[str], turn: int | None) -> bool:
+        return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
+
+    def missing(self, tokens: list[str], turn: int | None) -> list[str]:
+        return [word for word in tokens if not is_before(self._words.get(word), turn)]
+
+
+def is_before(at: int | None, turn: int | None) -> bool:
+    return at is not None and (turn is None or at < turn)
 
 
 class TrialReading:
@@ -82,6 +131,19 @@ class TrialReading:
     def records(self) -> RecordIndex:
         """The results as records; those that are errors left out."""
         return RecordIndex(RecordTree(self.served))
+
+    @cached_property
+    def told(self) -> list[tuple[str, int]]:
+        """What the model was told, results left out, each with the turns before it."""
+        texts = [(text, 0) for text in prompt_texts(self.sample.prompt)]
+        return texts + [(said.text, said.turn) for said in self.trace.said]
+
+    @cached_property
+    def told_words(self) -> ToldWords:
+        words = ToldWords()
+        for text, turn in self.told:
+            words.add(text, turn)
+        return words
 
     def turn_at(self, position: int) -> int | None:
         """The assistant turn that a character belongs to; None where turns are not known."""

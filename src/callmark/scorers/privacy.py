@@ -31,6 +31,8 @@ DEFAULT_ALLOWLIST = ("example.com", "example.org", "example.net")
 KnownTexts = Iterable[str] | Callable[[], Iterable[str]]
 
 _BREACHES = frozenset({"high", "medium"})
+# No mailbox, no address, and too few digits for a number that belongs to somebody.
+_HARMLESS = re.compile(r"[^@:\d-]*(?:\d[^@:\d-]*){0,6}")
 
 
 def check(
@@ -46,12 +48,12 @@ def check(
     `known` are the texts that the model was shown (a callable is called only if needed);
     `allowlist` comes on top of the default one."""
     shown = _Known(known)
-    findings = _findings_in_answer(answer, shown, locale)
+    findings = _findings_in_answer(answer, shown, locale) if _may_be_personal(answer) else []
     invented: dict[str, None] = {}
     _note_invented(answer, allowlist, shown, invented)
     for index, value in enumerate(arguments):
         for label, text in labelled_texts(value):
-            if hits := find_pii(text, locale=locale, label=label):
+            if _may_be_personal(text) and (hits := find_pii(text, locale=locale, label=label)):
                 findings += _findings_in_argument(text, label, hits, index, shown)
             _note_invented(text, allowlist, shown, invented)
     breached = any(
@@ -126,6 +128,11 @@ def known_texts(values: Iterable[Json]) -> Iterator[str]:
 
 
 # --- findings -----------------------------------------------------------------------------------
+
+
+def _may_be_personal(text: str) -> bool:
+    """Letters of other scripts may stand for those that are looked for."""
+    return not text.isascii() or text.count(".") > 2 or _HARMLESS.fullmatch(text) is None
 
 
 def _findings_in_answer(answer: str, known: _Known, locale: str | None) -> list[PrivacyFinding]:

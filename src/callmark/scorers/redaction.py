@@ -25,10 +25,11 @@ from callmark.records.results import (
     Result,
     Scores,
     SpanScore,
+    Statement,
     ValueMark,
 )
 from callmark.records.samples import expectation_of
-from callmark.records.statements import Statement, quote_said
+from callmark.records.statements import quote_said
 from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.scorers.pii import KINDS, PiiHit, find_pii
 from callmark.scorers.pii_phones import byte_length

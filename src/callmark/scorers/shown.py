@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from datetime import date
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
 
 from callmark.grounding.arithmetic import find_equations
 from callmark.grounding.dates import Moment
@@ -16,10 +15,8 @@ from callmark.grounding.record_tree import Field
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, values_of
 from callmark.grounding.words import NUMBER_WORDS
-from callmark.scorers.integration import TrialReading, message_text, prompt_texts
+from callmark.scorers.integration import ToldWords, TrialReading, message_text, tokens_of
 
-_TOKEN = re.compile(r"[^\W_]+")
-LONG = 1000  # characters
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
 _DAYS_AWAY: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
@@ -46,66 +43,15 @@ _WEEKDAYS = re.compile(
 _ANY_DAY = re.compile(r"\b(?:between|any ?(?:day|time|date)|flexible|range)\b", re.IGNORECASE)
 
 
-def tokens_of(text: str) -> list[str]:
-    return list(_long_tokens(text)) if len(text) > LONG else _TOKEN.findall(fold(text))
-
-
-@lru_cache(maxsize=1 << 7)
-def _long_tokens(text: str) -> tuple[str, ...]:
-    """Remembered: a system prompt comes back with every sample."""
-    return tuple(_TOKEN.findall(fold(text)))
-
-
-class ShownWords:
-    """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
-    text whose words and pairs are all known stands there, or as good as."""
-
-    def __init__(self) -> None:
-        self._words: dict[str, int] = {}
-        self._pairs: dict[tuple[str, str], int] = {}
-
-    def add(self, text: str, turn: int) -> None:
-        tokens = tokens_of(text)
-        if not self._words:
-            self._words = dict.fromkeys(tokens, turn)
-            self._pairs = dict.fromkeys(pairwise(tokens), turn)
-            return
-        for word in tokens:
-            self._words.setdefault(word, turn)
-        for pair in pairwise(tokens):
-            self._pairs.setdefault(pair, turn)
-
-    def holds(self, tokens: list[str], turn: int | None) -> bool:
-        return self.knows(tokens, turn) and all(
-            is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
-        )
-
-    def knows(self, tokens: list[str], turn: int | None) -> bool:
-        return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
-
-    def missing(self, tokens: list[str], turn: int | None) -> list[str]:
-        return [word for word in tokens if not is_before(self._words.get(word), turn)]
-
-
-def is_before(at: int | None, turn: int | None) -> bool:
-    return at is not None and (turn is None or at < turn)
-
-
 class ShownTexts:
     """What the model was told and shown before a call. Each part is read when it is asked for."""
 
     def __init__(self, reading: TrialReading) -> None:
         self._reading = reading
+        self.texts = reading.told
         self.records = reading.records
-        self.has_turns = reading.trace.turns is not None
         # Numbers of earlier arguments that rested on something.
         self.derived: dict[int, int] = {}
-
-    @cached_property
-    def texts(self) -> list[tuple[str, int]]:
-        reading = self._reading
-        texts = [(text, 0) for text in prompt_texts(reading.sample.prompt)]
-        return texts + [(said.text, said.turn) for said in reading.trace.said]
 
     @cached_property
     def of_users(self) -> list[tuple[str, int]]:
@@ -117,15 +63,8 @@ class ShownTexts:
         return asked + [(said.text, said.turn) for said in self._reading.trace.said]
 
     @cached_property
-    def said(self) -> ShownWords:
-        words = ShownWords()
-        for text, turn in self.texts:
-            words.add(text, turn)
-        return words
-
-    @cached_property
-    def served(self) -> ShownWords:
-        words = ShownWords()
+    def served(self) -> ToldWords:
+        words = ToldWords()
         for field in self.records.tree.fields:
             if isinstance(field.value, str):
                 words.add(field.value, field.record.served.turn or 0)
@@ -266,7 +205,7 @@ def ordinal_of(moment: Moment) -> int | None:
         return None
     try:
         return date(moment.year, moment.month, moment.day).toordinal()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -5,49 +5,63 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.dates import Moment
-from callmark.grounding.deeds import DoneCall, Tells, find_deeds, writes
-from callmark.grounding.evidence import flat
+from callmark.grounding.deeds import (
+    DEED_ENDINGS,
+    DEED_WORDS,
+    Deed,
+    DoneCall,
+    Tells,
+    find_deeds,
+    writes,
+)
+from callmark.grounding.emptiness import Amounts
+from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
+from callmark.grounding.misnaming import GivenNames
 from callmark.grounding.naming import KnownWords, find_unnamed
-from callmark.grounding.polarity import PolarFields
+from callmark.grounding.polar_abroad import grammar_of
+from callmark.grounding.polar_words import root
+from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
+from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
     key_stems,
-    number_of,
+    key_words,
     stem,
     texts_in,
 )
-from callmark.grounding.schedule import find_days, schedules_of, wrong_hours
+from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
+from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.states import StateFields
+from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
-from callmark.grounding.values import Value, identifier_key, values_of
-from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.grounding.values import Value, identifier_key
+from callmark.records.jsontext import Json, canonical_json
+from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
-from callmark.records.statements import (
-    FLAGS,
-    GOOD,
-    LONGEST_QUOTE,
-    RULES,
-    Copying,
-    Statement,
-    quote_said,
-)
-from callmark.scorers.integration import TrialReading, done_in_prompt, prompt_texts
+from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
+from callmark.records.trace import json_inside
+from callmark.scorers.integration import TrialReading, done_in_prompt
+from callmark.scorers.shown import ordinal_of, place_of
 
+MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
+LONGEST_ABOUT = 400  # characters of a text about a call
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
-_OF_CLAUSES = frozenset(("polarity", "deed", "hours"))  # whose negations are part of them
+_OF_CLAUSES = frozenset(
+    ("polarity", "deed", "hours", "state", "rank")
+)  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 _WORD = re.compile(r"[\w-]+")
@@ -58,6 +72,7 @@ _TO_CHECK = re.compile(
     re.IGNORECASE,
 )
 _SWITCH = re.compile(r"(?:enable|disable|toggle|turn|switch|set|reset|activate|deactivate)", re.I)
+_BY_US = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 _CODE = re.compile(r"#?\w*\d[\w-]*")
 
 
@@ -73,23 +88,63 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     for, there is nothing that it could speak of."""
     outline = reading.outline
     findings: list[StatementFinding] = []
+    binder: Binder | None = None
     if reading.served or reading.sample.expectation.kind not in CALL_FREE:
         tree = reading.records.tree
         index = reading.records
-        binder = Binder(outline, index)
         values = read_stated(
             reading.text, reading.grounder.values, reading.sample.expectation.locale
         )
+        loose = SiblingNames(tree, outline.words).mentions(reading.text, values)
+        binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
-        findings += _check_weekdays(reading, index, values)
-        findings += _check_polarity(reading, outline, tree, binder, registry)
-        findings += _check_hours(reading, outline, tree)
-        findings += _check_names(outline, KnownWords(index, reading.said))
-    findings += _check_deeds(reading, outline, registry)
+        findings += _check_rules(reading, outline, index, binder, values, registry)
+    if _may_tell_deeds(outline):
+        findings += _check_deeds(reading, outline, registry, binder)
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _check_rules(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    values: list[Value],
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    """A rule is asked where the results and the answer have what it is about."""
+    tree = index.tree
+    if any(value.kind == "moment" for value in values):
+        yield from _check_weekdays(reading, index, values)
+    if any(map(_may_say_yes_or_no, tree.fields)):
+        yield from _check_polarity(reading, outline, tree, binder, registry)
+    yield from _check_states(reading, outline, index, binder, registry)
+    yield from _check_amounts(reading, outline, tree, binder)
+    yield from _check_kinds(reading, outline, index, binder, registry)
+    yield from _check_ranks(reading, outline, tree, binder, values)
+    yield from _check_tallies(reading, outline, tree)
+    if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
+        yield from _check_hours(reading, outline, tree)
+    known = KnownWords(index, reading.said)
+    if index.describes:
+        yield from _check_names(outline, known)
+    yield from _check_given_names(reading, outline, GivenNames(tree, known))
+
+
+def _may_say_yes_or_no(field: Field) -> bool:
+    """Also `null`, and a short text: `no`."""
+    value = field.value
+    if isinstance(value, str):
+        return len(value) < SHORT_ANSWER
+    return value is None or isinstance(value, bool)
+
+
+def _may_tell_deeds(outline: Outline) -> bool:
+    words = outline.words
+    return not DEED_WORDS.isdisjoint(words) or any(word.endswith(DEED_ENDINGS) for word in words)
 
 
 def _check_values(
@@ -148,7 +203,11 @@ def _tell_nearest(
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
-            near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+            near = (
+                ""
+                if field is None
+                else f"; nearest: {_show(field)} at {place_of(field.call, field.path)}"
+            )
             one = one._replace(because=f"no result has it{near}")
         yield one
 
@@ -162,7 +221,7 @@ class _NearestLeaf:
     def find(self, value: Value, turn: int | None) -> Field | None:
         if value.kind == "number" and value.readings:
             return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
-        days = [day for moment in value.moments if (day := _day_of(moment)) is not None]
+        days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
         return _closest(days[0], self._dates, self._days, turn) if days else None
 
     @cached_property
@@ -178,19 +237,10 @@ class _NearestLeaf:
         days: dict[int, list[Field]] = {}
         for moments in self._index.moments.values():
             for moment, field in moments:
-                day = _day_of(moment)
+                day = ordinal_of(moment)
                 if day is not None:
                     days.setdefault(day, []).append(field)
         return days
-
-
-def _day_of(moment: Moment) -> int | None:
-    if moment.year is None or moment.month is None or moment.day is None:
-        return None
-    try:
-        return date(moment.year, moment.month, moment.day).toordinal()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _closest(
@@ -208,7 +258,14 @@ def _closest(
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
 ) -> Iterator[StatementFinding]:
-    for day in find_days(reading.text, values, index.years_of):
+    only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
+
+    def years_of(moment: Moment) -> frozenset[int]:
+        said = reading.said.moments_said((moment.month, moment.day))
+        years = frozenset(one.year for one in said if one.year is not None)
+        return index.years_of(moment) or years or only
+
+    for day in find_days(reading.text, values, years_of):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:
@@ -241,7 +298,7 @@ def _check_polarity(
         if any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
-            and not stems.isdisjoint(said.polar.stems)
+            and not stems.isdisjoint(said.polar.words.stems)
             for at, stems in changes
         ):
             yield StatementFinding(said.start, said.end, "unchecked", "changed", (field,))
@@ -252,12 +309,108 @@ def _check_polarity(
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
 
 
+def _check_states(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    last_write = _last_write(reading, registry)
+    for said in StateFields(index).said_in(outline, binder, reading.turn_at):
+        if said.field.call < last_write:
+            continue  # a call may have changed it since
+        because = f"{said.field.key} is {canonical_json(said.field.value)}"
+        yield StatementFinding(
+            said.start, said.end, "contradicted", "state", (said.field,), because
+        )
+
+
+def _check_kinds(
+    reading: TrialReading,
+    outline: Outline,
+    index: RecordIndex,
+    binder: Binder,
+    registry: Registry,
+) -> Iterator[StatementFinding]:
+    last_write = _last_write(reading, registry)
+    for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
+        if said.field.call < last_write:
+            continue
+        because = (
+            f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
+            f" {place_of(said.taken.call, said.taken.path)}"
+        )
+        yield StatementFinding(
+            said.start, said.end, RULES[said.rule].label, said.rule, (said.field,), because
+        )
+
+
+def _check_amounts(
+    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
+) -> Iterator[StatementFinding]:
+    if grammar_of(outline.text) != "en":
+        return
+    for said in Amounts(tree).said_in(outline, binder):
+        field = said.amount.shown
+        if not field.counts_for(reading.turn_at(said.start)):
+            continue
+        if said.asserted is said.amount.is_some:
+            yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
+        else:
+            because = f"the answer says that there {'is some' if said.asserted else 'is none'}"
+            yield StatementFinding(
+                said.start, said.end, "contradicted", "polarity", (field,), because
+            )
+
+
+def _check_ranks(
+    reading: TrialReading,
+    outline: Outline,
+    tree: RecordTree,
+    binder: Binder,
+    values: list[Value],
+) -> Iterator[StatementFinding]:
+    ranks = Ranks(tree, binder.all_mentions, values)
+    for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
+        because = (
+            f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"
+            f" {place_of(wrong.other.call, wrong.other.path)}"
+        )
+        yield StatementFinding(
+            wrong.start, wrong.end, "contradicted", "rank", (wrong.field,), because
+        )
+
+
+def _check_tallies(
+    reading: TrialReading, outline: Outline, tree: RecordTree
+) -> Iterator[StatementFinding]:
+    for wrong in Tallies(tree).wrong_in(outline):
+        if not wrong.field.counts_for(reading.turn_at(wrong.start)):
+            continue
+        because = f"{wrong.field.key}: {wrong.count} of {wrong.total}"
+        yield StatementFinding(
+            wrong.start, wrong.end, "miscounted", "count", (wrong.field,), because
+        )
+
+
+def _last_write(reading: TrialReading, registry: Registry) -> int:
+    """The last call that changed something, by its place in the trace; -1: none did."""
+    writing = -1
+    for call, entry in enumerate(reading.trace.tool_trace):
+        if entry.status == "ok" and entry.name is not None:
+            spec = registry.spec(entry.name)
+            if writes(entry.name, "" if spec is None else spec.description):
+                writing = call
+    return writing
+
+
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
     """Calls that changed something, by the words of their names: `enable_roaming`. What a result
     said of it before need not be so any more."""
     for call in _done_calls(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
-            yield call.turn, set(key_stems(call.name))
+            yield call.turn, set(map(root, key_words(call.name)))
 
 
 def _check_hours(
@@ -280,8 +433,22 @@ def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFindi
         yield StatementFinding(one.start, one.end, "unsupported", "unnamed", (), because)
 
 
+def _check_given_names(
+    reading: TrialReading, outline: Outline, names: GivenNames
+) -> Iterator[StatementFinding]:
+    for one in names.misnamed_in(outline):
+        field = one.field
+        if field is None:
+            yield StatementFinding(
+                one.start, one.end, "altered", "name", (), "no one gave this name"
+            )
+        elif field.counts_for(reading.turn_at(one.start)):
+            because = f"a name near {_show(field)} at {place_of(field.call, field.path)}"
+            yield StatementFinding(one.start, one.end, "altered", "name", (field,), because)
+
+
 def _check_deeds(
-    reading: TrialReading, outline: Outline, registry: Registry
+    reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
     calls = list(_done_calls(reading, registry))
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
@@ -289,11 +456,43 @@ def _check_deeds(
     )
     told = _told_states(reading)
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):
-        if deed.is_served:
-            yield StatementFinding(deed.start, deed.end, "supported", "deed")
-        else:
+        other = None if binder is None else _done_to_another(deed, outline, binder)
+        if not deed.is_served:
             because = f"no call that was served did so ({deed.verb})"
             yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
+        elif other is not None:
+            because = f"no call that was served did so to {other}"
+            yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
+        else:
+            yield StatementFinding(deed.start, deed.end, "supported", "deed")
+
+
+def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None:
+    """The identifier of the one record that the deed is told of, if every call that did such a
+    thing names another record of its list."""
+    place = Value(deed.start, deed.end, "quote", "")
+    clause = outline.clause_at(deed.start)
+    subject = binder.subject_of(place, clause)
+    if subject is None or subject.inherited or subject.distant or len(subject.records) != 1:
+        return None
+    if subject.loose and not _BY_US.match(deed.verb):
+        return None
+    record = subject.records[0]
+    own = {fold(one) for one in record.names if _CODE.search(one)}
+    siblings = record.parent.children if record.parent is not None else []
+    others = {
+        fold(name)
+        for one in siblings[:MOST_KEYS]
+        if one is not record and one.kind == record.kind
+        for name in one.names
+        if _CODE.search(name)
+    }
+    if not own or not deed.calls:
+        return None
+    is_other = all(
+        own.isdisjoint(call.named) and not others.isdisjoint(call.named) for call in deed.calls
+    )
+    return min(own) if is_other else None
 
 
 def _deny(
@@ -361,7 +560,40 @@ def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            yield DoneCall(turn, entry.name, "" if spec is None else spec.description)
+            about = "" if spec is None else spec.description
+            texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
+            yield DoneCall(
+                turn,
+                entry.name,
+                about,
+                _stems_of(entry.name, about, texts, entry.arguments, entry.result),
+                frozenset(map(fold, texts)),
+            )
+
+
+def _stems_of(
+    name: str, about: str, texts: list[str], arguments: Json, result: Json
+) -> frozenset[str]:
+    """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
+    keys = [*_keys_in(arguments), *_keys_in(result)]
+    words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
+    return frozenset(
+        (*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k)))
+    )
+
+
+def _keys_in(value: Json) -> list[str]:
+    """The keys of an object and of what lies in it, as many as anybody would read."""
+    found: list[str] = []
+    left = [json_inside(value) if isinstance(value, str) else value]
+    while left and len(found) < MOST_KEYS:
+        one = left.pop()
+        if isinstance(one, dict):
+            found += one
+            left += one.values()
+        elif isinstance(one, list):
+            left += one[:2]
+    return found[:MOST_KEYS]
 
 
 def _reads_as_error(result: Json) -> bool:
@@ -397,132 +629,8 @@ def explain(text: str, one: StatementFinding) -> str:
 
 
 def _place(field: Field) -> str:
-    return f"{_where(field)} has {_show(field)}"
-
-
-def _where(field: Field) -> str:
-    call = f"call {field.call}" if field.call >= 0 else "the prompt"
-    return f"{call} {field.path or '/'}"
+    return f"{place_of(field.call, field.path)} has {_show(field)}"
 
 
 def _show(field: Field) -> str:
     return canonical_json(cut_value(field.value, LONGEST_QUOTE))
-
-
-def flagged(statements: Iterable[Statement]) -> list[Statement]:
-    return [one for one in statements if one.is_flag]
-
-
-_TOKEN = re.compile(r"\w+")
-# One member of an object, whole or in an answer that is itself JSON text.
-_MEMBER = re.compile(
-    r"""(?P<mark>\\?["'])(?P<key>[^"'\\\n]{1,80})(?P=mark)\s*:\s*"""
-    r"""(?P<value>\\?"[^"\\\n]*\\?"|'[^'\n]*'|-?\d[\d.eE+-]*|true|false|null|True|False|None)"""
-    r"""\s*[,}\]]*"""
-)
-_ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
-
-
-def measure_copying(reading: TrialReading) -> Copying | None:
-    """None: nothing was served, or there is no leaf that an answer could state."""
-    tree = reading.records.tree
-    leaves = _distinct_leaves(tree)
-    if not leaves:
-        return None
-    stated = _Stated(reading)
-    count = sum(
-        key in stated.numbers if isinstance(key, int) else stated.holds(key, text)
-        for key, text in leaves.items()
-    )
-    return Copying(count, len(leaves), _count_verbatim(reading, tree))
-
-
-def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
-    """By their number, or by their folded text."""
-    leaves: dict[int | str, str] = {
-        field.number: "" for field in tree.fields if field.number is not None
-    }
-    for folded, fields in tree.texts.items():
-        if _TOKEN.search(folded):
-            leaves[folded] = str(fields[0].value)
-    return leaves
-
-
-class _Stated:
-    """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
-
-    def __init__(self, reading: TrialReading) -> None:
-        tokens = _TOKEN.findall(fold(reading.text))
-        self._words = set(tokens)
-        self._pairs = set(pairwise(tokens))
-        self.numbers: set[int] = set()
-        self._keys: set[str] = set()
-        self._moments: set[Moment] = set()
-        for value in flat(reading.grounder.values):
-            self.numbers.update(value.readings)
-            self._moments.update(value.moments)
-            if value.key:
-                self._keys.add(value.key)
-
-    def holds(self, folded: str, text: str) -> bool:
-        tokens = _TOKEN.findall(folded)
-        if self._words.issuperset(tokens) and self._pairs.issuperset(pairwise(tokens)):
-            return True
-        if len(tokens) > _SHORT:
-            return False
-        return identifier_key(text) in self._keys or any(
-            moment in self._moments for value in values_of(text) for moment in value.moments
-        )
-
-
-_RUN = 8  # members in a row; fewer are an address, or alike by chance
-_MANY = 200
-_SHORT = 8  # words; a longer text is no date and no identifier
-
-
-def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
-    """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
-    where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
-    members = list(_MEMBER.finditer(reading.text))
-    if len(members) < _RUN or _asks_for_json(reading):
-        return 0
-    places: dict[tuple[str, str], list[int]] = {}
-    for number, field in enumerate(tree.fields):
-        found = places.setdefault((field.key, _plain(field.value)), [])
-        if len(found) < _MANY:
-            found.append(number)
-    verbatim = run = length = 0
-    after: set[int] = set()
-    for member in members:
-        here = places.get((member["key"], _read(member["value"])), ())
-        goes_on = after.intersection(here)
-        if not goes_on:
-            run, length = 0, 0
-        if here:
-            run, length = run + 1, length + len(member[0])
-        if run == _RUN:
-            verbatim += length
-        elif run > _RUN:
-            verbatim += len(member[0])
-        after = {number + 1 for number in goes_on or here}
-    return verbatim
-
-
-def _asks_for_json(reading: TrialReading) -> bool:
-    texts = [*prompt_texts(reading.sample.prompt), *(said.text for said in reading.trace.said)]
-    return any(_ASKED.search(text) for text in texts)
-
-
-def _plain(value: Json) -> str:
-    number = number_of(value)
-    return fold(str(value)) if number is None else f"#{number}"
-
-
-def _read(written: str) -> str:
-    bare = written.replace('\\"', '"')
-    if bare[:1] in "\"'":
-        return fold(bare[1:-1])
-    try:
-        return _plain(parse_json(bare.replace("None", "null").lower()))
-    except NotJson:
-        return fold(bare)

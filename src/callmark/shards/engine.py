@@ -16,7 +16,7 @@ from callmark.records.results import Fingerprints, ScorerMark
 from callmark.records.samples import shard_of
 from callmark.records.seams import Observed
 from callmark.store.files import decode_record, encode_record
-from callmark.summary.trials import SummaryState
+from callmark.summary.summary import SummaryState
 
 
 class PackedPlaces(msgspec.Struct, frozen=True):

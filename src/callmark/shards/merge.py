@@ -39,10 +39,10 @@ from callmark.summary.gates import exit_code
 from callmark.summary.summary import (
     Scope,
     Summariser,
+    SummaryState,
     counted_warnings,
     quarantine_warnings,
 )
-from callmark.summary.trials import SummaryState
 
 # Where a model lies may differ from machine to machine: its fingerprint says which one it is.
 _OWN = frozenset({"num_shards", "shard_index", "model", "gates"})

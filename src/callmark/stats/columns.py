@@ -6,6 +6,7 @@ is four bytes that say which row. Where every row is different this costs those 
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, pairwise
@@ -181,6 +182,81 @@ _NARROW_VALUE = 4
 # Sorting and comparing needs memory for one bucket at a time, and small buckets are given back
 # piece by piece: what is needed next fits into their place.
 _BUCKET_BITS = 10
+
+
+class MeasureColumns:
+    """The measures of plug-ins: a number per trial, NaN where there is none. Nobody knows their
+    names before they come, nor what they may be: a number below 0 is one like any other."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, array[float]] = {}
+        self.yes_no: dict[str, bool] = {}  # whether every value so far was True or False
+
+    def add(self, found: Mapping[str, bool | float | None], rows: int) -> None:
+        """The measures of one more trial; with it there are `rows`."""
+        for name, value in found.items():
+            self._column(name, rows - 1).append(math.nan if value is None else value)
+            if value is not None and not isinstance(value, bool):
+                self.yes_no[name] = False
+        self._fill(rows)
+
+    def extend(self, more: Mapping[str, tuple[Packed, bool]], before: int, rows: int) -> None:
+        """Those of other trials: there were `before`, and are `rows` now."""
+        for name, (numbers, yes_no) in more.items():
+            self._column(name, before).extend(numbers.numbers())
+            self.yes_no[name] = self.yes_no[name] and yes_no
+        self._fill(rows)
+
+    def packed(self) -> dict[str, tuple[Packed, bool]]:
+        return {
+            name: (Packed.of(numbers), self.yes_no[name]) for name, numbers in self._numbers.items()
+        }
+
+    def reorder(self, order: array[int]) -> None:
+        for name, numbers in self._numbers.items():
+            self._numbers[name] = take_at(numbers, order)
+
+    def taken(self, rows: Sequence[int]) -> MeasureColumns:
+        found = MeasureColumns()
+        found._numbers = {name: take_at(one, rows) for name, one in self._numbers.items()}
+        found.yes_no = self.yes_no
+        return found
+
+    def column(self, name: str) -> Column:
+        """One number per trial."""
+        return Column(range(len(self._numbers[name])), self._numbers[name])
+
+    def averaged(self, spans: Sequence[range] | None) -> dict[str, array[float]]:
+        """By sample, in the order of the names; a trial that could not be judged is left out."""
+        names = sorted(self._numbers)
+        if spans is None:
+            return {name: self._numbers[name] for name in names}
+        return {
+            name: array("d", (_mean(self._numbers[name][span.start : span.stop]) for span in spans))
+            for name in names
+        }
+
+    def _column(self, name: str, rows: int) -> array[float]:
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = array("d", [math.nan]) * rows
+            self.yes_no[name] = True
+        return found
+
+    def _fill(self, rows: int) -> None:
+        for numbers in self._numbers.values():
+            if len(numbers) < rows:
+                numbers.extend(array("d", [math.nan]) * (rows - len(numbers)))
+
+
+def is_there(number: float) -> bool:
+    """Whether a trial or a sample has this measure."""
+    return not math.isnan(number)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    kept = [number for number in numbers if is_there(number)]
+    return math.fsum(kept) / len(kept) if kept else math.nan
 
 
 class KeyEntry(NamedTuple):

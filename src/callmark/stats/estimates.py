@@ -527,6 +527,22 @@ def _score(worse: float, better: float, n: int, delta: float) -> float:
     return distance / math.sqrt(variance)
 
 
+def tango_scores(worse: Floats, better: Floats, n: int, delta: float) -> Floats:
+    """The same statistic of many outcomes at once, for one supposed difference."""
+    import numpy as np
+
+    b = -worse - better + (2 * n - better + worse) * delta
+    c = -worse * delta * (1 - delta)
+    q = (np.sqrt(np.maximum(0.0, b * b - 8 * n * c)) - b) / (4 * n)
+    variance = n * (2 * q + delta * (1 - delta))
+    distance = better - worse - n * delta
+    known = variance > 0
+    spread = np.sqrt(np.where(known, variance, 1.0))
+    certain = np.where(distance == 0, 0.0, np.copysign(np.inf, distance))
+    scores: Floats = np.where(known, distance / spread, certain)
+    return scores
+
+
 def _crossing(falls: Callable[[float], float], low: float, high: float) -> float:
     for _ in range(200):
         # Halving until the numbers cannot be halved any further: no tolerance to choose or explain.

@@ -4,7 +4,7 @@ results, which hold nothing that a clock or a meter said."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import fsum
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import msgspec
 
 from callmark.records.jsontext import Json
-from callmark.records.seams import Spent
+from callmark.records.seams import Spent, Usage
 from callmark.store.files import has_place
 
 Measured = Literal["tokens", "latency", "cost"]
@@ -49,6 +49,17 @@ def timing_path(out: Path) -> Path:
 def is_timing(path: Path) -> bool:
     """By its name: such a file stands beside results and holds none."""
     return path.name.endswith(TIMING)
+
+
+def add_usage(counts: Sequence[Usage]) -> Usage | None:
+    """None: nobody counted."""
+    if not counts:
+        return None
+    return Usage(
+        sum(one.prompt_tokens for one in counts),
+        sum(one.completion_tokens for one in counts),
+        sum(one.cached_tokens for one in counts),
+    )
 
 
 def spending_of(

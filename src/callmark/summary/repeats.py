@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from callmark.records.report import FAILING_CAP, Noise, Repeat, SampleRate
 from callmark.records.samples import Kind
-from callmark.stats.columns import REMEMBERED, Column
+from callmark.stats.columns import REMEMBERED, Column, is_there
 from callmark.stats.estimates import Z_TWO_SIDED, SampledValue, linear_weights, wilson
 from callmark.summary.failing import PASSING_F1
 from callmark.summary.gates import is_below
 from callmark.summary.metrics import Definition, Subset, cluster_labels, defined_parts, metric_of
-from callmark.summary.trial_numbers import NOT_APPLICABLE
-from callmark.summary.trials import KINDS, Samples, Trials, is_there
+from callmark.summary.trials import KINDS, NOT_APPLICABLE, Samples, Trials
 
 # kind -> (column, the value that passes)
 _RIGHT: dict[Kind, tuple[str, int]] = {

@@ -13,7 +13,7 @@ import msgspec
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, plain_object, want_object
-from callmark.records.quarantine import Quarantined, active_quarantine
+from callmark.records.quarantine import Quarantined
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -34,7 +34,7 @@ from callmark.records.trace import entry_of
 from callmark.stats.columns import KeyIndex
 from callmark.stats.estimates import Z_ONE_SIDED, SampledValue, binomial_tail, wilson
 from callmark.summary import metrics
-from callmark.summary.failing import PASSING_F1, Shortlists, failing_of
+from callmark.summary.failing import PASSING_F1, Shortlists, ShortlistsState, failing_of
 from callmark.summary.gates import (
     PERF_BUDGET,
     TOLERANCE,
@@ -51,7 +51,7 @@ from callmark.summary.gates import (
 )
 from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
 from callmark.summary.repeats import pass_counts, repeat_of
-from callmark.summary.trials import KIND_CODE, KINDS, Samples, SummaryState, TrialPlace, Trials
+from callmark.summary.trials import KIND_CODE, KINDS, Samples, TrialPlace, Trials, TrialsState
 
 _POWER_STEPS = (0.10, 0.05, 0.01)  # from a bound that leaves no room beyond it
 
@@ -210,8 +210,9 @@ class Inputs:
             **fill,
         )
 
-    def warnings(self) -> list[str]:
-        return [f"the results do not agree in {name}" for name in sorted(self._conflicts)]
+    def warnings(self, *, own_tools: bool = False) -> list[str]:
+        differ = self._conflicts - ({"tool_registry_sha256"} if own_tools else set())
+        return [f"the results do not agree in {name}" for name in sorted(differ)]
 
 
 DEFAULT_SEED = 42
@@ -251,9 +252,11 @@ _SUMMARY_METRICS = {
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the dataset the results are. `partial`: only chosen samples were run.
     `expected_trials`: how many there should be, where known. `errors_allowed`: so many trials may
-    be lost to infrastructure before the run counts as incomplete."""
+    be lost to infrastructure before the run counts as incomplete. `own_tools`: each conversation
+    brought its tools along, so that these differ is no conflict."""
 
     partial: bool = False
+    own_tools: bool = False
     expected_trials: int | None = None
     errors_allowed: int = 0
 
@@ -270,6 +273,17 @@ class _Judged(NamedTuple):
     complete: bool
     verdict: Verdict
     reason: str
+
+
+class SummaryState(msgspec.Struct, frozen=True, kw_only=True):
+    """`answer` is one of the answers; `chance`, the (index, trial) of the results that the level of
+    chance is computed from."""
+
+    trials: TrialsState
+    listing: ShortlistsState
+    answer: str | None
+    answers_differ: bool
+    chance: tuple[tuple[int, int], ...]
 
 
 class Summariser:
@@ -347,7 +361,7 @@ class Summariser:
         rules = rules_on_answers(rules)
         most = self._trials.most_trials()
         header = self._inputs.filled(header, most, rules)
-        left_out = active_quarantine(header.quarantine)
+        left_out = header.in_quarantine
         trials, apart = self._trials.split(left_out) if left_out else (self._trials, Trials())
         samples = trials.samples()
         unscored = trials.unscored()
@@ -390,7 +404,7 @@ class Summariser:
             power=power_of(rules, judged.outcomes),
             warnings=(
                 *warnings,
-                *self._inputs.warnings(),
+                *self._inputs.warnings(own_tools=scope.own_tools),
                 *counted_warnings(rules, counts),
                 *quarantine_warnings(quarantine, has_all=is_whole(header, scope.partial)),
             ),

@@ -10,28 +10,179 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, pairwise
-from typing import assert_never, get_args
+from typing import Literal, assert_never, get_args
 
 import msgspec
+from msgspec import UNSET
 
 from callmark.errors import BadInput
-from callmark.records.report import MissedCall, UnparsedAttempt
-from callmark.records.results import Measures, Result
+from callmark.records.results import Result, Scores, Statement
 from callmark.records.samples import Demand, Expectation, Kind, demand_of, expectation_of
-from callmark.stats.columns import REMEMBERED, Column, Growing, Packed, Rows, take_at
-from callmark.summary.trial_numbers import (
-    COLUMNS,
-    NOT_APPLICABLE,
-    Reduce,
-    has_served,
-    numbers_of,
+from callmark.records.statements import GOOD, NEUTRAL
+from callmark.stats.columns import (
+    REMEMBERED,
+    Column,
+    Growing,
+    MeasureColumns,
+    Packed,
+    Rows,
+    take_at,
 )
 
+NOT_APPLICABLE = -1
+# A dump of the results is no answer: above this share of at least so many leaves, or with so many
+# characters of JSON word for word.
+MOST_COPIED, FEWEST_LEAVES, MOST_VERBATIM = 0.8, 20, 200
+_NOT_CHECKED = frozenset(("user_said", "not_claimed", "unchecked"))
+Reduce = Literal["mean", "any", "first"]
 
-class PlaceState(msgspec.Struct, frozen=True, array_like=True):
-    """A `Place`, field by field."""
+# name -> (array type, how the trials of a sample become one number). -1: does not apply.
+COLUMNS: dict[str, tuple[str, Reduce]] = {
+    "f1_lax": ("d", "mean"),
+    "f1_strict": ("d", "mean"),
+    "call_f1": ("d", "mean"),
+    "spans_total": ("I", "first"),
+    "over_cap": ("I", "mean"),
+    "spans": ("I", "mean"),
+    "required": ("I", "mean"),
+    "grounded_lax": ("I", "mean"),
+    "grounded_strict": ("I", "mean"),
+    "found_lax": ("I", "mean"),
+    "found_strict": ("I", "mean"),
+    "unsupported": ("I", "mean"),
+    "values": ("I", "mean"),
+    "looked_up": ("I", "mean"),
+    "hits": ("I", "mean"),
+    "has_span": ("b", "mean"),
+    "has_grounded": ("b", "mean"),
+    "valid_call": ("b", "mean"),
+    "args_valid": ("b", "mean"),
+    "parity": ("b", "mean"),
+    "recovered": ("b", "mean"),
+    "gave_up": ("b", "any"),
+    "contaminated": ("b", "any"),
+    "negative_ok": ("b", "mean"),
+    "clarify_ok": ("b", "mean"),
+    "locale_ok": ("b", "mean"),
+    "privacy_ok": ("b", "mean"),
+    "checks_ok": ("b", "mean"),
+    "answered": ("b", "mean"),
+    "flagged": ("b", "mean"),
+    "unchecked": ("I", "mean"),
+    "judged": ("I", "mean"),
+    "copy_ok": ("b", "mean"),
+    "copy_ratio": ("d", "mean"),
+    "invented": ("I", "mean"),
+    "arguments": ("I", "mean"),
+    "served": ("b", "any"),
+    "unresolved": ("b", "any"),
+    "keyed": ("b", "any"),
+    "presence": ("b", "first"),
+    "marker": ("b", "first"),
+    "unchanged": ("b", "mean"),
+    "kind": ("b", "first"),
+    "place": ("I", "first"),
+}
+
+
+def numbers_of(scores: Scores, *, served: bool) -> tuple[int | float, ...]:
+    """The numbers of one trial, in the order of `COLUMNS`."""
+    calls, lax, strict = scores.calls, scores.lax, scores.strict
+    values = scores.values
+    checked = sum(count for label, count in values.items() if label not in _NOT_CHECKED)
+    copying, arguments = scores.copying, scores.arguments or ()
+    ratio = None if copying is None else copying.ratio
+    stated = [one for one in scores.statements if one.label not in NEUTRAL] if served else []
+    return (
+        lax.f1,
+        strict.f1,
+        NOT_APPLICABLE if scores.call_f1 is None else scores.call_f1,
+        scores.spans_total,
+        scores.spans_over_cap,
+        scores.spans_counted,
+        scores.facts_required,
+        lax.grounded,
+        strict.grounded,
+        lax.found,
+        strict.found,
+        values.get("unsupported", 0),
+        checked,
+        calls.looked_up,
+        calls.hits,
+        scores.spans_total > 0,
+        any(span.lax and span.scored for span in scores.spans),
+        calls.attempts > 0 and scores.json_args_valid is True,
+        _flag(scores.json_args_valid),
+        _flag(scores.multi_call_parity_ok),
+        _flag(scores.recovered),
+        scores.gave_up_honestly is True,
+        bool(scores.controls_with_integration),
+        _flag(scores.negative_control_ok),
+        _flag(scores.clarify_ok),
+        _flag(scores.locale_probe_ok),
+        scores.privacy_ok,
+        _flag(scores.checks_ok),
+        _flag(scores.answered),
+        _flag(is_flagged(stated)),
+        sum(one.label == "unchecked" for one in stated),
+        len(stated),
+        _flag(is_no_copy(scores)),
+        NOT_APPLICABLE if ratio is None else ratio,
+        sum(one.origin == "invented" for one in arguments),
+        len(arguments),
+        served,
+        scores.unresolved,
+        scores.strict_keys,
+        scores.recall_kind == "presence",
+        scores.span_extractor == "marker",
+        NOT_APPLICABLE if scores.changes is UNSET else not scores.changes,
+    )
+
+
+def is_integrating(scores: Scores) -> bool:
+    """Whether the answer is judged by its integration. "Your order is cancelled" is a right answer
+    without a value: under `claims` only required facts say that there should be one."""
+    return scores.span_extractor == "marker" or scores.recall_kind == "facts"
+
+
+def has_served(result: Result) -> bool:
+    """Whether a tool gave the model anything, in the trial or in its prompt."""
+    if any(entry.served for entry in result.tool_trace):
+        return True
+    prompt = result.prompt
+    return not isinstance(prompt, str) and any(one.get("role") == "tool" for one in prompt)
+
+
+def is_flagged(statements: Iterable[Statement]) -> bool | None:
+    """Whether one of them has a firm flag; None: none is checked. A good label or a firm flag
+    makes a statement checked: what only an advisory rule flags counts neither for nor against."""
+    checked = [one.is_firm for one in statements if one.is_firm or one.label in GOOD]
+    return any(checked) if checked else None
+
+
+def is_no_copy(scores: Scores) -> bool | None:
+    """Whether the answer selects; None: too little was served to tell, or nobody says which facts
+    are needed."""
+    copying = scores.copying
+    if copying is None or copying.ratio is None or scores.recall_kind != "facts":
+        return None
+    if scores.changes is not UNSET:
+        return None  # the facts are those that somebody stated, needed or not
+    if copying.leaves < FEWEST_LEAVES:
+        return None
+    return copying.ratio <= MOST_COPIED and copying.verbatim < MOST_VERBATIM
+
+
+def _flag(value: bool | None) -> int:
+    return NOT_APPLICABLE if value is None else int(value)
+
+
+class TrialPlace(msgspec.Struct, frozen=True, array_like=True):
+    """What the dataset says about a sample as far as blocks and populations need it. `marker`: so
+    are its answers read; `facts`: some are required; `observed`: nobody has accepted what is
+    expected, so that it counts for no other metric; `step`: it is over after a call."""
 
     locale: str | None
     probe: bool
@@ -44,6 +195,15 @@ class PlaceState(msgspec.Struct, frozen=True, array_like=True):
     facts: bool = False
     observed: bool = False
     step: bool = False
+
+    @property
+    def integrates(self) -> bool:
+        """Whether its answer is judged by its integration."""
+        return self.marker or self.facts
+
+    @property
+    def language(self) -> str | None:
+        return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
 
 
 class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,41 +218,8 @@ class TrialsState(msgspec.Struct, frozen=True, kw_only=True):
     id_ends: Packed
     codes: Packed
     rows: dict[str, Packed]
-    places: tuple[PlaceState, ...]
+    places: tuple[TrialPlace, ...]
     more: dict[str, tuple[Packed, bool]] = {}
-
-
-class ListedMiss(msgspec.Struct, frozen=True, array_like=True):
-    index: int
-    trial: int
-    position: int
-    call: MissedCall
-
-
-class ListedUnparsed(msgspec.Struct, frozen=True, array_like=True):
-    index: int
-    trial: int
-    position: int
-    attempt: UnparsedAttempt
-
-
-class ShortlistsState(msgspec.Struct, frozen=True, kw_only=True):
-    """`counts`: every counter by its name. Errors are no part of it."""
-
-    misses: tuple[ListedMiss, ...]
-    unparsed: tuple[ListedUnparsed, ...] = ()
-    counts: dict[str, dict[str, int]]
-
-
-class SummaryState(msgspec.Struct, frozen=True, kw_only=True):
-    """`answer` is one of the answers; `chance`, the (index, trial) of the results that the level of
-    chance is computed from."""
-
-    trials: TrialsState
-    listing: ShortlistsState
-    answer: str | None
-    answers_differ: bool
-    chance: tuple[tuple[int, int], ...]
 
 
 NO_CLUSTER = 0
@@ -264,108 +391,6 @@ _AVERAGED_TYPES = {
 }
 
 
-class TrialPlace(msgspec.Struct, frozen=True):
-    """What the dataset says about a sample as far as blocks and populations need it. `marker`: so
-    are its answers read; `facts`: some are required; `observed`: nobody has accepted what is
-    expected, so that it counts for no other metric; `step`: it is over after a call."""
-
-    locale: str | None
-    probe: bool
-    slices: tuple[str, ...]
-    tools: tuple[str, ...]
-    calls: int
-    retry: bool
-    checks: Demand = "nothing"
-    marker: bool = False
-    facts: bool = False
-    observed: bool = False
-    step: bool = False
-
-    @property
-    def integrates(self) -> bool:
-        """Whether its answer is judged by its integration."""
-        return self.marker or self.facts
-
-    @property
-    def language(self) -> str | None:
-        return None if self.locale is None else self.locale.replace("-", "_").split("_")[0].lower()
-
-
-class MeasureColumns:
-    """The measures of plug-ins: a number per trial, NaN where there is none. Nobody knows their
-    names before they come, nor what they may be: a number below 0 is one like any other."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, array[float]] = {}
-        self.yes_no: dict[str, bool] = {}  # whether every value so far was True or False
-
-    def add(self, found: Measures, rows: int) -> None:
-        """The measures of one more trial; with it there are `rows`."""
-        for name, value in found.items():
-            self._column(name, rows - 1).append(math.nan if value is None else value)
-            if value is not None and not isinstance(value, bool):
-                self.yes_no[name] = False
-        self._fill(rows)
-
-    def extend(self, more: Mapping[str, tuple[Packed, bool]], before: int, rows: int) -> None:
-        """Those of other trials: there were `before`, and are `rows` now."""
-        for name, (numbers, yes_no) in more.items():
-            self._column(name, before).extend(numbers.numbers())
-            self.yes_no[name] = self.yes_no[name] and yes_no
-        self._fill(rows)
-
-    def packed(self) -> dict[str, tuple[Packed, bool]]:
-        return {
-            name: (Packed.of(numbers), self.yes_no[name]) for name, numbers in self._numbers.items()
-        }
-
-    def reorder(self, order: array[int]) -> None:
-        for name, numbers in self._numbers.items():
-            self._numbers[name] = take_at(numbers, order)
-
-    def taken(self, rows: Sequence[int]) -> MeasureColumns:
-        found = MeasureColumns()
-        found._numbers = {name: take_at(one, rows) for name, one in self._numbers.items()}
-        found.yes_no = self.yes_no
-        return found
-
-    def column(self, name: str) -> Column:
-        """One number per trial."""
-        return Column(range(len(self._numbers[name])), self._numbers[name])
-
-    def averaged(self, spans: Sequence[range] | None) -> dict[str, array[float]]:
-        """By sample, in the order of the names; a trial that could not be judged is left out."""
-        names = sorted(self._numbers)
-        if spans is None:
-            return {name: self._numbers[name] for name in names}
-        return {
-            name: array("d", (_mean(self._numbers[name][span.start : span.stop]) for span in spans))
-            for name in names
-        }
-
-    def _column(self, name: str, rows: int) -> array[float]:
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = array("d", [math.nan]) * rows
-            self.yes_no[name] = True
-        return found
-
-    def _fill(self, rows: int) -> None:
-        for numbers in self._numbers.values():
-            if len(numbers) < rows:
-                numbers.extend(array("d", [math.nan]) * (rows - len(numbers)))
-
-
-def is_there(number: float) -> bool:
-    """Whether a trial or a sample has this measure."""
-    return not math.isnan(number)
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    kept = [number for number in numbers if is_there(number)]
-    return math.fsum(kept) / len(kept) if kept else math.nan
-
-
 class Samples:
     """One row per scored sample, in the order of the dataset, trials averaged. `measures`: those of
     plug-ins by name, and whether each is a matter of yes or no."""
@@ -467,16 +492,13 @@ class Trials:
             id_ends=id_ends,
             codes=Packed.of(self._rows.codes),
             rows=self._rows.packed(),
-            places=tuple(PlaceState(*msgspec.structs.astuple(place)) for place in self._places),
+            places=tuple(self._places),
             more=self._more.packed(),
         )
 
     def extend(self, state: TrialsState) -> None:
         """The scored trials of another summary, before anything was asked of this one."""
-        places = [
-            self._places.setdefault(TrialPlace(*msgspec.structs.astuple(place)), len(self._places))
-            for place in state.places
-        ]
+        places = [self._places.setdefault(place, len(self._places)) for place in state.places]
         before = len(self._keys)
         self._keys.extend(state)
         self._more.extend(state.more, before, len(self._keys))
@@ -585,7 +607,7 @@ class Trials:
             expectation.slices,
             tools,
             0 if expectation.observed else len(expectation.calls),
-            expectation.retry or result.faults is not msgspec.UNSET,
+            expectation.retry or result.faults is not UNSET,
             demand_of(expectation.checks),
             *_reading_of(result, expectation),
             expectation.observed,

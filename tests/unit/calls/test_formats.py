@@ -89,8 +89,9 @@ def test_a_call_of_a_tool_that_is_not_offered_needs_a_mark(writer):
     """Behind a mark it is an attempt; JSON or Python in running text is none."""
     attempts = read_turn(writer.write(SCENES["one"]), offered={"other"}).attempts
     unmarked = {
-        "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4", "minimax",
-        "minicpm", "minicpm without blanks",
+        "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4",
+        "minicpm", "minicpm without blanks", "react in python", "gemma4 without marks",
+        "python on one line",
     }  # fmt: skip
     assert len(attempts) == (writer.label not in unmarked)
 
@@ -171,3 +172,39 @@ def test_families_know_their_formats_by_other_names(name, formats):
 def test_an_unknown_name_is_told_the_known_ones():
     with pytest.raises(UsageError, match=r"'klingon'; known: auto, .*qwen3_coder.*harmony"):
         parse_tool_calls("x", format="klingon")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<tool: function>\nbash ls -la | wc\n</tool>", ("bash", {"command": "ls -la | wc"})),
+        ("<tool: run>\nprint(1)\n</tool>", ("run", {"code": "print(1)"})),
+        ('commentary to=functions.bash json{"command": "ls"}', ("bash", {"command": "ls"})),
+        ('assistantcommentary to=functions.bash {"command": "ls"}', ("bash", {"command": "ls"})),
+        ('-> tool/bash\n{"command": "ls"}', ("bash", {"command": "ls"})),
+        ("<call>bash{command:<|\"|>ls<|\"|>}", ("bash", {"command": "ls"})),
+        ("<start_function_call>call:bash{command:ls -la}<end_function_call>", ("bash", {"command": "ls -la"})),
+        ('```tool_call\nbash(command="ls")\n```', ("bash", {"command": "ls"})),
+        ('Call: bash(command="ls")<bot_end>', ("bash", {"command": "ls"})),
+        ('<|think|>Hm.<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>7<|tool_call:name|>bash'
+         '<|tool_call:args|>{"command": "ls"}<|tool_call:end|><|calls|>', ("bash", {"command": "ls"})),
+        ("<ifm|think_fast>Hm.</ifm|think_fast><ifm|tool_call>bash</ifm|tool_call>", ("bash", {})),
+        ('<thought>Hm.</thought><tool_call>bash<arg_key>n</arg_key>\\n<arg_value>2</arg_value>\\n</tool_call>', ("bash", {"n": 2})),
+        ('<｜DSML｜invoke name="bash"><｜DSML｜parameter name="n" string="true">2</｜DSML｜parameter></｜DSML｜invoke>', ("bash", {"n": 2})),
+    ],
+)  # fmt: skip
+def test_f83_what_other_parsers_read_is_read(text, expected):
+    tools = [
+        {"name": "bash", "parameters": {"type": "object", "properties": {
+            "command": {"type": "string"}, "n": {"type": "integer"}}}},
+        {"name": "run", "parameters": {"type": "object", "properties": {"code": {"type": "string"}}}},
+    ]  # fmt: skip
+    (row,) = parse_tool_calls(text, tools)
+    assert (row["name"], row["arguments"], row["status"]) == (*expected, "ok")
+    turn = read_turn(text, offered={"bash", "run"})
+    assert turn.text == ""
+
+
+def test_a_word_in_tags_is_thinking_only_where_it_is_closed():
+    assert read_turn("<thought>Hm.</thought>Yes.", offered=()).text == "Yes."
+    assert read_turn("The <thought> tag is new.", offered=()).text == "The <thought> tag is new."

@@ -403,7 +403,7 @@ def cpu_of(text):
      "<|channel|>analysis<|message|>", "<|channel|>commentary to=f<|message|>{", "[TOOL_CALLS]f[ARGS]{",
      "[TOOL_CALLS] [{", "functools[{", '<invoke name="f"><parameter name="a">', "<|python_tag|>f(a=",
      "<|tool_call>call:f{a:", "<|START_ACTION|>[{", "<function_calls>f(a=1)\n", "f(a=1)\n", "f()\n", "f\n{",
-     "<call>f", "f: a=1 ", "<|x|>f ", "Action: f\nAction Input: ", '<|open|>call tool="f"<|sep|>',
+     "<call>f", "f: a=1 ", "\ncall:f{", "\ncall:f{a:1", "<tool: f>", "<|recipient|>f<|content|>{", "<|x|>f ", "Action: f\nAction Input: ", '<|open|>call tool="f"<|sep|>',
      '<|open|>call tool="f"<|sep|><|open|>argument key="a"<|sep|>', "to=f<|message|>", "<|tools_prefix|>[{",
      ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>', "<tool_code>f(a=", "g\\_h ", "<a_call_a_",
      '{"action_input": ', '{"action": "f", "action_input": '],

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import make_error, make_result, missed_call, rules_with, served_call
 
 from callmark.records.report import REPORT_VERSION, Report, ReportHeader, Shard, Timing
-from callmark.records.statements import ArgumentOrigin, Copying, Statement
+from callmark.records.results import ArgumentOrigin, Copying, Statement
 from callmark.summary.summary import Scope, Summariser
 
 GOLDEN = Path(__file__).parents[2] / "golden"

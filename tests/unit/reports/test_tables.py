@@ -14,8 +14,7 @@ from tests.unit.reports.finished_runs import finished, hostile_result, mixed, re
 
 from callmark.errors import MissingExtra, UsageError
 from callmark.records.jsontext import well_formed
-from callmark.records.results import Result, Scores
-from callmark.records.statements import ArgumentOrigin, Copying
+from callmark.records.results import ArgumentOrigin, Copying, Result, Scores
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.tables import COLUMNS, _cell, row_of, write_csv, write_parquet
 

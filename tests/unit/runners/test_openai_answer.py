@@ -15,7 +15,7 @@ from callmark.runners.http.chat import (
     reply_of,
     usage_of,
 )
-from callmark.runners.http.protocol import NoAnswer
+from callmark.runners.http.runner import NoAnswer
 
 CODEC = NameCodec(["web.search", "read_file"])
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.runners.http.runner import AdaptiveLimit
+from callmark.runners.http.client import AdaptiveLimit
 from callmark.runners.http.trouble import RetryPolicy, asked_wait, wait_before
 
 POLICY = RetryPolicy()

@@ -14,8 +14,8 @@ from callmark.records.results import Decoding
 from callmark.records.seams import Conversation, Usage
 from callmark.resources import builtin_tools
 from callmark.runners.http.messages_api import BLOCKS, MessagesApi
-from callmark.runners.http.protocol import NeverAnswer, NoAnswer, SentIds, ServerAnswer
 from callmark.runners.http.responses import ITEMS, ResponsesApi
+from callmark.runners.http.runner import NeverAnswer, NoAnswer, SentIds, ServerAnswer
 from callmark.runners.http.trouble import Complaint
 from callmark.runners.options import RunnerOptions, ServedOptions
 

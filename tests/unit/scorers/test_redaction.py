@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from callmark.records.results import (
+    ArgumentOrigin,
     ByteRange,
     CallDifferences,
     CallScore,
@@ -17,9 +18,9 @@ from callmark.records.results import (
     Result,
     Scores,
     SpanScore,
+    Statement,
     ValueMark,
 )
-from callmark.records.statements import ArgumentOrigin, Statement
 from callmark.records.trace import RepairedCall, TraceEntry, UserTurn
 from callmark.scorers.pii import KINDS, find_pii
 from callmark.scorers.privacy import check, labelled_texts

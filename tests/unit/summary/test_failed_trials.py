@@ -4,8 +4,17 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, rules_with, served_call
 
-from callmark.records.results import CallDifferences, PrivacyFinding, PrivacyScore, Scores, Scoring
-from callmark.records.statements import RULES, ArgumentOrigin, Copying, Statement
+from callmark.records.results import (
+    ArgumentOrigin,
+    CallDifferences,
+    Copying,
+    PrivacyFinding,
+    PrivacyScore,
+    Scores,
+    Scoring,
+    Statement,
+)
+from callmark.records.statements import RULES
 from callmark.run.prepare import has_failed
 from callmark.summary.failing import why_failed
 

@@ -17,8 +17,7 @@ from tests.builders import (
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.report import FAILING_CAP, REPORT_VERSION, Report, ReportHeader
-from callmark.records.results import Fingerprints
-from callmark.records.statements import Copying, Statement
+from callmark.records.results import Copying, Fingerprints, Statement
 from callmark.summary.summary import Scope, Summariser, summarize_results
 
 FLAG = Statement(start=0, end=1, label="unsupported", rule="value", tier="firm", because="?")

@@ -26,8 +26,9 @@ FOREIGN = re.compile(r"\b(rightly|mend\w*|stands? behind|speaks? of|otherwise th
 
 def rules_in_the_source() -> set[str]:
     """The names that the rules give to what they find, whatever the label."""
-    found = {"sum", "difference", "product", "average"}  # `Sum.rule`
-    for path in (SOURCE / "grounding" / "checking.py", SOURCE / "scorers" / "statements.py"):
+    found = {"sum", "difference", "product", "ratio", "share", "average"}  # `Sum.rule`
+    folders = (SOURCE / "grounding", SOURCE / "scorers")
+    for path in (path for folder in folders for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))

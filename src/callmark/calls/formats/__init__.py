@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callmark.calls.formats.bare import BARE
+from callmark.calls.formats.cwm import CWM
 from callmark.calls.formats.fenced import FENCED
 from callmark.calls.formats.gemma import GEMMA
 from callmark.calls.formats.harmony import HARMONY, MESSAGES
@@ -29,15 +30,26 @@ from callmark.calls.formats.mistral import MISTRAL
 from callmark.calls.formats.named_json import (
     DEEPSEEK_V3,
     FUNCTION_TAG,
+    FUNCTIONARY_V2,
     KIMI_K2,
     LINES_IN_TAGS,
+    MCP_TAGS,
     NAME_JSON,
     PLAMO,
+    QWEN_AGENT,
+    SOLAR_OPEN,
 )
-from callmark.calls.formats.pythonic import PYTHONIC
+from callmark.calls.formats.pythonic import PYTHONIC, PYTHONIC_IN_TAGS
 from callmark.calls.formats.react import REACT
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
-from callmark.calls.formats.tagged import GLM45, INVOKE, K2_HORIZON, QWEN3_CODER, SOLAR_OPEN2
+from callmark.calls.formats.tagged import (
+    GLM45,
+    INVOKE,
+    K2_HORIZON,
+    LONGCAT,
+    QWEN3_CODER,
+    SOLAR_OPEN2,
+)
 from callmark.calls.formats.tool_code import TOOL_CODE
 from callmark.errors import UsageError
 
@@ -47,13 +59,14 @@ FORMATS: tuple[Format, ...] = (
     QWEN3_CODER,
     *GLM45,
     LINES_IN_TAGS,
+    PYTHONIC_IN_TAGS,
     *GRANITE,
     HERMES,
     PYTHON_TAG,
     MISTRAL,
     *DEEPSEEK_V3,
     *KIMI_K2,
-    HARMONY,
+    *HARMONY,
     FUNCTOOLS,
     COMMAND_R,
     *GEMMA,
@@ -65,8 +78,14 @@ FORMATS: tuple[Format, ...] = (
     K2_HORIZON,
     K2_HORIZON_JSON,
     SOLAR_OPEN2,
+    SOLAR_OPEN,
+    FUNCTIONARY_V2,
+    QWEN_AGENT,
+    MCP_TAGS,
+    CWM,
     MESSAGES,
     *INVOKE,
+    LONGCAT,
     *OTHERS,
     TOOL_CALL_PREFIX,
     REACT,
@@ -80,36 +99,60 @@ FORMATS: tuple[Format, ...] = (
 # Names under which servers and model families know these formats. A family that writes in several
 # has several.
 _FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("hermes", "qwen3_coder"), "qwen3"),
-    (("hermes",), "qwen qwen2_5 qwen25 ernie45 ernie45_moe trinity"),
-    (("qwen3_coder",), "qwen3_xml seed_oss step3p5 nemotron_v3 mimo"),
+    (("hermes", "qwen3_coder"), "qwen3 qwen3vl qwen3_8"),
+    (
+        ("hermes",),
+        "qwen qwen2_5 qwen25 ernie45 ernie45_moe trinity kolibri1 exaone exaone4 intellect3",
+    ),
+    (
+        ("qwen3_coder",),
+        "qwen3_xml qwen3coder qwen3xml qwen35 qwen36 seed_oss step3p5 nemotron_v3 nemotron3nano"
+        " mimo mimov2 mimov2_flash",
+    ),
+    (("hermes", "fenced", "bare"), "rwkv qwen25_coder qwen2_5_coder"),
     (("llama", "bare"), "llama llama3 llama3_json llama3_1 llama3_2 llama32 llama4_json"),
-    (("pythonic",), "llama4 llama4_pythonic olmo3 lfm2 pangu"),
-    (("deepseek_v3",), "deepseek deepseek_r1 deepseek_v3_1"),
+    (
+        ("pythonic",),
+        "llama4 llama4_pythonic olmo3 olmo3_think lfm2 lfm2_5 pangu openpangu openpangu_v2"
+        " openpanguv2 granite_pythonic toolace",
+    ),
+    (("deepseek_v3",), "deepseek deepseek3 deepseek_r1 deepseek_v3_1 deepseekv31 cogito"),
     (
         ("invoke",),
-        "deepseek_v3_2 deepseek_v4 deepseek_v4_1 minimax minimax_m2 minicpm5 minicpm5xml dots"
-        " step3 muse muse_glimmer gigachat35",
+        "deepseek_v3_2 deepseekv32 dsv32 deepseek_v4 deepseek_v4_1 minimax minimax_m2"
+        " minimax_m2_sanitized minicpm4 minicpm4xml minicpm5 minicpm5xml dots step3 muse"
+        " muse_glimmer glimmer gigachat35",
     ),
     (
         ("glm45",),
-        "glm glm4_moe glm47 glm47_moe hunyuan hunyuan_a13b hy_v3 hy_v4 poolside_v1 ling3 spark3"
-        " iquest_coder hyperclovax",
+        "glm glm4_moe glm46 glm47 glm47_moe glm52 hy_v3 hy_v4 poolside_v1 laguna ling3 bailing"
+        " spark3 iquest_coder iquest_coder_v2",
     ),
+    (("glm45", "jamba"), "hunyuan hunyuan_a13b"),
+    (("glm45", "bare"), "hyperclovax hyperclovax_seed_think"),
+    (("bare", "name_json"), "hyperclovax_seed_think_14b"),
     (("name_json",), "glm4 functionary functionary_v3_2 step_audio_2"),
     (("llama",), "functionary_v3_1"),
-    (("kimi_k2",), "kimi kimi_k2_func"),
-    (("harmony",), "gpt_oss openai"),
-    (("granite", "hermes", "bare"), "granite granite_20b_fc granite4"),
+    (("kimi_k2",), "kimi kimi_k2_func kimik2"),
+    (("harmony",), "gpt_oss gptoss openai"),
+    (("granite", "hermes", "bare"), "granite granite_20b_fc granite4 granite_thinking"),
     (("gemma",), "gemma4 function_gemma"),
-    (("tool_code",), "gemma3"),
+    (("tool_code", "pythonic"), "gemma3"),
     (("gigachat",), "gigachat3"),
     (("plamo",), "plamo3"),
-    (("functools",), "phi4 phi4_mini phi4_mini_json"),
+    (("functools",), "phi4 phi4_mini phi4_mini_json phi4mini firefunction"),
     (("command_r", "fenced"), "command_r command_a cohere cohere_command3 cohere_command4"),
     (("hermes", "mistral", "fenced", "bare"), "xlam"),
-    (("react", "fenced", "bare"), "react react_thought_action_json"),
-    (("apertus",), "apertus2509"),
+    (("react", "pythonic", "fenced", "bare"), "react react_thought_action_json"),
+    (("apertus",), "apertus2509 apertus1_5 apertus15"),
+    (("mistral",), "mistral3 ministral ministral3 magistral devstral"),
+    (("nemotron",), "nemotron_json nemotron_nano_v2 nemotron_deci"),
+    (("internlm",), "internlm2 intern_s1"),
+    (("jamba",), "apriel apriel1_5"),
+    (("k2_horizon",), "k2_v3 k2v3"),
+    (("mcp_tags",), "mirothinker"),
+    (("solar_open",), "solar"),
+    (("cwm",), "csm"),
     (("bare", "fenced"), "json json_list json_list_tool_choice_required plain_text"),
 )
 

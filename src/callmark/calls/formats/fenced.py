@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from callmark.calls.formats.pythonic import python_block
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.scan import Element
 
@@ -34,6 +35,11 @@ def _read_marked(reading: TurnReading, start: int, body: int) -> TextBlock:
     elements, end = _body(reading, body)
     if end is not None and elements:
         return TextBlock(end, reading.marked(elements, _NAME, start, end))
+    written = python_block(reading, (start, reading.skip_blanks(body)), _NAME)
+    if isinstance(written, TextBlock):
+        close = reading.skip_blanks(written.end)
+        if reading.text.startswith(_FENCE, close):
+            return written._replace(end=close + len(_FENCE))
     close = reading.find(_FENCE, body)
     stop = close if close >= 0 else len(reading.text)
     end = stop + len(_FENCE) if close >= 0 else stop

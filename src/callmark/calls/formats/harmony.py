@@ -49,7 +49,26 @@ def _cut_off(reading: TurnReading, start: int, mark_end: int) -> TextBlock | Non
     return reading.malformed((start, stop), _NAME, "the call has no message", recipient[1])
 
 
-HARMONY = Format(_NAME, _MARK, _OPENING, _read)
+# What is left of a header where the server leaves special tokens out.
+_LEFT = re.compile(
+    r"(?:assistant)?+(?:commentary|analysis)?+[ \t]*+\bto=functions\.([\w.:/-]{1,256}+)[ \t]*+"
+    r"(?:json|code)?+\s*+(?=\{)"
+)
+
+
+def _read_left(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    header = _LEFT.match(reading.text, start)
+    element = reading.value_at(mark_end)
+    if header is None or element is None:
+        return None
+    end = element.end
+    return TextBlock(end, (reading.named(header[1], element.value, (start, end), _NAME),))
+
+
+HARMONY = (
+    Format(_NAME, _MARK, _OPENING, _read),
+    Format(_NAME, "to=functions.", _LEFT.pattern, _read_left),
+)
 
 _MESSAGE = "invoke"
 _MESSAGE_ENDS = ("<|eom|>", "<|eot|>", "<|start|>", "<|call|>", "<|end|>")

@@ -69,17 +69,28 @@ FUNCTION_TAG = named_json(
     ahead=rf"(?={_FUNCTION}\s*+\{{)",
     must_close=True,
 )
-_DEEPSEEK_V3 = named_json(
-    "deepseek_v3",
-    "<｜tool▁call▁begin｜>",
-    # V3.1 writes the name before the separator; V3 and R1 behind it, and the arguments in a fence.
-    r"\s*+(?:([^\s<]{1,256})\s*+<｜tool▁sep｜>(?=\s*+\{)"
-    r"|\w*+<｜tool▁sep｜>\s*+([^\s<{`]{1,256})\s*+(?:```(?:json)?+)?+)",
-    "<｜tool▁call▁end｜>",
-    tail=r"(?:```)?+\s*+",
-)
+
+
+def _deepseek(begin: str, separator: str, end: str) -> Format:
+    """V3.1 writes the name before the separator; V3 and R1 behind it, and the arguments in a
+    fence."""
+    return named_json(
+        "deepseek_v3",
+        begin,
+        rf"\s*+(?:([^\s<]{{1,256}})\s*+{separator}(?=\s*+\{{)"
+        rf"|\w*+{separator}\s*+([^\s<{{`]{{1,256}})\s*+(?:```(?:json)?+)?+)",
+        end,
+        ahead=r"(?!\w*+<[^<>]{1,20}>\s*+<\w++:)",  # Step-3 has the marks around tags
+        tail=r"(?:```)?+\s*+",
+    )
+
+
+_DEEPSEEK_V3 = _deepseek("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>")
 DEEPSEEK_V3 = (
     _DEEPSEEK_V3,
+    # Distilled models write the marks as they look.
+    _deepseek("<｜tool_call_begin｜>", "<｜tool_sep｜>", "<｜tool_call_end｜>"),
+    _deepseek("<｜tool▁calls｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
     empty_section(
         "deepseek_v3", "<｜tool▁calls▁begin｜>", _DEEPSEEK_V3.hint, "<｜tool▁calls▁end｜>"
     ),
@@ -111,9 +122,34 @@ PLAMO = named_json(
     "<|plamo:end_tool_request:plamo|>",
     tail=rf"{_plamo('end', 'arguments')}\s*+",
 )
+SOLAR_OPEN = named_json(
+    "solar_open",
+    "<|tool_call:begin|>",
+    r"[^<>]{0,256}+<\|tool_call:name\|>\s*+([^\s<]{1,256})\s*+<\|tool_call:args\|>",
+    "<|tool_call:end|>",
+)
+FUNCTIONARY_V2 = named_json(
+    "functionary_v2",
+    "<|recipient|>",
+    r"[ \t]*+([\w.:/-]{1,256}+)\s*+<\|content\|>",
+    "",
+    ahead=r"(?!\s*+all\b)",
+)
+QWEN_AGENT = named_json("qwen_agent", "✿FUNCTION✿:", r"\s*+([\w.:/-]{1,256}+)\s*+✿ARGS✿:", "")
+MCP_TAGS = named_json(
+    "mcp_tags",
+    "<use_mcp_tool>",
+    r"\s*+(?:<server_name>[^<>]{0,256}+</server_name>\s*+)?+"
+    r"<tool_name>\s*+([^\s<>]{1,256}+)\s*+</tool_name>\s*+<arguments>",
+    "</use_mcp_tool>",
+    tail=r"</arguments>\s*+",
+)
 _BY_LINE = "name_json"
 # GLM-4 and Step write `name`, a line end and the arguments, between the marks of others.
-_LINE = r"\s*+(?:function[ \t]*+\n\s*+)?+([\w.:/-]{1,256}+)[ \t]*+\n"
+_LINE = (
+    r"\s*+(?:function[ \t]*+\n\s*+|(?:assistant[ \t]++)?+to=(?:functions\.)?+)?+"
+    r"([\w.:/-]{1,256}+)(?:[ \t]++json)?+[ \t]*+\n"
+)
 LINES_IN_TAGS = named_json(
     _BY_LINE,
     "<tool_call>",
@@ -122,7 +158,7 @@ LINES_IN_TAGS = named_json(
     ahead=rf"(?={_LINE}\s*+\{{)",
     must_close=True,
 )
-_NAME_LINE = r"(?:>>>|(?m:^)|(?<=>))[ \t]*+([\w.:/-]{1,256}+)[ \t]*+\n\s*+(?=\{)"
+_NAME_LINE = r"(?:>>>|(?m:^)|(?<=>))[ \t]*+(?:-> tool/)?+([\w.:/-]{1,256}+)[ \t]*+\n\s*+(?=\{)"
 _NAME_LINE_PATTERN = re.compile(_NAME_LINE)
 _ENDS_HERE = re.compile(r"[ \t]*+(?:\n|\Z|<[|｜]|</s>|>>>)")
 

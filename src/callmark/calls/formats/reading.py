@@ -107,7 +107,7 @@ class TurnReading(Scanner):
         malformed, and this is what can be made of it."""
         schema, raw = self.schema_of(name), self.text[slice(*span)]
         arguments = {
-            one.key: one.text if one.is_string else typed_value(one.text, one.key, schema)
+            one.key: typed_value(one.text, one.key, schema, is_string=one.is_string)
             for one in written
         }
         if len(written) == 1:

@@ -10,10 +10,12 @@ from callmark.calls.formats.reading import Format, TextBlock, TurnReading, Writt
 
 _CDATA = re.compile(r"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = r"""["']([^"'<>]{1,256})["']"""
+_UNQUOTED = r"([\w.:-]{1,256}+)"
 _MORE = r"[^<>]{0,200}?"
 _BY_NAME = r"[\w.:/-]{1,256}+"
 # Some models write the two characters of an escaped line end where a line ends.
 _GAP = r"(?:\s|\\n)*+"
+_GAP_PATTERN = re.compile(_GAP)
 _STRING_SAID = frozenset({"true", "string"})
 
 
@@ -62,7 +64,7 @@ def tagged(tags: Tags) -> Format:
             return _json_body(reading, tags, tool, (start, body))
         is_text = tags.untyped and not reading.offers(tool)
         given = _parameters(reading, tags, parameter, mark_end, is_text=is_text)
-        close = reading.skip_blanks(given.position)
+        close = _skip_gap(reading, given.position)
         if not reading.text.startswith(tags.call_end, close):
             stop = reading.find_first((tags.call_end, tags.call_mark), given.position)
             reason = given.reason or f"the call is not closed by {tags.call_end}"
@@ -80,10 +82,10 @@ def _parameters(
     found: list[WrittenText] = []
     text, reason = reading.text, ""
     while True:
-        opened = parameter.match(text, reading.skip_blanks(position))
+        opened = parameter.match(text, _skip_gap(reading, position))
         if opened is None:
             stop = reading.find_first((tags.call_end, tags.call_mark), position)
-            if stop == reading.skip_blanks(position) or not text.startswith(tags.call_end, stop):
+            if stop == _skip_gap(reading, position) or not text.startswith(tags.call_end, stop):
                 return _Parameters(found, position, reason)
             # Something else stands in the call: what is readable behind it is worth showing.
             opened = parameter.search(text, position, stop)
@@ -101,6 +103,11 @@ def _parameters(
                 return _Parameters(found, stop, reason)
         is_string = is_text or (parameter.groups > 1 and opened[2] in _STRING_SAID)
         found.append(WrittenText(opened[1].strip(), _value(text[value:stop], tags), is_string))
+
+
+def _skip_gap(reading: TurnReading, position: int) -> int:
+    gap = _GAP_PATTERN.match(reading.text, position)
+    return gap.end() if gap else position
 
 
 def _value(text: str, tags: Tags) -> str:
@@ -131,15 +138,15 @@ def _end(reading: TurnReading, tags: Tags, close: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _invoke(space: str) -> Format:
+def _invoke(space: str, attribute: str) -> Format:
     """`space` is the prefix of every tag, such as `steptml:` or `｜DSML｜`."""
     prefix = re.escape(space)
     return tagged(
         Tags(
             "invoke",
             "invoke name=",
-            rf"<{prefix}invoke name={_ATTRIBUTE}{_MORE}(/?+)>",
-            rf'<{prefix}parameter name={_ATTRIBUTE}(?:{_MORE} string="(\w++)")?+{_MORE}>',
+            rf"<{prefix}invoke name={attribute}{_MORE}(/?+)>",
+            rf'<{prefix}parameter name={attribute}(?:{_MORE} string="(\w++)")?+{_MORE}>',
             f"<{space}parameter",
             f"</{space}parameter>",
             f"<{space}invoke",
@@ -150,8 +157,13 @@ def _invoke(space: str) -> Format:
 
 
 def _read_invoke(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
-    space = reading.text[start + 1 : reading.find("invoke name=", start)]
-    return _invoke(space).read(reading, start, mark_end)
+    place = reading.find(_INVOKE, start)
+    quote = reading.text[place + len(_INVOKE) : place + len(_INVOKE) + 1]
+    attribute = _ATTRIBUTE if quote in ("'", '"') else _UNQUOTED
+    return _invoke(reading.text[start + 1 : place], attribute).read(reading, start, mark_end)
+
+
+_INVOKE = "invoke name="
 
 
 def _param(opening: str) -> Format:
@@ -223,6 +235,7 @@ GLM45 = (
     _key_value("glm45", "iquestcoder_tool_call"),
 )
 K2_HORIZON = _key_value("k2_horizon", "ifm|tool_call", space="ifm|")
+LONGCAT = _key_value("longcat", "longcat_tool_call", space="longcat_")
 SOLAR_OPEN2 = tagged(
     Tags(
         "solar_open2",
@@ -236,10 +249,13 @@ SOLAR_OPEN2 = tagged(
     )
 )
 # The prefix is any name: DSML, GCML, steptml, atem and minimax have been seen.
-_SPACE = r"(?:[\w.-]{1,32}+:|｜\w{1,32}+｜ ?+)?+"
+_SPACE = r"(?:[\w.-]{1,32}+:|[|｜]\w{1,32}+[|｜] ?+)?+"
 INVOKE = (
     Format(
-        "invoke", "invoke name=", rf"<{_SPACE}invoke name={_ATTRIBUTE}{_MORE}/?+>", _read_invoke
+        "invoke",
+        _INVOKE,
+        rf"<{_SPACE}invoke name=(?:{_ATTRIBUTE}|{_UNQUOTED}){_MORE}/?+>",
+        _read_invoke,
     ),
     *(_param(f"<function{blank}name=") for blank in (" ", "", "Ġ")),
 )

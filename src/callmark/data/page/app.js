@@ -18,6 +18,8 @@ class Page {
     WORDS = head.words ?? WORDS;
     this.index = null;
     this.row = null;
+    /** @type {((sample: any) => void) | null} */
+    this.filled = null; // who wants to know which sample is shown
     theme();
   }
 
@@ -137,6 +139,7 @@ class Page {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
+    this.filled?.(sample);
   }
 
   empty(text) {

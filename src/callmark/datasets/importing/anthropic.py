@@ -3,12 +3,11 @@ conversations in blocks (`tool_use`, `tool_result`, `thinking`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from callmark.datasets.importing.conversation import Talk, imported_talk
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.importing.histories import (
-    Histories,
     ModelExchange,
     events_of,
     exchanges_of,
@@ -27,6 +26,7 @@ from callmark.datasets.importing.turns import (
 )
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.problems import show_value
 
 # Blocks that no other provider's messages hold.
 _OWN_BLOCKS = (
@@ -78,24 +78,6 @@ def _is_answer(response: Json) -> bool:
     return False
 
 
-def read_anthropic(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
-    running = Histories(desk)
-    for line, value in records:
-        entry: Json = {"messages": value} if isinstance(value, list) else value
-        if not isinstance(entry, dict):
-            raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
-        if exchanges_of(entry) is None:
-            yield from read_blocks(entry, line, desk)
-            continue
-        # A row that holds a whole conversation stands for itself.
-        histories = Histories(desk, session=True) if "interactions" in entry else running
-        for exchange in _exchanges(entry, line, desk):
-            yield from histories.take(exchange)
-        if histories is not running:
-            yield from histories.finish()
-    yield from running.finish()
-
-
 def read_blocks(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
     """A conversation without its requests."""
     turns = Turns()
@@ -114,7 +96,7 @@ def read_blocks(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
         yield imported
 
 
-def _exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
+def anthropic_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
     sample_id, about = rows_about(entry, _READ)
     for exchange in exchanges_of(entry) or ():
         request = object_or_empty(exchange.get("request"))
@@ -204,12 +186,14 @@ class _AssistantBlocks:
 
     def add(self, content: Json) -> None:
         """One whole message."""
-        for block in [content] if isinstance(content, str) else _entries(content):
+        for block in content if isinstance(content, list) else [content or ""]:
             text = text_of_part(block)
             if text is not None:
                 self._turns.speak(text, "" if self._after_text else PARAGRAPH)
             elif isinstance(block, dict):
                 self._add_block(block)
+            else:
+                self._desk.notes.add("part_left_out", self._line, show_value(block))
             self._after_text = text is not None
         self._turns.close()
 
@@ -228,10 +212,6 @@ class _AssistantBlocks:
             self._desk.notes.add("part_left_out", self._line, str(kind))
 
 
-def _entries(content: Json) -> Sequence[Json]:
-    return content if isinstance(content, list) else ()
-
-
 def specs_of(tools: Json, line: int, desk: Desk) -> list[Json]:
     """The tools of a request. Those of the provider have a type and no schema."""
     specs: list[Json] = []
@@ -239,7 +219,7 @@ def specs_of(tools: Json, line: int, desk: Desk) -> list[Json]:
         kept = {
             name: tool[name] for name in ("name", "description", "input_schema") if name in tool
         }
-        if "input_schema" not in kept and "type" in tool and isinstance(tool.get("name"), str):
+        if "input_schema" not in kept and isinstance(tool.get("name"), str):
             desk.notes.add("tool_without_schema", line, str(tool["name"]))
             kept["input_schema"] = {"type": "object"}
         specs.append(kept)

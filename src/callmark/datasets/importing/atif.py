@@ -76,7 +76,7 @@ def _read_trajectory(
     imported = imported_session(talk, desk)
     if imported is not None:
         yield imported
-    for inner in objects_of(entry.get("subagent_trajectories")):
+    for inner in desk.objects_in(entry.get("subagent_trajectories"), line, "a sub-agent"):
         yield from _read_trajectory(inner, line, own, desk)
 
 
@@ -111,6 +111,8 @@ class _Trajectory:
 
     def _add_turn(self, step: Object) -> None:
         message = step.get("message")
+        if message is None and not step.get("tool_calls"):
+            self._desk.notes.add("part_left_out", self._line, "an agent's step without a message")
         self.turns.think(text_or_none(step.get("reasoning_content")) or "")
         for part in message if isinstance(message, list) else [message or ""]:
             text = text_of_part(part)
@@ -118,14 +120,15 @@ class _Trajectory:
                 self._desk.notes.add("part_left_out", self._line, "a message that is no text")
             else:
                 self.turns.speak(text, "\n")
-        for call in objects_of(step.get("tool_calls")):
+        for call in self._desk.objects_in(step.get("tool_calls"), self._line, "a call"):
             self.turns.call(
                 call.get("function_name"), call.get("arguments"), call.get("tool_call_id")
             )
 
     def _add_observation(self, step: Object) -> None:
         has_calls = bool(objects_of(step.get("tool_calls")))
-        for result in objects_of(object_or_empty(step.get("observation")).get("results")):
+        observed = object_or_empty(step.get("observation")).get("results")
+        for result in self._desk.objects_in(observed, self._line, "a result"):
             for reference in objects_of(result.get("subagent_trajectory_ref")):
                 self.sub_agents.append(
                     text_or_none(reference.get("trajectory_id")) or reference.get("session_id")

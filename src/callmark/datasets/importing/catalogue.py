@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Literal, get_args
 
 import msgspec
@@ -30,6 +32,7 @@ Kind = Literal[
     "compacted",
     "context_step",
     "duplicate",
+    "empty_message",
     "empty_turn",
     "failed_exchange",
     "failed_trial",
@@ -92,6 +95,7 @@ MEANING: dict[Kind, str] = {
     "compacted": "the history was summarised there: the conversation goes on with the summary",
     "context_step": "repeated from an earlier conversation: kept in the prompt only",
     "duplicate": "the same conversation again: left out",
+    "empty_message": "a message that says nothing: kept as it is",
     "empty_turn": "the model neither said nor called anything: no step",
     "failed_exchange": "the model gave no answer there, but an error",
     "failed_trial": "the trial failed there: an answer with status error",
@@ -170,6 +174,7 @@ class Notes:
 
     def __init__(self) -> None:
         self.source: str | msgspec.UnsetType = msgspec.UNSET
+        self._parts: list[tuple[int, str]] = []
         self._counts: dict[Kind, int] = {}
         self._places: dict[Kind, list[SourcePlace]] = {}
 
@@ -179,7 +184,19 @@ class Notes:
         if len(places) < MAX_LISTED:
             text = " ".join(detail.split())
             shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-            places.append(SourcePlace(line, shown, self.source))
+            source, own = self.locate(line)
+            places.append(SourcePlace(own, shown, source))
+
+    def join(self, source: str, start: int) -> None:
+        """A further file of several that are read as one: its lines are counted from `start`."""
+        self._parts.append((start, source))
+
+    def locate(self, line: int) -> tuple[str | msgspec.UnsetType, int]:
+        """The file, and the line of that file."""
+        if not self._parts:
+            return self.source, line
+        start, source = self._parts[bisect_right(self._parts, line, key=itemgetter(0)) - 1]
+        return source, line - start
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         return tuple(
@@ -194,6 +211,18 @@ Spec = dict[str, Json]
 REMEMBERED = 1024  # different offers; most sources have a handful
 _OTHER_NAMES_OF_PARAMETERS = ("inputSchema", "input_schema")
 _ANYTHING: Spec = {"type": "object"}
+
+
+def name_of_spec(spec: Json) -> Json:
+    """Of a tool as a source lists it."""
+    function = spec.get("function") if isinstance(spec, dict) else None
+    holder = function if isinstance(function, dict) else spec
+    return holder.get("name") if isinstance(holder, dict) else None
+
+
+def spec_of_name(name: str) -> Spec:
+    """A tool of which only the name is known takes anything."""
+    return {"name": name, "description": "", "parameters": _ANYTHING}
 
 
 class SourceOffer(msgspec.Struct, frozen=True):
@@ -259,7 +288,7 @@ class ToolCatalogue:
         used: set[str] = set()
         for name in names:
             if name not in self._specs:
-                spec: Spec = {"name": name, "description": "", "parameters": _ANYTHING}
+                spec = spec_of_name(name)
                 self._specs[name], self._digests[name] = spec, digest(spec)
                 self._notes.add("tool_without_schema", line, name)
             used.add(name)
@@ -299,7 +328,7 @@ class ToolCatalogue:
             parse_json(canonical_json([spec]))  # as deep as a file of specs may be
         except (BadInput, NotJson) as error:
             self._notes.add("bad_tool", line, str(error).removeprefix("tools: tool 1: "))
-            return {"name": name, "description": "", "parameters": _ANYTHING}
+            return spec_of_name(name)
         return spec
 
     def _listed(self, spec: Spec, line: int) -> Json:

@@ -166,7 +166,9 @@ class _Session:
             blocks = list(content) if isinstance(content, list) else [content or ""]
             fresh = [one for one in blocks if self._is_new(one, message, thread, line)]
             if fresh:
-                thread.add(line, {"role": kind, "id": message.get("id")}, fresh)
+                # One request, one answer: some files name only the request.
+                name = message.get("id") or (kind == "assistant" and entry.get("requestId"))
+                thread.add(line, {"role": kind, "id": name or None}, fresh)
             self._note_task(fresh, entry)
         for name, value in (("model", message.get("model")), ("version", entry.get("version"))):
             if isinstance(value, str) and value != _NOT_THE_MODEL:

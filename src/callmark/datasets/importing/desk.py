@@ -10,6 +10,7 @@ import msgspec
 
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue
 from callmark.records.jsontext import Json
+from callmark.records.problems import show_value
 from callmark.stats.columns import KeyIndex
 
 Object = dict[str, Json]
@@ -51,6 +52,7 @@ class Desk:
         self._names = KeyIndex(numbers_only=True)
         self._again: dict[str, int] = {}  # names that several sessions have, and how many of them
         self.is_header_written = False
+        self.met: dict[str, None] = {}  # what its entries turned out to be, where they may differ
         self.file = 0  # its number; two files may hold one id
 
     def name_session(self, wanted: str, content: str) -> str | None:
@@ -68,11 +70,27 @@ class Desk:
         """The next file. `name`: how notes call it; None: it is the only one."""
         self.source = source
         self.file += 1
+        self.met = {}
         if name is not None:
             self.notes.source = name
 
+    def objects_in(self, value: Json, line: int, what: str) -> list[Object]:
+        """The objects of a list that should hold nothing else: what else it holds is counted."""
+        found: list[Object] = []
+        for one in value if isinstance(value, list) else () if value is None else (value,):
+            if isinstance(one, dict) and isinstance(value, list):
+                found.append(one)
+            else:
+                self.notes.add("part_left_out", line, f"{what}: {show_value(one)}")
+        return found
+
+    def meet(self, format_name: str) -> None:
+        """An entry of this format; a file may hold several."""
+        self.met[format_name] = None
+
     def place(self, line: int) -> str:
-        return f"{self.source}:{line}"
+        source, own = self.notes.locate(line)
+        return f"{self.source if source is msgspec.UNSET else source}:{own}"
 
 
 def _is_new(index: KeyIndex, key: str) -> bool:

@@ -80,7 +80,7 @@ class _Recording:
         """All messages at once. What is gone from them was summarised, and is kept."""
         if not isinstance(messages, list):
             raise BadInput(f"{self._desk.place(line)}: messages: must be a list")
-        given = objects_of(messages)
+        given = self._desk.objects_in(messages, line, "a message")
         kept = {str(one.get("id")) for one in given}
         if any(name not in kept for name, (_, known) in self._messages.items() if "id" in known):
             self._desk.notes.add("compacted", line)
@@ -137,7 +137,7 @@ class _Recording:
 
     def _add_answer(self, message: Object, turns: Turns) -> None:
         turns.close()
-        for thought in objects_of(message.get("thoughts")):
+        for thought in self._desk.objects_in(message.get("thoughts"), self._line, "a thought"):
             parts = (thought.get("subject"), thought.get("description"))
             turns.think(": ".join(part for part in parts if isinstance(part, str) and part))
         content = message.get("content")
@@ -150,7 +150,7 @@ class _Recording:
             elif part is not None:
                 self._desk.notes.add("part_left_out", self._line, "content that is no text")
         turns.speak("")
-        calls = objects_of(message.get("toolCalls"))
+        calls = self._desk.objects_in(message.get("toolCalls"), self._line, "a call")
         for call in calls:
             turns.call(call.get("name"), call.get("args"), call.get("id"))
         for call in calls:

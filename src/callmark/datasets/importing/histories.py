@@ -24,9 +24,11 @@ from callmark.records.jsontext import (
     digest,
     parse_json,
 )
-from callmark.runners.messages import replies_of, text_of
+from callmark.runners.messages import text_of
 
 MAX_OPEN = 256  # conversations that may still go on; the one that rested longest is closed
+ROLLOUT = "responses_create_params"
+_REQUEST = ("messages", "model", "system", "tools")
 _BAD_STATUS = 400
 _LONG_ID = 12
 _BODIES = frozenset({"messages", "input", "content", "output", "choices", "error"})
@@ -85,8 +87,6 @@ class _Conversation:
         messages = [*self.system, *self.messages]
         has_calls = any(message.get("tool_calls") for message in messages)
         offered = list(self.tools.values())
-        if offered:
-            offered += self._served_otherwise(messages, desk)
         first = self.first
         linked: Object = {} if self.parent is None else {"parent": self.parent}
         spoke = any(one["role"] == "assistant" for one in self.messages[self.context :])
@@ -97,22 +97,12 @@ class _Conversation:
             messages=messages,
             context=self.context and len(self.system) + self.context,
             tools=offered if self.lists_tools and (offered or not has_calls) else None,
+            lists_all=False,
             metadata=first.metadata,
             about={**first.about, **linked},
             scores=first.scores,
             error=None if spoke else self.error,
         )
-
-    def _served_otherwise(self, messages: Sequence[Object], desk: Desk) -> Iterator[Object]:
-        """A tool that no request lists and that answered was there all the same, by a search for
-        tools or from another model's part; one that the model made up gives an error."""
-        specs = [object_or_empty(spec) for spec in self.tools.values()]
-        listed = [(object_or_empty(spec.get("function")) or spec).get("name") for spec in specs]
-        calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
-        for name in dict.fromkeys(call.name for call in calls if call.status == "ok"):
-            if name is not None and name not in listed:
-                desk.notes.add("tool_without_schema", self.first.line, name)
-                yield {"name": name, "description": "", "parameters": {"type": "object"}}
 
 
 class Histories:
@@ -312,16 +302,36 @@ def _call_essence(function: Json) -> Json:
 
 def exchanges_of(entry: Object) -> list[Object] | None:
     """The exchanges that an entry holds, one or a list of them; None: it holds none."""
-    if isinstance(entry.get("interactions"), list):
-        found = objects_of(entry["interactions"])
+    listed = entry.get("interactions")
+    if isinstance(listed, list):
+        found = [object_or_empty(one) for one in listed]
+    elif ROLLOUT in entry:
+        found = [{**entry, "request": object_or_empty(entry[ROLLOUT])}]
     elif "request" in entry and "response" in entry:
         found = [entry]
+    elif isinstance(entry.get("messages"), list) and _is_answer(entry.get("response")):
+        # The parts of a request beside its response, as gateways log them.
+        given = object_or_empty(entry.get("model_parameters"))
+        asked = {name: entry[name] for name in _REQUEST if name in entry}
+        found = [{**entry, "request": {**given, **asked}}]
     else:
         return None
     return [
         {**one, "request": _body(one.get("request")), "response": _body(one.get("response"))}
         for one in found
     ]
+
+
+def is_whole_session(entry: Object) -> bool:
+    """Whether an entry holds all of a conversation, so that no other goes on from it."""
+    return "interactions" in entry or ROLLOUT in entry
+
+
+def _is_answer(response: Json) -> bool:
+    match _body(response):
+        case {"choices": [{}, *_]} | {"output": [{}, *_]} | {"content": list(), "role": str()}:
+            return True
+    return False
 
 
 def _body(side: Json) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -11,39 +12,27 @@ from typing import Literal, cast
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.datasets.importing.anthropic import (
-    has_blocks,
-    is_anthropic,
-    read_anthropic,
-    read_blocks,
-)
+from callmark.datasets.importing.anthropic import is_anthropic
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
 from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, StrataSample
 from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
 from callmark.datasets.importing.codex import is_codex, read_codex
-from callmark.datasets.importing.conversation import Talk, imported_talk
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
+from callmark.datasets.importing.exchanges import reader_of_api
 from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
-from callmark.datasets.importing.histories import (
-    Histories,
-    ModelExchange,
-    exchanges_of,
-    failure_of,
-    first_exchange,
-)
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.langchain import is_langchain, read_langchain
 from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_mini_swe_agent
+from callmark.datasets.importing.openai_chat import is_chat
 from callmark.datasets.importing.records import Container, container_of, records_of
-from callmark.datasets.importing.responses import is_responses, read_responses
+from callmark.datasets.importing.responses import is_responses
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
 from callmark.datasets.importing.sources import LogFile, list_files
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
-from callmark.datasets.importing.turns import object_or_empty, objects_of, rows_about
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.datasets.reader import header_fields
 from callmark.datasets.schema import (
@@ -61,91 +50,6 @@ from callmark.records.samples import sample_id_of
 from callmark.records.seams import PluginRow
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
-from callmark.store.recorded import BadLine, messages_of
-
-_READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
-
-
-def read_openai(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
-    running = Histories(desk)
-    for line, value in records:
-        whole = {"messages": value} if isinstance(value, list) else value
-        if not isinstance(whole, dict):
-            raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
-        if exchanges_of(whole) is not None:
-            histories = Histories(desk, session=True) if "interactions" in whole else running
-            for exchange in _chat_exchanges(whole, line, desk):
-                yield from histories.take(exchange)
-            yield from histories.finish() if histories is not running else ()
-            continue
-        if has_blocks(whole):  # in a file of both; read as OpenAI's the calls would be lost
-            yield from read_blocks(whole, line, desk)
-            continue
-        try:
-            found = messages_of(whole, line)
-        except BadLine as error:
-            raise BadInput([f"{desk.place(line)}: {what}" for what in error.problems]) from None
-        talk = Talk(
-            line=line,
-            sample_id=found.sample_id,
-            named=_is_named(whole),
-            trial=found.trial,
-            messages=found.messages,
-            tools=found.tools,
-            metadata={**_cluster(whole), **(found.metadata or {})},
-            about={name: rest for name, rest in whole.items() if name not in _READ},
-        )
-        imported = imported_talk(talk, desk)
-        if imported is not None:
-            yield imported
-    yield from running.finish()
-
-
-def is_chat(entry: Object) -> bool:
-    """An exchange of the chat completions API."""
-    request, response = first_exchange(entry)
-    choices = response.get("choices") if isinstance(response, dict) else None
-    return isinstance(request.get("messages"), list) and bool(objects_of(choices))
-
-
-def _chat_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
-    sample_id, about = rows_about(entry, ("interactions", "request", "response", "status"))
-    for exchange in exchanges_of(entry) or ():
-        request, response = (object_or_empty(exchange.get(one)) for one in ("request", "response"))
-        choices = objects_of(response.get("choices"))
-        error = failure_of(exchange, response) or (None if choices else "no chat completion")
-        answer = [object_or_empty(one.get("message")) for one in choices[:1]] if not error else []
-        try:
-            whole = [*objects_of(request.get("messages")), *answer]
-            found = messages_of({"messages": whole}, line).messages if whole else []
-        except BadLine as bad:
-            raise BadInput([f"{desk.place(line)}: {what}" for what in bad.problems]) from None
-        sent = len(found) - len(answer)
-        yield ModelExchange(
-            line=line,
-            sample_id=sample_id,
-            sent=found[:sent],
-            answer=found[sent:],
-            tools=objects_of(request.get("tools")),
-            error=error,
-            about={"format": "openai", "model": request.get("model"), **about},
-        )
-
-
-def _is_named(whole: Object) -> bool:
-    given = (
-        want_object(whole.get("metadata")).get("sample_id"),
-        whole.get("sample_id"),
-        whole.get("id"),
-    )
-    return any(name not in (None, "") for name in given)
-
-
-def _cluster(whole: Object) -> Object:
-    """Trials of one task are not independent."""
-    task: Json = whole.get("task_id")
-    is_name = isinstance(task, str | int) and not isinstance(task, bool)
-    return {"cluster": str(task)} if is_name else {}
 
 
 def read_items(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
@@ -193,7 +97,7 @@ def reader_of(row: PluginRow) -> Reader:
     def read(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         for record in records:
             for value in _made_by(row, record, desk):
-                reader = read_openai if "messages" in value else read_items
+                reader = READERS["openai" if "messages" in value else "jsonl"]
                 yield from reader(iter((Record(record.line, value),)), desk)
 
     return read
@@ -236,9 +140,9 @@ Format = Literal[
     "jsonl",
 ]
 READERS: dict[Format, Reader] = {
-    "openai": read_openai,
-    "anthropic": read_anthropic,
-    "responses": read_responses,
+    "openai": reader_of_api("openai"),
+    "anthropic": reader_of_api("anthropic"),
+    "responses": reader_of_api("responses"),
     "atif": read_atif,
     "claude-code": read_claude_code,
     "codex": read_codex,
@@ -284,6 +188,10 @@ MOST_KEYS = 12  # of an entry that nobody knows
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
 
 
+# Logs of spans, whichever dialect they speak.
+SPAN_FORMATS = frozenset(name for name, reader in READERS.items() if reader is read_span_log)
+
+Take = Callable[[Imported], None]
 # What becomes of a conversation: itself, with what is expected of it, or a sample for each step.
 Each = Callable[[Imported, Desk], Iterable[Imported]]
 
@@ -333,8 +241,7 @@ def import_dataset(
         if choice.sample is not None:
             drawn = StrataSample(choice.sample, choice.seed)
             seen = _Importing(_desk(named[0], tools, accepted), format, added, choice)
-            for file in files:
-                seen.read(file, lambda entry: drawn.see(seen.number, entry), len(files) == 1)
+            seen.read(files, lambda entry: drawn.see(seen.number, entry))
             chosen = drawn.chosen()
         desk = _desk(named[0], tools, accepted)
         notes, catalogue = desk.notes, desk.tools
@@ -345,8 +252,7 @@ def import_dataset(
             for made in (entry,) if each is None else each(entry, desk):
                 writer.add(made)
 
-        for file in files:
-            importing.read(file, take, len(files) == 1, writer)
+        importing.read(files, take, writer)
         report = ImportReport(
             source=", ".join(map(str, named)),
             format=", ".join(importing.formats()) or format,
@@ -381,6 +287,7 @@ class _Importing:
         self.number = 0  # of the conversation that is read now
         self._plugins: dict[str, PluginRow] = {}
         self._strangers: list[str] = []
+        self._span_files: list[tuple[LogFile, str]] = []
         self.sources: list[SourceCount] = []
 
     def formats(self) -> list[str]:
@@ -396,27 +303,24 @@ class _Importing:
             raise BadInput(self._strangers[:20])
         return writer.finish(catalogue, ", ".join(one.source for one in self.sources[:3]))
 
-    def read(
-        self,
-        file: LogFile,
-        take: Callable[[Imported], None],
-        is_only: bool,
-        writer: Writer | None = None,
-    ) -> None:
-        self._desk.turn_to(file.path, None if is_only else file.name)
-        before = 0 if writer is None else writer.trials
-        try:
-            found = self._read(file, take)
+    def read(self, files: Sequence[LogFile], take: Take, writer: Writer | None = None) -> None:
+        """All of them; those of spans last and as one, for a trace may lie in several files."""
+        for file in files:
+            self._desk.turn_to(file.path, None if len(files) == 1 else file.name)
+            before = 0 if writer is None else writer.trials
+            try:
+                found = self._read(file, take, len(files) == 1)
+            except (BadInput, UsageError) as error:
+                if file.name == str(file.path):
+                    raise
+                shown = str(error).replace(str(file.path), file.name)
+                raise BadInput(shown.splitlines()) from None
             if found is not None and writer is not None:
-                count = msgspec.structs.replace(found, trials=writer.trials - before)
-                self.sources.append(count)
-        except (BadInput, UsageError) as error:
-            if file.name == str(file.path):
-                raise
-            shown = str(error).replace(str(file.path), file.name)
-            raise BadInput(shown.splitlines()) from None
+                self.sources.append(msgspec.structs.replace(found, trials=writer.trials - before))
+        if self._span_files:
+            self._read_spans(take, writer)
 
-    def _read(self, file: LogFile, take: Callable[[Imported], None]) -> SourceCount | None:
+    def _read(self, file: LogFile, take: Take, is_only: bool) -> SourceCount | None:
         try:
             container, first, records = _open(file.path, self._asked)
             plugin = _plugin(self._asked, first, self._added)
@@ -431,6 +335,9 @@ class _Importing:
             self._desk.notes.add("not_a_log", 0, str(error).removeprefix(f"{file.path}: "))
             return None
         _check_container(chosen, container, file.path)
+        if chosen in SPAN_FORMATS and not is_only:
+            self._span_files.append((file, chosen))
+            return None
         reader = reader_of(plugin) if plugin else READERS[cast("Format", chosen)]
         if plugin is not None:
             self._plugins[plugin.name] = plugin
@@ -445,7 +352,44 @@ class _Importing:
         for entry in reader(counted(), self._desk):
             if self._is_taken(entry):
                 take(entry)
-        return SourceCount(source=file.name, format=chosen, entries=entries, trials=0)
+        met = chosen if plugin else ", ".join(self._desk.met) or chosen
+        return SourceCount(source=file.name, format=met, entries=entries, trials=0)
+
+    def _read_spans(self, take: Take, writer: Writer | None) -> None:
+        """A conversation counts for the file where it begins."""
+        files = [file for file, _ in self._span_files]
+        entries, trials = Counter[str](), Counter[str]()
+        met: dict[str, dict[str, None]] = {file.name: {} for file in files}
+
+        def joined() -> Iterator[Record]:
+            start = 0
+            for file in files:
+                self._desk.notes.join(file.name, start)
+                last = 0
+                for line, value in records_of(file.path, container_of(file.path)):
+                    entries[file.name] += 1
+                    last = line
+                    yield Record(start + line, value)
+                start += last + 1
+
+        for entry in read_span_log(joined(), self._desk):
+            if not self._is_taken(entry):
+                continue
+            before = 0 if writer is None else writer.trials
+            take(entry)
+            name = str(self._desk.notes.locate(entry.line)[0])
+            trials[name] += 0 if writer is None else writer.trials - before
+            about = want_object(want_object(entry.item["metadata"]).get("imported_from"))
+            met[name][str(about.get("format"))] = None
+        self.sources += [
+            SourceCount(
+                source=file.name,
+                format=", ".join(met[file.name]) or chosen,
+                entries=entries[file.name],
+                trials=trials[file.name],
+            )
+            for file, chosen in self._span_files
+        ]
 
     def _is_taken(self, entry: Imported) -> bool:
         if self._known is not None and not self._known.is_new(entry):
@@ -518,6 +462,8 @@ def _describe(value: Json) -> str:
     """What an entry of no known kind looks like."""
     if not isinstance(value, dict):
         return show_value(value)
+    if not value:
+        return "an object without any key"
     keys = ", ".join(sorted(value)[:MOST_KEYS])
     more = f" and {len(value) - MOST_KEYS} more" if len(value) > MOST_KEYS else ""
     return f"an object with the keys {keys}{more}: {show_value(value)}"

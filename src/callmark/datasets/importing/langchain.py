@@ -142,7 +142,7 @@ def _runs(root: Object, desk: Desk, line: int) -> Iterator[Object]:
     while waiting:
         run, depth = waiting.pop()
         yield run
-        children = objects_of(run.get("child_runs"))
+        children = desk.objects_in(run.get("child_runs"), line, "a run")
         if depth < _MAX_NESTED:
             waiting += [(child, depth + 1) for child in reversed(children)]
         elif children:
@@ -222,14 +222,16 @@ def _add_answer(fields: Object, turns: Turns, line: int, desk: Desk) -> None:
     more = object_or_empty(fields.get("additional_kwargs"))
     thought = text_or_none(more.get("reasoning_content"))
     turns.think(thought or text_or_none(fields.get("reasoning_content")) or "")
-    calls = objects_of(fields.get("tool_calls")) or objects_of(more.get("tool_calls"))
+    listed = fields.get("tool_calls") or more.get("tool_calls")
+    calls = desk.objects_in(listed, line, "a call")
+    unread = desk.objects_in(fields.get("invalid_tool_calls"), line, "a call")
     legacy = fields.get("function_call") or more.get("function_call")
     if isinstance(legacy, dict) and not calls:
         calls = [{"function": legacy}]
     content = fields.get("content")
     for part in content if isinstance(content, list) else [content]:
         _add_part(part, turns, bool(calls), line, desk)
-    for call in (*calls, *objects_of(fields.get("invalid_tool_calls"))):
+    for call in (*calls, *unread):
         function = object_or_empty(call.get("function")) or call
         given = function.get("args", function.get("arguments"))
         turns.call(function.get("name"), {} if given is None else given, call.get("id"))

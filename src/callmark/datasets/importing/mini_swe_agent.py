@@ -11,12 +11,12 @@ from callmark.datasets.importing.responses import Items
 from callmark.datasets.importing.turns import (
     name_by_content,
     object_or_empty,
-    objects_of,
     text_of_part,
     text_or_none,
 )
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
+from callmark.records.problems import show_value
 
 _READ = frozenset({"messages", "info", "trajectory_format", "instance_id"})
 _TOLD = ("exit_status", "submission", "mini_version", "model_stats")
@@ -35,7 +35,7 @@ def read_mini_swe_agent(records: Iterator[Record], desk: Desk) -> Iterator[Impor
         if not isinstance(entry, dict) or not isinstance(entry.get("messages"), list):
             raise BadInput(f"{desk.place(line)}: messages: must be a list")
         items = Items(line, desk)
-        for message in objects_of(entry["messages"]):
+        for message in desk.objects_in(entry["messages"], line, "a message"):
             _add(message, items, line, desk)
         items.turns.close()
         messages = items.turns.messages
@@ -67,7 +67,7 @@ def _add(message: Object, items: Items, line: int, desk: Desk) -> None:
         items.add({**message, "status": "failed"} if _has_failed(message) else message)
     elif role == "assistant":
         turns.close()
-        _add_answer(message, items)
+        _add_answer(message, items, desk)
     elif role == "tool":
         failed = _has_failed(message)
         turns.answer(message.get("content"), message.get("tool_call_id"), failed=failed)
@@ -82,15 +82,18 @@ def _items_of(message: Object) -> list[Json]:
     return output if isinstance(output, list) else []
 
 
-def _add_answer(message: Object, items: Items) -> None:
+def _add_answer(message: Object, items: Items, desk: Desk) -> None:
     turns, content = items.turns, message.get("content")
     for name in ("reasoning_content", "reasoning"):
         if text_or_none(message.get(name)):
             turns.think(str(message[name]))
             break
-    for part in content if isinstance(content, list) else [content]:
-        turns.speak(text_of_part(part) or "")
-    for call in objects_of(message.get("tool_calls")):
+    for part in content if isinstance(content, list) else [content or ""]:
+        text = text_of_part(part)
+        if text is None:
+            desk.notes.add("part_left_out", items.line, show_value(part))
+        turns.speak(text or "")
+    for call in desk.objects_in(message.get("tool_calls"), items.line, "a call"):
         function = object_or_empty(call.get("function"))
         turns.call(function.get("name"), function.get("arguments"), call.get("id"))
 

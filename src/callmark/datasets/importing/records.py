@@ -17,6 +17,7 @@ from typing import IO, BinaryIO, Literal, cast
 from callmark.datasets.importing.desk import Record
 from callmark.errors import BadInput, MissingExtra
 from callmark.records.jsontext import Json, NotJson, lines_of_entries, parse_json
+from callmark.records.problems import show_value
 from callmark.store.files import LINE_DEPTH, is_blank, lines_of, open_input, read_input
 
 # What is written of an entry wraps it once more, and has to be read again.
@@ -296,6 +297,8 @@ _ENTRY_KEYS = frozenset(
 _MAGIC: dict[bytes, Container] = {b"PK\x03\x04": "archive", b"PAR1": "table"}
 _BOM = b"\xef\xbb\xbf"
 _BLANK = " \t\r\n"
+_SHOWN = 60  # of a file that is no JSON
+_MARK = re.compile(r"[^ \t\r\n]")
 
 
 def container_of(path: Path) -> Container:
@@ -307,19 +310,21 @@ def container_of(path: Path) -> Container:
         if magic in _MAGIC:
             return _MAGIC[magic]
         stream.seek(0)
-        first, others = None, False
+        first, number, others = None, 1, False
         for line in lines_of(stream, str(path)):
             if is_blank(line.json):
                 continue
             if first is not None:
                 others = True
                 break
-            first = line.json
+            first, number = line.json, line.number
     if first is None:
         raise BadInput(f"{path}: is empty")
     try:
         value = parse_json(first, max_depth=MAX_DEPTH)
     except NotJson:
+        if not first.lstrip().startswith((b"{", b"[")):
+            raise BadInput(f"{path}:{number}: {_describe_text(first)}") from None
         return "document" if _goes_on(first) or not others else "lines"
     return "lines" if others or not _is_document(value) else "document"
 
@@ -336,6 +341,15 @@ def records_of(path: Path, container: Container) -> Iterator[Record]:
             return _of_document(path)
         case "lines":
             return _of_lines(path)
+
+
+def _describe_text(first: bytes) -> str:
+    """What a file that is no JSON begins with."""
+    shown = show_value(first[:_SHOWN].decode("utf-8", "replace").strip())
+    return (
+        f"not JSON: begins with {shown}. What is read are JSON, JSON lines, Parquet, archives of"
+        " Inspect, all of them packed with gzip or not, and folders of these"
+    )
 
 
 def _goes_on(first: bytes) -> bool:
@@ -388,6 +402,9 @@ def _of_document(path: Path) -> Iterator[Record]:
     try:
         value = parse_log(data)
     except NotJson as error:
+        if _is_followed(data):
+            yield from _of_documents(data.decode(), path)
+            return
         raise BadInput(f"{path}:{error.line}: {error}") from None
     text = data.decode()
     if isinstance(value, list) and _is_conversation(value):
@@ -412,6 +429,42 @@ def _of_document(path: Path) -> Iterator[Record]:
     yield Record(1, value)
     lines = (line + before for line in lines_of_entries(text[start:]))
     yield from map(Record, lines, entries)
+
+
+def _is_followed(data: bytes) -> bool:
+    """Whether one document ends and another begins."""
+    try:
+        text = data.decode()
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.msg == "Extra data" and text[error.pos] in "{["
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def _of_documents(text: str, path: Path) -> Iterator[Record]:
+    """One after the other over many lines each, as console exporters and `jq` print them."""
+    scan = json.JSONDecoder().raw_decode
+    at, line = 0, 1
+    while (start := _next_mark(text, at)) is not None:
+        line += text.count("\n", at, start)
+        try:
+            end = scan(text, start)[1]
+        except (ValueError, RecursionError):
+            end = len(text)  # the strict reader says what is wrong
+        try:
+            yield Record(line, parse_log(text[start:end].encode()))
+        except NotJson as error:
+            raise BadInput(f"{path}:{line + error.line - 1}: {error}") from None
+        line += text.count("\n", start, end)
+        at = end
+
+
+def _next_mark(text: str, at: int) -> int | None:
+    """Where the next thing begins that is no blank."""
+    found = _MARK.search(text, at)
+    return None if found is None else found.start()
 
 
 def _start_of_member(text: str, name: str) -> int:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from callmark.datasets.importing.conversation import Talk, imported_talk
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.importing.histories import (
-    Histories,
+    ROLLOUT,
     ModelExchange,
     events_of,
     exchanges_of,
@@ -27,7 +27,6 @@ from callmark.datasets.importing.turns import (
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json
 
-_ROLLOUT = "responses_create_params"
 _CALL, _OUTPUT = "_call", "_output"
 # Calls that the provider runs itself, with what they were asked and what came of it.
 _ASKED = ("arguments", "action", "actions", "operation", "queries", "code", "input", "prompt")
@@ -35,14 +34,14 @@ _CAME = ("output", "outputs", "results", "result")
 _OWN_ITEMS = ("function_call", "function_call_output", "custom_tool_call", "reasoning")
 _READ = frozenset(
     {
-        *("interactions", "request", "response", "status", _ROLLOUT, "reward", "items", "tools"),
+        *("interactions", "request", "response", "status", ROLLOUT, "reward", "items", "tools"),
         *("input", "output", "instructions", "previous_response_id", "conversation", "data"),
     }
 )
 
 
 def is_responses(entry: Object) -> bool:
-    if _ROLLOUT in entry:
+    if ROLLOUT in entry:
         return True
     request, response = first_exchange(entry)
     if response is not None:
@@ -71,27 +70,7 @@ def _bare_items(entry: Object) -> list[Json]:
     return found if isinstance(found, list) else []
 
 
-def read_responses(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
-    running = Histories(desk)
-    for line, value in records:
-        entry: Json = {"items": value} if isinstance(value, list) else value
-        if not isinstance(entry, dict):
-            raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of items")
-        if _ROLLOUT in entry:
-            request = object_or_empty(entry[_ROLLOUT])
-            entry = {**entry, "interactions": [{**entry, "request": request}]}
-        if exchanges_of(entry) is None:
-            yield from _read_items(entry, line, desk)
-            continue
-        histories = Histories(desk, session=True) if "interactions" in entry else running
-        for exchange in _exchanges(entry, line, desk):
-            yield from histories.take(exchange)
-        if histories is not running:
-            yield from histories.finish()
-    yield from running.finish()
-
-
-def _read_items(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
+def read_items_of(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
     items = Items(line, desk)
     items.instruct(entry)
     if isinstance(entry.get("input"), str):
@@ -111,7 +90,7 @@ def _read_items(entry: Object, line: int, desk: Desk) -> Iterator[Imported]:
         yield imported
 
 
-def _exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
+def responses_exchanges(entry: Object, line: int, desk: Desk) -> Iterator[ModelExchange]:
     sample_id, about = rows_about(entry, _READ)
     task, reward = entry.get("_ng_task_index"), entry.get("reward")
     for exchange in exchanges_of(entry) or ():
@@ -231,7 +210,7 @@ class Items:
         elif isinstance(content, str):
             self.turns.speak(content)
         else:
-            for part in content if isinstance(content, list) else ():
+            for part in content if isinstance(content, list) else (content,):
                 refusal = part.get("refusal") if isinstance(part, dict) else None
                 text = refusal if isinstance(refusal, str) else text_of_part(part)
                 if text is None:
@@ -241,12 +220,16 @@ class Items:
 
     def _add_reasoning(self, item: Object) -> None:
         content = item.get("content")
-        said = objects_of(content) or objects_of(item.get("summary"))
+        said = objects_of(content) or self._desk.objects_in(
+            item.get("summary"), self.line, "a thought"
+        )
         texts = [text for part in said if (text := text_of_part(part))]
         texts += [content] if isinstance(content, str) and content else []
         self.turns.think("\n".join(texts))
         if not texts and item.get("encrypted_content"):
             self._desk.notes.add("hidden_reasoning", self.line)
+        elif not texts and (content or item.get("summary")):
+            self._desk.notes.add("part_left_out", self.line, "a thought that is no text")
 
     def _add_call(self, item: Object, kind: str) -> None:
         """Functions and custom tools have a name; the provider's own are called after the kind."""

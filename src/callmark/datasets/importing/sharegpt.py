@@ -17,7 +17,7 @@ from callmark.datasets.importing.turns import (
     text_or_none,
 )
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
+from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, want_list
 
 _USER = frozenset({"human", "user"})
 _MODEL = frozenset({"gpt", "assistant", "chatgpt", "bing", "bard", "model"})
@@ -57,13 +57,16 @@ def read_sharegpt(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
         talk = _Conversation(line, desk)
         if text_or_none(entry.get("system")):
             talk.turns.tell("system", entry["system"])
+        listed = entry.get("conversations", entry.get("conversation", entry.get("messages")))
+        for _ in range(len(want_list(listed)) - len(_turns_of(entry))):
+            desk.notes.add("part_left_out", line, "a turn that is none")
         for turn in _turns_of(entry):
             who, value = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
             talk.take(str(who).lower(), value)
-            for call in objects_of(turn.get("tool_calls")):
+            for call in desk.objects_in(turn.get("tool_calls"), line, "a call"):
                 talk.call(canonical_json(call))
         talk.turns.close()
-        listed = _specs(entry.get("tools", entry.get("functions")))
+        specs = _specs(entry.get("tools", entry.get("functions")))
         sample_id, about = rows_about(entry, _READ)
         imported = imported_talk(
             Talk(
@@ -71,7 +74,7 @@ def read_sharegpt(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
                 sample_id=sample_id or name_by_content(talk.turns.messages),
                 named=sample_id is not None,
                 messages=talk.turns.messages,
-                tools=listed if listed is not None else talk.offered,
+                tools=specs if specs is not None else talk.offered,
                 about={"format": "sharegpt", **about},
             ),
             desk,
@@ -125,7 +128,7 @@ class _Conversation:
     def call(self, text: str) -> None:
         """One call, or a list of them. What cannot be read stays a call, and is malformed."""
         value = _read(text)
-        calls = objects_of(value) if isinstance(value, list) else [value]
+        calls = value if isinstance(value, list) else [value]
         for call in calls:
             if not isinstance(call, dict):
                 self.turns.call(None, text)

@@ -8,6 +8,7 @@ from itertools import islice
 
 import msgspec
 
+from callmark.datasets.importing.catalogue import spec_of_name
 from callmark.datasets.importing.conversation import Talk, imported_talk, opening_length
 from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.datasets.importing.langfuse import (
@@ -57,7 +58,9 @@ _LOOKED_AT = 200  # spans of the first record, to know its dialect
 # Lists of records that a file may wrap once more.
 _WRAPPERS = ("items", "data", "spans", "traces")
 _OURS = frozenset({"format", "trace_id", "spans", "agent", "parent", "model", "usage", "errors"})
-_FRAME = frozenset({*_WRAPPERS, "otlp", "events", "trace_id"})
+# What holds an export as OTLP: rows of others, and Tempo's answers.
+_HOLDERS = ("otlp", "trace")
+_FRAME = frozenset({*_WRAPPERS, *_HOLDERS, "events", "trace_id"})
 
 
 def read_span_log(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
@@ -105,9 +108,10 @@ def is_span_record(value: Json) -> bool:
         return True
     if is_observation(value) or is_plain_span(value) or _is_batch(value):
         return True
-    otlp = value.get("otlp")
-    if isinstance(otlp, dict):
-        return is_otlp(otlp)
+    for name in _HOLDERS:
+        inner = value.get(name)
+        if isinstance(inner, dict):
+            return is_otlp(inner)
     for name in _WRAPPERS:
         inner = value.get(name)
         if isinstance(inner, list) and inner and is_span_record(inner[0]):
@@ -125,8 +129,9 @@ def _is_batch(value: Object) -> bool:
 def spans_in(value: Json, line: int, trace: str = "") -> Iterator[TraceSpan]:
     """Every span of a record, by the shape that it has."""
     whole = object_in(value, "a record")
-    if isinstance(whole.get("otlp"), dict):
-        spans = list(spans_of_otlp(object_in(whole["otlp"], "otlp"), line))
+    holder = next((one for one in _HOLDERS if isinstance(whole.get(one), dict)), None)
+    if holder is not None and is_otlp(object_in(whole[holder], holder)):
+        spans = list(spans_of_otlp(object_in(whole[holder], holder), line))
         events = list_in(whole.get("events"), "events")
         yield from _with_row(_with_events(spans, events, line), whole)
     elif is_otlp(whole):
@@ -279,6 +284,7 @@ def _continue_earlier(thread: Thread, store: SpanStore) -> Thread:
 
 def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
     messages = thread.messages
+    desk.meet(thread.dialect)
     has_turns = any(one["role"] == "assistant" for one in messages)
     if has_turns and not opening_length(messages):
         desk.notes.add("prompt_not_recorded", thread.line, thread.sample_id)
@@ -289,6 +295,7 @@ def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
         sample_id=thread.sample_id,
         messages=messages,
         tools=[_spec(one, thread.line, desk, listed) for one in thread.tools] or None,
+        lists_all=False,
         about={
             "format": thread.dialect,
             "trace_id": thread.trace,
@@ -312,7 +319,7 @@ def _spec(tool: Json, line: int, desk: Desk, listed: set[str]) -> Json:
     if tool not in listed:
         listed.add(tool)
         desk.notes.add("tool_without_schema", line, tool)
-    return {"name": tool, "description": "", "parameters": {"type": "object"}}
+    return spec_of_name(tool)
 
 
 _pack = msgspec.json.Encoder().encode

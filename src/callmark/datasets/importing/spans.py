@@ -137,15 +137,23 @@ def nanoseconds(value: Json) -> int:
 # --- OTLP ---------------------------------------------------------------------------------------
 
 
+# The last is what Tempo calls them.
+_RESOURCES = ("resourceSpans", "resource_spans", "batches")
+
+
 def is_otlp(value: Object) -> bool:
-    names = ("resourceSpans", "resource_spans", "resourceLogs", "resource_logs")
-    return any(name in value for name in names)
+    if "batches" in value:
+        match value["batches"]:
+            case [{"resource": _}, *_] | [{"scopeSpans": _}, *_]:
+                return True
+        return False
+    return any(name in value for name in (*_RESOURCES, "resourceLogs", "resource_logs"))
 
 
 def spans_of_otlp(value: Object, line: int) -> Iterator[TraceSpan]:
     """The JSON of an export request, as collectors and file exporters write it. Protobuf's own JSON
     has the same fields in snake case."""
-    for resource in list_in(first_of(value, "resourceSpans", "resource_spans"), "resourceSpans"):
+    for resource in list_in(first_of(value, *_RESOURCES), "resourceSpans"):
         whole = object_in(resource, "resourceSpans")
         scopes = first_of(
             whole,

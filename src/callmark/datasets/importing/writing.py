@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -217,6 +217,7 @@ class _Seen:
         self._desk = desk
         self._first = KeyIndex()  # sample → line, what it asks
         self._trials = KeyIndex()  # sample and trial → line, file
+        self._homes = KeyIndex(numbers_only=True)  # sample → the file that named it, of several
         self._whole = KeyIndex(numbers_only=True)  # hash of what there was
         self._results = KeyIndex()  # sample and call → its results
 
@@ -229,18 +230,37 @@ class _Seen:
         mark = digest([entry.sample_id, entry.trial, entry.item, entry.answer])
         seen = len(self._whole)
         self._whole.setdefault(mark, 0)
-        if known is None or known.value == self._desk.file or not entry.named:
+        home = self._homes.setdefault(entry.sample_id, self._desk.file).value
+        if home == self._desk.file or not entry.named:
+            return entry
+        if known is None and self._is_further_trial(entry):
+            return entry
+        if known is not None and known.value == self._desk.file:
             return entry
         if len(self._whole) == seen:
             return msgspec.structs.replace(entry, named=False)
-        name = self._desk.source.name
-        for suffix in ("", *(f"-{number}" for number in range(2, self._desk.file + 2))):
-            own = f"{name}{suffix}/{entry.sample_id}"
-            taken = self._trials.find(trial_key(own, entry.trial))
-            if taken is None or taken.value == self._desk.file:
-                break
+        own = next(name for name in self._names_apart(entry.sample_id) if self._is_free(name))
         self._desk.notes.add("id_taken", entry.line, f"{entry.sample_id} is {own}")
         return rename_sample(entry, own)
+
+    def _is_further_trial(self, entry: Imported) -> bool:
+        """Of a sample that another file has: it asks the same, and is none of a sample whose first
+        trial got a name of its own."""
+        first = self._first.find(entry.sample_id)
+        is_apart = any(
+            home is not None and home.value == self._desk.file
+            for home in map(self._homes.find, self._names_apart(entry.sample_id))
+        )
+        return first is not None and first.value == _asked(entry) and not is_apart
+
+    def _names_apart(self, sample_id: str) -> Iterator[str]:
+        name = self._desk.source.name
+        for suffix in ("", *(f"-{number}" for number in range(2, self._desk.file + 2))):
+            yield f"{name}{suffix}/{sample_id}"
+
+    def _is_free(self, name: str) -> bool:
+        """Whether this file may give the name: no other did."""
+        return self._homes.setdefault(name, self._desk.file).value == self._desk.file
 
     def take(self, entry: Imported) -> tuple[bool, bool]:
         """Whether this trial is new, and whether its sample is."""
@@ -256,7 +276,7 @@ class _Seen:
                 f"{self._desk.place(entry.line)}: sample_id: {show_value(entry.sample_id)}, trial"
                 f" {entry.trial} stands on line {earlier} too"
             )
-        asked = _mark(entry.item.get("prompt"), entry.item.get("user_turns"))
+        asked = _asked(entry)
         known_samples = len(self._first)
         first = self._first.setdefault(entry.sample_id, asked, entry.line)
         if len(self._first) > known_samples:
@@ -280,6 +300,10 @@ class _Seen:
                 what = f"{entry.sample_id}: {fixtures[0]['name']}"
                 self._desk.notes.add("other_result_in_trial", entry.line, what)
         return fresh
+
+
+def _asked(entry: Imported) -> int:
+    return _mark(entry.item.get("prompt"), entry.item.get("user_turns"))
 
 
 def _mark(*parts: Json) -> int:

@@ -44,12 +44,21 @@ _CONVERT = (
 
 
 class ModelFolder(msgspec.Struct, frozen=True):
-    """A checkpoint: what its fingerprint is made of. `vocabulary` says how text becomes tokens."""
+    """A checkpoint: what its fingerprint is made of. `vocabulary` says how text becomes tokens.
+    `gguf`: the one file that holds all of it. `quantization`: how its weights are stored, if not
+    as plain numbers."""
 
     path: Path
     weights: tuple[Path, ...]
     vocabulary: tuple[Path, ...]
     settings: tuple[Path, ...]
+    gguf: str | None = None
+    quantization: str | None = None
+
+    @property
+    def tokenizer(self) -> Path:
+        """What a tokenizer is loaded from."""
+        return self.path if self.gguf is None else self.path / self.gguf
 
 
 class AdapterFolder(msgspec.Struct, frozen=True):
@@ -66,13 +75,8 @@ class AdapterFolder(msgspec.Struct, frozen=True):
 def model_folder(name: str | None) -> ModelFolder:
     if name is None:
         raise UsageError("--model: hf_local needs one: the folder of a causal language model")
-    gguf = next(iter([Path(name)] if name.endswith(GGUF) else Path(name).glob(f"*{GGUF}")), None)
-    if gguf is not None and not (Path(name) / WEIGHTS).is_file():
-        raise UsageError(
-            f"--model: {name}: {gguf.name} is for llama.cpp, and hf_local loads safetensors: serve"
-            " it (llama-server -m FILE) and use --base-url, or name the folder of the checkpoint"
-            " that it was made from"
-        )
+    if (gguf := _gguf_in(Path(name))) is not None:
+        return ModelFolder(gguf.parent, (gguf,), (gguf,), (), gguf.name, "gguf")
     folder = _folder("--model", name)
     if not (folder / CONFIG).is_file():
         if (folder / ADAPTER_CONFIG).is_file():
@@ -87,7 +91,7 @@ def model_folder(name: str | None) -> ModelFolder:
             f"--model: {name}: holds a model and an adapter ({ADAPTER_CONFIG}): move the adapter"
             " to a folder of its own and name it with --adapter"
         )
-    _object_in("--model", folder / CONFIG)
+    config = _object_in("--model", folder / CONFIG)
     weights = _weights(name, folder)
     vocabulary = tuple(_present(folder, _VOCABULARIES))
     if not vocabulary:
@@ -95,7 +99,21 @@ def model_folder(name: str | None) -> ModelFolder:
             f"--model: {name}: has no tokenizer: save it into this folder too"
             " (tokenizer.save_pretrained)"
         )
-    return ModelFolder(folder, weights, vocabulary, tuple(_settings(folder)))
+    stored = config.get("quantization_config")
+    method = str(stored.get("quant_method")) if isinstance(stored, dict) else None
+    return ModelFolder(folder, weights, vocabulary, tuple(_settings(folder)), quantization=method)
+
+
+def _gguf_in(given: Path) -> Path | None:
+    """The GGUF file that is named, or the only one of a folder without another checkpoint."""
+    if given.suffix == GGUF and given.is_file():
+        return given
+    if not given.is_dir() or any((given / one).is_file() for one in (WEIGHTS, WEIGHTS_INDEX)):
+        return None
+    found = sorted(given.glob(f"*{GGUF}"))
+    if len(found) > 1:
+        raise UsageError(f"--model: {given}: holds {len(found)} GGUF files: name one of them")
+    return found[0] if found else None
 
 
 def adapter_folder(name: str) -> AdapterFolder:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callmark.errors import MissingExtra, UsageError
-from callmark.runners.hf.folder import ADAPTER_WEIGHTS, AdapterFolder, ModelFolder
+from callmark.runners.hf.folder import ADAPTER_WEIGHTS, GGUF, AdapterFolder, ModelFolder
 
 if TYPE_CHECKING:
     import torch
@@ -71,14 +72,33 @@ def steady_computing(seed: int, *, determinism_mode: bool) -> Iterator[None]:
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
-    return load_tokenizer_of(folder.path)
+    return load_tokenizer_of(folder.tokenizer)
 
 
 def load_tokenizer_of(path: Path) -> Any:
+    """From a folder, or from a GGUF file."""
     from transformers import AutoTokenizer
 
-    with _sentence("--model", path, "its tokenizer cannot be loaded"):
-        return AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    given: dict[str, str] = {}
+    if path.suffix == GGUF and path.is_file():
+        _require_gguf(path)
+        given = {"gguf_file": path.name}
+    with _sentence("--model", path, f"its tokenizer cannot be loaded{_SERVE if given else ''}"):
+        return AutoTokenizer.from_pretrained(
+            path.parent if given else path, local_files_only=True, trust_remote_code=False, **given
+        )
+
+
+_SERVE = (
+    " (serve it instead: llama-server -m FILE, and use --base-url; or name the folder with the"
+    " safetensors that it was made from)"
+)
+
+
+def _require_gguf(path: Path) -> None:
+    if find_spec("gguf") is None:
+        what = "a GGUF file is loaded with the package gguf: pip install gguf"
+        raise UsageError(f"--model: {path}: {what}{_SERVE}")
 
 
 def device_of(name: str) -> torch.device:
@@ -204,22 +224,31 @@ class LoadedModel:
 
 def load_model(folder: ModelFolder, *, dtype: str, device: torch.device) -> LoadedModel:
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, GgufConfig
 
-    with _sentence("--model", folder.path, "the model cannot be loaded"):
+    more: dict[str, Any] = {"use_safetensors": True}
+    if folder.gguf is not None:
+        # As plain numbers: then an adapter can be put on it, and batches are those of any model.
+        more = {"gguf_file": folder.gguf, "quantization_config": GgufConfig(dequantize=True)}
+    what = f"the model cannot be loaded{'' if folder.gguf is None else _SERVE}"
+    # The bar that counts a GGUF file's tensors knows no switch.
+    silence = nullcontext() if folder.gguf is None else redirect_stderr(StringIO())
+    with _sentence("--model", folder.tokenizer, what), silence:
         model, found = AutoModelForCausalLM.from_pretrained(
             folder.path,
             dtype=getattr(torch, dtype),
             local_files_only=True,
             trust_remote_code=False,
-            use_safetensors=True,
             output_loading_info=True,
+            **more,
         )
         missing = sorted(found["missing_keys"])
         if missing:
             # transformers would go on with random numbers in their place.
             raise ValueError(f"its weights lack {missing[0]} (and {len(missing) - 1} more)")
-        return LoadedModel(model.eval().to(device), device)
+        # What is stored in few bits lies where its library put it.
+        is_packed = folder.quantization is not None and folder.gguf is None
+        return LoadedModel(model.eval() if is_packed else model.eval().to(device), device)
 
 
 def _make_of(config: Any) -> dict[str, Any]:

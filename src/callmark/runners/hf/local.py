@@ -246,6 +246,7 @@ class LocalRunner(Runner):
             "libraries": _libraries(),
             "device": str(self._device),
             "determinism": self._determinism,
+            **({} if self._folder.quantization is None else {"quantization": self._stored}),
             "tools_block": self._prompts.tools_block,
         }
         computed = 0
@@ -331,7 +332,15 @@ class LocalRunner(Runner):
         """What may be expected of a repetition: equal tokens are promised by `strict` only."""
         if self._device.type != "cpu":
             return "loose"
-        return "strict" if self._options.local.dtype == "float32" else "best effort"
+        packed = self._folder.quantization is not None and self._folder.gguf is None
+        plain = self._options.local.dtype == "float32" and not packed
+        return "strict" if plain else "best effort"
+
+    @property
+    def _stored(self) -> str:
+        """How quantised weights are stored, and what is computed with."""
+        kind, dtype = self._folder.quantization, self._options.local.dtype
+        return f"{kind} weights as {dtype}" if self._folder.gguf else f"{kind} with {dtype}"
 
     def _put_on(self, loaded: LoadedModel, adapter: AdapterFolder, sample: list[int]) -> None:
         loaded.add_adapter(ADAPTER, adapter)

@@ -13,18 +13,18 @@ from callmark.calls.registry import name_of_tool
 from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.seams import Finish, Reply, Usage
 from callmark.records.trace import TraceEntry
-from callmark.runners.http.protocol import (
+from callmark.runners.http.runner import (
     FROM_DATASET,
     FROM_REGISTRY,
     NOT_STREAMED,
     BodyReader,
     Message,
     NoAnswer,
+    ServedRunner,
     ServerAnswer,
     WireProtocol,
     count_tokens,
 )
-from callmark.runners.http.runner import ServedRunner
 from callmark.runners.http.trouble import Complaint, complaint_in
 from callmark.runners.options import SERVED, RunnerOptions
 

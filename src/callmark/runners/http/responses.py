@@ -12,7 +12,7 @@ import msgspec
 from callmark.calls.registry import name_of_tool
 from callmark.records.jsontext import Json, NotJson, encode_json, parse_json, want_list, want_object
 from callmark.records.seams import Finish, Reply, Usage
-from callmark.runners.http.protocol import (
+from callmark.runners.http.runner import (
     FROM_DATASET,
     FROM_REGISTRY,
     NOT_STREAMED,
@@ -21,6 +21,7 @@ from callmark.runners.http.protocol import (
     NeverAnswer,
     NoAnswer,
     SentIds,
+    ServedRunner,
     ServerAnswer,
     WireProtocol,
     are_parts,
@@ -28,7 +29,6 @@ from callmark.runners.http.protocol import (
     kind_of,
     past_calls,
 )
-from callmark.runners.http.runner import ServedRunner
 from callmark.runners.http.trouble import Complaint, complaint_in
 from callmark.runners.messages import text_of
 from callmark.runners.options import SERVED, RunnerOptions

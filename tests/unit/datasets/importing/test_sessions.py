@@ -123,7 +123,7 @@ def test_blocks_below_plain_talk_are_not_read_as_openai(make):
         "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi"}]
     }
     made = make([plain, {"messages": BLOCKS, "tools": [ANTHROPIC_TOOL]}])
-    assert made.report.format == "openai"
+    assert made.report.format == "openai, anthropic"
     assert made.report.counts.fixtures == 2
     assert "reasoning_content" in made.answers[1]["messages"][1]
 

@@ -1,0 +1,204 @@
+"""None or some: lists, counts and charges of which an answer says that there are none, or that
+there are some, against what the results hold."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from callmark.grounding.binding import Binder
+from callmark.grounding.negation import PolarToken, tokens_of
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.polar_words import root
+from callmark.grounding.record_tree import Field, RecordTree, key_words
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.values import Value
+
+MOST_ROWS = 40  # fields of one name; with more of them nobody knows which is meant
+LONGEST_NOUN = 3  # words
+# What is charged, held back or lost: a number of it that is not 0 says that there is some.
+_CHARGES = frozenset(
+    map(
+        root,
+        """
+        fee fees charge charges surcharge surcharges deposit tax taxes penalty penalties fine fines
+        commission discount discounts interest delay delays tip debt debts overtime deductible
+        copay excess
+        """.split(),
+    )
+)
+# Words of keys that say how it is counted, not what.
+_COUNTING = frozenset(
+    """
+    count number num no total amount qty quantity n of in per the eur usd gbp chf jpy cad aud min
+    mins minutes hours pct percent list ids
+    """.split()
+)
+# Lists that hold whatever was asked for, not things of a kind.
+_NO_KIND = frozenset(
+    map(
+        root,
+        """
+        results result data items rows entries values records list hits content lines columns
+        details options fields points readings series
+        """.split(),
+    )
+)
+# What may stand between `no` and its noun without narrowing it down …
+_NO_NARROWING = frozenset("known recorded".split())
+# … and what may follow it.
+_AFTER = frozenset(
+    """
+    is are was were and or but yet currently now here applies apply charged listed recorded
+    required needed due has have so
+    """.split()
+)
+_AFTER_TWO = frozenset(
+    (
+        ("on", "file"), ("on", "record"), ("at", "all"), ("at", "present"), ("at", "the"),
+        ("so", "far"), ("right", "now"),
+    )
+)  # fmt: skip
+_SOME = frozenset("a an some several many few various two three four five six multiple".split())
+_EXIST = frozenset("there there's applies apply charged has have exists exist due required".split())
+_ENDS = re.compile(r"\s?[,;.:!)\]\n|—–]|\s*$")
+_NOT_SAID = re.compile(
+    r"\b(?:if|whether|would|could|might|may|unless|should|until|before|after|when|once|except|than"
+    r"|other|others|another|else|additional|extra|hidden|further|more|new|will|usually|normally"
+    r"|only|instead|apart|information|details?)\b|\?",
+    re.IGNORECASE,
+)
+
+
+class Amount(NamedTuple):
+    """What a result holds of something; `shown` is a leaf that says so."""
+
+    stems: tuple[str, ...]
+    shown: Field
+    is_some: bool
+
+
+class AmountClause(NamedTuple):
+    """A clause that says that there is something, or that there is none."""
+
+    start: int
+    end: int
+    amount: Amount
+    asserted: bool
+
+
+class Amounts:
+    """Lists, counts and charges of the results, by the words of their keys."""
+
+    def __init__(self, tree: RecordTree) -> None:
+        self._by_noun: dict[str, list[Amount]] = {}
+        for field in tree.fields:
+            stems = _stems_of(field.key)
+            if field.number is not None and stems and _is_amount(field, stems[-1]):
+                self._add(Amount(stems, field, field.number > 0))
+        for series in tree.series:
+            stems = _stems_of(series.key)
+            if stems and stems[-1] not in _NO_KIND and series.key.endswith("s"):
+                record = series.record
+                shown = Field(record, series.path, series.key, series.items[:3], False, None)
+                self._add(Amount(stems, shown, bool(series.items)))
+
+    def _add(self, amount: Amount) -> None:
+        found = self._by_noun.setdefault(amount.stems[-1], [])
+        if len(found) <= MOST_ROWS:
+            found.append(amount)
+
+    def said_in(self, outline: Outline, binder: Binder) -> Iterator[AmountClause]:
+        words = {word for word in outline.words if root(word) in self._by_noun}
+        places = outline.places_of(words) if words else []
+        for sentence in outline.sentences if places else ():
+            if bisect_left(places, sentence[0]) == bisect_left(places, sentence[1]):
+                continue
+            for clause in outline.clauses(sentence):
+                if bisect_left(places, clause[0]) < bisect_left(places, clause[1]):
+                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
+
+    def _said_in_clause(
+        self, text: str, sentence: Span, clause: Span, binder: Binder
+    ) -> Iterator[AmountClause]:
+        if _NOT_SAID.search(text, *clause):
+            return
+        tokens = tokens_of(text, clause)
+        denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
+        for at, token in enumerate(tokens):
+            for amount in self._meant(root(token.word), token, tokens, at, sentence, binder):
+                first = at - len(amount.stems) + 1
+                asserted = _asserted(text, tokens, first, at)
+                if asserted is not None and not (asserted and denies):
+                    yield AmountClause(tokens[first].start, token.end, amount, asserted)
+
+    def _meant(
+        self,
+        noun: str,
+        token: PolarToken,
+        tokens: Sequence[PolarToken],
+        at: int,
+        sentence: Span,
+        binder: Binder,
+    ) -> Iterator[Amount]:
+        """The one amount whose words stand here; with several, that of the record that is named."""
+        rows = self._by_noun.get(noun, [])
+        before = [root(one.word) for one in tokens[max(0, at - LONGEST_NOUN) : at + 1]]
+        fitting = [one for one in rows if before[-len(one.stems) :] == list(one.stems)]
+        longest = max((len(one.stems) for one in fitting), default=0)
+        fitting = [one for one in fitting if len(one.stems) == longest]
+        if not fitting or len(rows) > MOST_ROWS:
+            return
+        if len({one.stems for one in rows}) > 1 and longest == 1:
+            return  # `fee`, where there are a `cleaning_fee` and a `service_fee` too
+        if len(fitting) > 1:
+            subject = binder.subject_of(Value(token.start, token.end, "quote", ""), sentence)
+            if subject is None or subject.inherited:
+                return
+            fitting = [
+                one
+                for one in fitting
+                if any(record.holds(one.shown.record) for record in subject.records)
+            ]
+        if len(fitting) == 1:
+            yield fitting[0]
+
+
+def _stems_of(key: str) -> tuple[str, ...]:
+    return tuple(root(word) for word in key_words(key) if word not in _COUNTING)
+
+
+def _is_amount(field: Field, noun: str) -> bool:
+    """A charge, or a whole number of things."""
+    if noun in _CHARGES:
+        return True
+    words = [word for word in key_words(field.key) if word not in _COUNTING]
+    is_whole = field.number is not None and field.number % SCALE == 0
+    return is_whole and type(field.value) is int and words[-1].endswith("s") and len(words) > 1
+
+
+def _asserted(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool | None:
+    """`no fee`, `without any allergies`, `a small fee applies`, `there are several blockers`."""
+    following = [token.word for token in tokens[last + 1 : last + 3]]
+    ends = last + 1 == len(tokens) or _ENDS.match(text, tokens[last].end) is not None
+    is_whole = ends or following[0] in _AFTER or tuple(following) in _AFTER_TWO
+    at = first - 1
+    while at >= 0 and tokens[at].word in _NO_NARROWING:
+        at -= 1
+    before = [token.word for token in tokens[max(0, at - 2) : at + 1]]
+    if before[-1:] in (["no"], ["zero"], ["without"]) or (
+        before[-1:] == ["any"]
+        and any(word.endswith("n't") or word in ("without", "not") for word in before)
+    ):
+        return False if is_whole else None
+    words = [token.word for token in tokens[max(0, first - 4) : first]]
+    if any(
+        word in ("no", "not", "without", "zero", "any") or word.endswith("n't") for word in words
+    ):
+        return None
+    near = {token.word for token in tokens[max(0, first - 4) : last + 4]}
+    if not _SOME.isdisjoint(words) and not _EXIST.isdisjoint(near):
+        return True
+    return None

@@ -1,0 +1,331 @@
+"""Superlatives: the record that an answer calls the cheapest, nearest or latest, against what the
+other records of its list have."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from callmark.grounding import field_words
+from callmark.grounding.binding import Binder
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.reading import read_leaf
+from callmark.grounding.record_tree import Field, Mention, RecordTree, ResultRecord, key_words
+from callmark.grounding.siblings import groups_of
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.values import Value
+from callmark.grounding.words import NUMBER_WORDS
+
+MOST_RECORDS = 400  # of a list that is ranked
+MOST_CLAIMS = 60  # superlatives of one answer that are looked at
+MOST_FIELDS = 40  # of one record
+_LONGEST_TEXT = 40
+
+# Superlatives, whether they are the most of something, and the words of keys that say of what.
+_TABLE = """
+- price cost fare rate rent amount total fee: cheapest|least expensive|most affordable|lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat|económic)[oa]s?|(?:le|la|les) moins ch(?:er|ère)s?
++ price cost fare rate rent amount total fee: most expensive|priciest|dearest|costliest|highest-priced|highest priced|teuerste\\w*|más car[oa]s?|(?:le|la|les) plus ch(?:er|ère)s?
++ rating score stars: best[- ]rated|highest[- ]rated|top[- ]rated|bestbewertete\\w*|mejor (?:valorad|puntuad)[oa]s?|(?:le|la|les) mieux notée?s?
+- rating score stars: worst[- ]rated|lowest[- ]rated|schlechtestbewertete\\w*|peor (?:valorad|puntuad)[oa]s?|(?:le|la|les) moins bien notée?s?
+- distance: nearest|closest|nächstgelegene\\w*|más (?:cercan|próxim)[oa]s?|(?:le|la|les) plus proches?
++ distance: farthest|furthest|most distant|entfernteste\\w*|más lejan[oa]s?|(?:le|la|les) plus éloignée?s?
+- duration time minutes hours transit delivery days: fastest|quickest|schnellste\\w*|más rápid[oa]s?|(?:le|la|les) plus rapides?
++ duration time minutes hours transit delivery days: slowest|langsamste\\w*|más lent[oa]s?|(?:le|la|les) plus lente?s?
++ date time created updated published day: latest|newest|most recent|neueste\\w*|jüngste\\w*|más reciente|(?:le|la|les) plus récente?s?
+- date time created updated published day year built: oldest|earliest|älteste\\w*|früheste\\w*|más antigu[oa]s?|(?:le|la|les) plus ancien(?:ne)?s?
++ temperature high: hottest|warmest|wärmste\\w*|heißeste\\w*|más (?:cálid|caluros)[oa]s?|(?:le|la|les) plus chaude?s?
+- temperature low: coldest|coolest|kälteste\\w*|más frí[oa]s?|(?:le|la|les) plus froide?s?
++ weight: heaviest|schwerste\\w*|más pesad[oa]s?|(?:le|la|les) plus lourde?s?
+- weight: lightest|leichteste\\w*|más ligero|(?:le|la|les) plus légère?s?
++ population: most populous
++ reviews review: most[- ]reviewed|most reviews|meistbewertete\\w*|más reseñad[oa]s?
++ area size: largest|biggest|größte\\w*|más grandes?|(?:le|la|les) plus grande?s?
+- area size: smallest|kleinste\\w*|más pequeñ[oa]s?|(?:le|la|les) plus petite?s?
++ length distance duration: longest|längste\\w*|más larg[oa]s?|(?:le|la|les) plus longue?s?
+- length distance duration: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
++ *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la|les) plus élevée?s?
+- *: lowest|fewest|least|niedrigste\\w*|geringste\\w*|wenigsten|más baj[oa]s?|menor|(?:le|la|les) plus (?:bas|basse|faible)s?
+? *: worst|strongest|weakest|top|cleanest|dirtiest|busiest|quietest|safest|toughest|schlechteste\\w*|beste\\w*|stärkste\\w*|schwächste\\w*|peor|(?:le|la|les) (?:meilleur|pire)e?s?
+"""
+
+
+class _Superlative(NamedTuple):
+    """`is_most` None: of what is best, nobody can say whether it is the most or the least."""
+
+    is_most: bool | None
+    words: frozenset[str]  # empty: the noun that follows names the key
+
+
+def _read_table() -> tuple[dict[str, _Superlative], str]:
+    groups: dict[str, _Superlative] = {}
+    patterns = []
+    for number, line in enumerate(_TABLE.strip().splitlines()):
+        sign, rest = line[0], line[2:]
+        words, _, forms = rest.partition(": ")
+        name = f"s{number}"
+        named = frozenset() if words == "*" else field_words.words_of_key(words.replace(" ", "_"))
+        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named)
+        patterns.append(f"(?P<{name}>{forms})")
+    return groups, "|".join(patterns)
+
+
+_SUPERLATIVES, _PATTERN = _read_table()
+_RANK = re.compile(rf"(?<![\w-])(?:{_PATTERN})(?!\w)", re.IGNORECASE)
+_NOUN = re.compile(r"[-\s*]+((?:[^\W\d_][\w.%-]*\s?){1,3})")
+# `the second cheapest`, `one of the cheapest`, `at most`, `almost the cheapest`.
+_NOT_FIRST = re.compile(
+    r"\b(?:second|third|fourth|next|2nd|3rd|one of(?: the)?|among(?: the)?|not(?: the)?|at|almost(?: the)?"
+    r"|nearly(?: the)?|isn['’]t the|no|zweit|dritt|nicht der|segund[oa]|no es el|deuxième|pas le|the two"
+    r"|the three|two|three|if|would|your|you)\s*$",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(
+    r"[^.;:!?\n]{0,40}?\b(?:of|among|out of|von|unter|de|entre|parmi)\s(?:the|these|those|all|den|diesen"
+    r"|allen|los|las|estos|les|ces|tous les)?\s?(?P<number>[^\W\d_]+|\d{1,3})\b",
+    re.IGNORECASE,
+)
+# Words that narrow what is compared in a way that no field need say.
+_NARROWED = re.compile(
+    r"\b(?:with|without|under|over|above|below|that|which|who|within|between|less than|more than|for"
+    r"|after|before|until|still|mit|ohne|unter|über|con|sin|bajo|que|avec|sans|sous|qui|pour|para|für"
+    r"|if|ever|possible|available|when|where|per)\b",
+    re.IGNORECASE,
+)
+_IT = re.compile(
+    r"\b(?:it|its|it['’]s|there|es|er|sie|esta?|este|il|elle|c['’]est)\b", re.IGNORECASE
+)
+# No noun follows that would say what is ranked.
+_ALONE = re.compile(r"[*_]*\s*(?:[,.;:)!]|$|\n|(?:of|in|among|so far|von|de|del|du|des)\b)")
+_BLANK = re.compile(r"\n\s*\n")
+
+
+class WrongRank(NamedTuple):
+    """From `start` to `end` a superlative, said of the record of `field`; `other` is more of it."""
+
+    start: int
+    end: int
+    field: Field
+    other: Field
+
+
+class Ranks:
+    """The lists of the results whose records could be ranked."""
+
+    def __init__(
+        self, tree: RecordTree, mentions: Sequence[Mention], values: Sequence[Value]
+    ) -> None:
+        self._groups: dict[int, list[ResultRecord]] = {}
+        for group in groups_of(tree):
+            if len(group) <= MOST_RECORDS:
+                self._groups.update((record.number, group) for record in group)
+        self._mentions = mentions
+        self._values = values
+        self._starts = [one.start for one in mentions]
+
+    def wrong_in(
+        self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
+    ) -> Iterator[WrongRank]:
+        if not self._groups:
+            return
+        for count, found in enumerate(_RANK.finditer(outline.text)):
+            if count >= MOST_CLAIMS:
+                return
+            wrong = self._judge(outline, binder, found, turn_at(found.start()))
+            if wrong is not None:
+                yield wrong
+
+    def _judge(
+        self, outline: Outline, binder: Binder, found: re.Match[str], turn: int | None
+    ) -> WrongRank | None:
+        text = outline.text
+        sentence = outline.sentence_at(found.start())
+        clause = outline.clause_at(found.start())
+        if outline.is_proposed(sentence):
+            return None
+        if _NOT_FIRST.search(text, max(sentence[0], found.start() - 24), found.start()):
+            return None
+        superlative = _SUPERLATIVES[found.lastgroup or ""]
+        words, end = superlative.words, found.end()
+        noun = _NOUN.match(text, end)
+        if not words and noun is not None:
+            words, end = field_words.words_said(text, *noun.span(1)), noun.end()
+        if _NARROWED.search(text, found.end(), min(clause[1], end + 30)):
+            return None
+        place = Value(found.start(), found.end(), "quote", found[0])
+        record = self._record_of(binder, place, sentence)
+        if record is None or not record.counts_for(turn):
+            return None
+        group = self._groups[record.number]
+        columns = list(_columns(record, words))
+        if not columns and not superlative.words and _ALONE.match(text, found.end()):
+            columns = list(self._stated(outline, found, record))
+        if not columns:
+            return None
+        among = _AMONG.match(text, found.end(), sentence[1])
+        number = among and _number_of(among["number"])
+        sets = self._sets(outline, sentence, record, group)
+        if number:
+            sets = [one for one in sets if len(one) == number] or sets
+        first: WrongRank | None = None
+        for path in columns:
+            for members in sets:
+                best = _best(members, path)
+                own = _value(record, path)
+                if best is None or own is None:
+                    return None
+                least, most = best
+                is_first = (own[0] == least[0], own[0] == most[0])
+                if superlative.is_most is None:
+                    if any(is_first):
+                        return None
+                elif is_first[superlative.is_most]:
+                    return None
+                other = least if superlative.is_most is False else most
+                first = first or WrongRank(found.start(), found.end(), own[1], other[1])
+        return first
+
+    def _stated(
+        self, outline: Outline, found: re.Match[str], record: ResultRecord
+    ) -> Iterator[_Path]:
+        """`−9.6%, the weakest of the group`: what is ranked is what was stated right before it, or
+        is right after it."""
+        sentence = outline.sentence_at(found.start())
+        near = (max(sentence[0], found.start() - 30), min(sentence[1], found.end() + 40))
+        first = bisect_left(self._values, near[0], key=lambda one: one.start)
+        last = bisect_left(self._values, near[1], key=lambda one: one.start)
+        readings = {abs(one) for value in self._values[first:last] for one in value.readings}
+        for above, field in _near_fields(record):
+            if field.number is not None and abs(field.number) in readings:
+                yield above, field.key
+
+    def _record_of(self, binder: Binder, place: Value, sentence: Span) -> ResultRecord | None:
+        subject = binder.subject_of(place, sentence)
+        if subject is None or subject.inherited:
+            return None
+        if subject.distant and not _IT.search(binder.text, sentence[0], place.start):
+            return None
+        records = [one for one in subject.records if one.number in self._groups]
+        return records[0] if len(records) == 1 else None
+
+    def _sets(
+        self, outline: Outline, sentence: Span, record: ResultRecord, group: list[ResultRecord]
+    ) -> list[list[ResultRecord]]:
+        """All that the record may have been compared with: its list, those of them that the answer
+        or a part of it names, and those that are in some way as it is."""
+        numbers = {one.number for one in group}
+        named = self._named(0, len(outline.text), numbers)
+        sets = [group, [one for one in group if one.number in named]]
+        for start, end in _blocks(outline.text):
+            inside = self._named(start, end, numbers)
+            if record.number in inside:
+                sets.append([one for one in group if one.number in inside])
+        for field in _plain_fields(record):
+            alike = [one for one in group if _holds(one, field)]
+            sets += [alike, [one for one in alike if one.number in named]]
+        kept = {tuple(one.number for one in members): members for members in sets}
+        return [members for members in kept.values() if len(members) > 1]
+
+    def _named(self, start: int, end: int, numbers: set[int]) -> set[int]:
+        first = bisect_left(self._starts, start)
+        last = bisect_left(self._starts, end)
+        return {
+            record.number
+            for mention in self._mentions[first:last]
+            for record in mention.records
+            if record.number in numbers
+        }
+
+
+def _number_of(word: str) -> int | None:
+    return int(word) if word.isdecimal() else NUMBER_WORDS.get(word.casefold())
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    start = 0
+    for found in _BLANK.finditer(text):
+        yield start, found.start()
+        start = found.end()
+    yield start, len(text)
+
+
+# Where a value stands: the key of an object in the record, or none, and the key.
+_Path = tuple[str, str]
+
+
+def _near_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
+    for field in record.fields[:MOST_FIELDS]:
+        yield "", field
+    for child in record.children[:MOST_FIELDS]:
+        if not child.kind.endswith("/*"):
+            for field in child.fields[:MOST_FIELDS]:
+                yield child.key, field
+
+
+def _columns(record: ResultRecord, words: frozenset[str]) -> Iterator[_Path]:
+    """Where the record has numbers or days under keys with one of these words."""
+    for above, field in _near_fields(record):
+        named = field_words.words_of_key(field.key) | frozenset(key_words(field.key))
+        if not words.isdisjoint(named) and _rank_of(field) is not None:
+            yield above, field.key
+
+
+def _value(record: ResultRecord, path: _Path) -> tuple[int, Field] | None:
+    for above, field in _near_fields(record):
+        if (above, field.key) == path:
+            rank = _rank_of(field)
+            return None if rank is None else (rank, field)
+    return None
+
+
+def _rank_of(field: Field) -> int | None:
+    if field.number is not None:
+        return field.number
+    if not isinstance(field.value, str) or len(field.value) > _LONGEST_TEXT:
+        return None
+    return _rank_of_text(field.value)
+
+
+@lru_cache(maxsize=1 << 12)
+def _rank_of_text(text: str) -> int | None:
+    values = read_leaf(text)
+    if len(values) != 1:
+        return None
+    moments = values[0].moments
+    if moments and moments[0].year is not None:
+        one = moments[0]
+        parts = (one.year or 0, one.month or 0, one.day or 0, one.hour or 0, one.minute or 0)
+        rank = 0
+        for part in parts:
+            rank = rank * 100 + part
+        return rank * SCALE
+    return values[0].readings[0] if values[0].readings else None
+
+
+def _best(
+    members: Sequence[ResultRecord], path: _Path
+) -> tuple[tuple[int, Field], tuple[int, Field]] | None:
+    """The least and the most."""
+    values = [found for one in members if (found := _value(one, path)) is not None]
+    if len(values) < 2:
+        return None
+    return min(values, key=lambda found: found[0]), max(values, key=lambda found: found[0])
+
+
+def _plain_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
+    """What it may have in common with others: yes or no, and short texts."""
+    for above, field in _near_fields(record):
+        if isinstance(field.value, bool) or (
+            isinstance(field.value, str) and len(field.value) <= _LONGEST_TEXT
+        ):
+            yield above, field
+
+
+def _holds(record: ResultRecord, like: tuple[str, Field]) -> bool:
+    above, wanted = like
+    return any(
+        (key, field.key, field.value) == (above, wanted.key, wanted.value)
+        for key, field in _near_fields(record)
+    )

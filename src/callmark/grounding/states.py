@@ -1,0 +1,313 @@
+"""States and kinds: what an answer says that a record is, against what its field says. `pending` and
+`completed` exclude each other whoever uses them; what else excludes each other, the siblings of a
+record show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from callmark.grounding.binding import Binder
+from callmark.grounding.kinship import NEAREST, RecordSubject
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    key_stems,
+    key_words,
+    stem,
+)
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import fold
+from callmark.grounding.values import Value
+
+LONGEST = 40  # characters of a text that is a state or a kind
+MOST_WORDS = 4
+MOST_FIELDS = 200  # with one state, or one text, that are looked at
+FAR = 60  # characters before a state in which its verb stands
+_WORD = re.compile(r"[^\W_]+")
+
+# One family a block, one state a line: those of a family exclude each other. A line that begins
+# with `>` is reached by way of those before it: what was delivered was shipped.
+_FAMILIES = """
+pending|in progress|processing|in process|in processing|ongoing|queued|awaiting|unprocessed|scheduled|ausstehend|in Bearbeitung|pendiente|pendientes|en curso|en proceso|en attente|en cours
+completed|complete|finished|finalized|succeeded|successful|done|abgeschlossen|erledigt|completado|completada|terminado|terminada|finalizado|finalizada|terminé|terminée|achevé|achevée
+failed|unsuccessful|fehlgeschlagen|gescheitert|fallido|fallida|échoué|échouée
+cancelled|canceled|voided|storniert|abgesagt|cancelado|cancelada|anulado|anulada|annulé|annulée
+
+approved|accepted|granted|genehmigt|bewilligt|aprobado|aprobada|aceptado|aceptada|approuvé|approuvée|accepté|acceptée
+pending|under review|in review|awaiting approval|needsAction|needs action|no response|in Prüfung|en revisión|pendiente|en attente
+rejected|denied|declined|refused|abgelehnt|rechazado|rechazada|denegado|denegada|refusé|refusée|rejeté|rejetée
+tentative|tentatively accepted
+
+active|enabled|in force|aktiv|activo|activa|actif
+inactive|disabled|deactivated|inaktiv|deaktiviert|inactivo|inactiva|inactif
+suspended|paused|on hold|frozen|pausiert|gesperrt|suspendido|suspendida|suspendu|suspendue
+expired|lapsed|abgelaufen|caducado|caducada|vencido|vencida|expiré|expirée
+
+open|reopened|offen|abierto|abierta|ouvert|ouverte
+closed|resolved|geschlossen|gelöst|cerrado|cerrada|resuelto|resuelta|fermé|fermée|résolu|résolue
+
+unpaid|outstanding|unbezahlt|impagado|impagada|impayé|impayée
+paid|settled|paid in full|bezahlt|beglichen|pagado|pagada|payé|payée|réglé|réglée
+overdue|past due|überfällig|en retard de paiement
+refunded|erstattet|reembolsado|reembolsada|remboursé|remboursée
+
+processing|preparing|label created|awaiting shipment|not yet shipped|in Vorbereitung|en preparación|en préparation
+>shipped|dispatched|versandt|verschickt|enviado|enviada|expédié|expédiée
+in transit|on its way|on the way|out for delivery|unterwegs|in Zustellung|en tránsito|en camino|en reparto|en transit|en route
+delivered|zugestellt|geliefert|ausgeliefert|entregado|entregada|entregados|entregadas|livré|livrée
+returned|zurückgeschickt|retourniert|devuelto|devuelta|devueltos|retourné|retournée
+
+on time|on schedule|pünktlich|puntual|a tiempo|à l'heure
+delayed|running late|verspätet|retrasado|retrasada|retardé|retardée|en retard
+cancelled|canceled|gestrichen|cancelado|cancelada|annulé|annulée
+
+in stock|available|auf Lager|vorrätig|verfügbar|en stock|disponible
+out of stock|sold out|unavailable|backordered|ausverkauft|nicht verfügbar|vergriffen|agotado|agotada|no disponible|épuisé|épuisée|en rupture de stock
+discontinued
+
+confirmed|bestätigt|confirmado|confirmada|confirmé|confirmée
+tentative|provisional|unconfirmed|pending|waitlisted|on the waiting list|vorläufig|unbestätigt|pendiente|provisoire|en attente
+cancelled|canceled|storniert|abgesagt|cancelado|cancelada|annulé|annulée
+
+full-time|full time|Vollzeit|tiempo completo|temps plein
+part-time|part time|Teilzeit|tiempo parcial|temps partiel
+contract|contractor|freelance
+internship
+
+published|live|veröffentlicht|publicado|publicada|publié|publiée
+draft|Entwurf|borrador|brouillon
+archived|archiviert|archivado|archivada|archivé|archivée
+
+verified|verifiziert|verificado|verificada|vérifié|vérifiée
+unverified|nicht verifiziert|no verificado|non vérifié
+
+healthy|operational|online|betriebsbereit|operativo|opérationnel
+degraded|eingeschränkt|degradado|dégradé
+offline|unhealthy|down
+
+passed|success|succeeded|bestanden|aprobado|réussi|réussie
+failed|failure|fehlgeschlagen|fallido|échoué|échouée
+skipped|übersprungen|omitido|omitida|ignoré
+
+filled|executed|ausgeführt|ejecutado|ejecutada|exécuté|exécutée
+accepted|open|working|pending|new|queued
+partially filled|teilweise ausgeführt|parcialmente ejecutado
+rejected|abgelehnt|rechazado|rejeté
+cancelled|canceled|expired
+
+locked|verriegelt|abgeschlossen|cerrado con llave|verrouillé|verrouillée
+unlocked|entriegelt|aufgeschlossen|déverrouillé|déverrouillée
+
+nonstop|non-stop|direct|Direktflug
+one stop|1 stop|connecting
+
+one-way|one way|einfache Fahrt|solo ida|aller simple
+round-trip|round trip|return trip|Hin- und Rückfahrt|ida y vuelta|aller-retour
+"""
+
+
+class State(NamedTuple):
+    """One state of one family; `passed`: those that are over when this one is reached."""
+
+    family: int
+    number: int
+
+
+def _plain(text: str) -> str:
+    """`PENDING_DEPOSIT`, `inTransit` and `In transit` in words."""
+    return " ".join(_WORD.findall(fold(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))))
+
+
+def _read_families() -> tuple[dict[str, list[State]], set[State]]:
+    found: dict[str, list[State]] = {}
+    passed: set[State] = set()
+    for family, block in enumerate(_FAMILIES.strip().split("\n\n")):
+        for number, line in enumerate(block.split("\n")):
+            state = State(family, number)
+            if line.startswith(">"):
+                passed.add(state)
+            for name in line.lstrip(">").split("|"):
+                found.setdefault(_plain(name), []).append(state)
+    return found, passed
+
+
+_STATES, _PASSED = _read_families()
+_ANY_STATE = re.compile(
+    r"(?<!\w)(?:"
+    + "|".join(
+        re.escape(name).replace(r"\ ", r"[\s_-]") for name in sorted(_STATES, key=len, reverse=True)
+    )
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+_FIRST_WORDS = frozenset(name.split()[0] for name in _STATES)
+# The verb that a state is said with, and the small words between.
+_SAID = re.compile(
+    r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing|recorded)"
+    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été|ont été|reste"
+    r"|been|still|already)|['’]s|['’]re|\b(?:status|state)(?:\sis|:)?)"
+    r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing|yet|again"
+    r"|been|successfully|bereits|noch|schon|jetzt|derzeit|nun|aktuell|als|ya|aún|todavía|actualmente"
+    r"|déjà|encore|toujours|actuellement)[\s*_`\"“]+)*$",
+    re.IGNORECASE,
+)
+_HAVE_SAID = re.compile(
+    r"(?<!\bi)(?<!\bwe)(?<!\byou)\s(?:has|have)\s(?:(?:both|all|already|now|also|just|since|each)\s)*$",
+    re.IGNORECASE,
+)
+_UNSAID = re.compile(
+    r"\b(?:if|once|when|whenever|after|before|until|unless|whether|not|no|none|neither|never|no longer"
+    r"|will|would|can|cannot|could|should|may|might|must|needs?|either|or|any|previously|originally|than"
+    r"|instead|rather|wenn|falls|sobald|bis|nicht|kein\w*|oder|wird|werden|si|cuando|hasta|nunca"
+    r"|será|quand|lorsque|pas|jusqu|sera|aucun\w*|ou|to be|as)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# What is done is done, whatever became of the thing that it was done to.
+_DEED_NOUN = re.compile(
+    r"\b(?:actions?|requests?|changes?|updates?|modifications?|upgrades?|exchanges?|returns?|steps?"
+    r"|cancell?ations?|adjustments?|corrections?|replacements?|requested|everything|you|i|we"
+    r"|stornierung|änderung\w*|cancelación|cambios?|annulation|modification|changements?)\b",
+    re.IGNORECASE,
+)
+# What follows a state that is said, and no part of a noun: not `the processing time`.
+_ENDS_HERE = re.compile(
+    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while|yet|und|aber"
+    r"|weil|y|pero|porque|et|mais|car)\b)",
+    re.IGNORECASE,
+)
+_STATUS_WORDS = frozenset(
+    map(
+        stem, "status state stage condition availability outcome result response conclusion".split()
+    )
+)
+
+
+class SaidState(NamedTuple):
+    """From `start` to `end` the answer says that something is what `field` says it is not."""
+
+    start: int
+    end: int
+    field: Field
+
+
+class StateFields:
+    """The fields of the results that hold a state that has others which it excludes."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._fields: dict[int, list[tuple[State, Field]]] = {}
+        for field in index.tree.fields:
+            if isinstance(field.value, str) and 3 < len(field.value) <= LONGEST:
+                for state in states_of(field.value):
+                    known = self._fields.setdefault(state.family, [])
+                    if len(known) < MOST_FIELDS:
+                        known.append((state, field))
+
+    def said_in(
+        self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
+    ) -> Iterator[SaidState]:
+        if not self._fields or _FIRST_WORDS.isdisjoint(outline.words):
+            return
+        for found in _ANY_STATE.finditer(outline.text):
+            sentence = outline.sentence_at(found.start())
+            if outline.is_proposed(sentence) or not is_stated(outline, found.start(), found.end()):
+                continue
+            wrong = self._wrong(outline, found, sentence, binder, turn_at(found.start()))
+            if wrong is not None:
+                yield SaidState(found.start(), found.end(), wrong)
+
+    def _wrong(
+        self,
+        outline: Outline,
+        found: re.Match[str],
+        sentence: Span,
+        binder: Binder,
+        turn: int | None,
+    ) -> Field | None:
+        """The field that says otherwise, if every field that could be meant does."""
+        said = _STATES[_plain(found[0])]
+        rows = [
+            (state, field)
+            for one in said
+            for state, field in self._fields.get(one.family, ())
+            if field.counts_for(turn)
+        ]
+        if not rows:
+            return None
+        clause = outline.clause_at(found.start())
+        place = Value(found.start(), found.end(), "quote", "")
+        named = _named_in(outline.text, clause, rows)
+        meant = named or rows
+        if not named and _DEED_NOUN.search(outline.text, *clause):
+            return None
+        subject = binder.subject_of(place, sentence)
+        if subject is not None and subject.distant:
+            return None
+        if subject is not None:
+            meant = [row for row in meant if _belongs(row[1], subject)] or named
+        if subject is None and len({row[1].path for row in meant}) > 1:
+            return None
+        agree = {state for state, _ in rows if state in said}
+        kept = [field for state, field in meant if excludes(state, said)]
+        stems = {stem(word) for word in _WORD.findall(outline.text[slice(*clause)])}
+        if any(stem(word) in stems for one in kept for word in _WORD.findall(str(one.value))):
+            return None  # `the cancellation is complete`
+        if not kept or len(kept) < len({row[1].path for row in meant}):
+            return None
+        return None if agree and subject is None else kept[0]
+
+
+@lru_cache(maxsize=1 << 10)
+def states_of(text: str) -> tuple[State, ...]:
+    """Of the whole text, else of its first word: `PENDING_DEPOSIT`."""
+    plain = _plain(text)
+    found = _STATES.get(plain)
+    if found is None and "_" in text and " " in plain:
+        found = _STATES.get(plain.split()[0])
+    return tuple(found or ())
+
+
+def excludes(state: State, said: Iterable[State]) -> bool:
+    """Is it another state than any of those that were said, in their family?"""
+    same = [one for one in said if one.family == state.family]
+    return bool(same) and all(
+        one != state and not (one in _PASSED and state.number > one.number) for one in same
+    )
+
+
+def _named_in(
+    text: str, clause: Span, rows: Sequence[tuple[State, Field]]
+) -> list[tuple[State, Field]]:
+    """Those whose key, or whose object, the clause names: `the refund is completed`."""
+    words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
+    return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]
+
+
+def _names_of(field: Field) -> set[str]:
+    """What its object is called: by its key, and by `transfer_id` in it."""
+    names = {*key_stems(field.key), *key_stems(field.record.key)}
+    for other in field.record.fields[:40]:
+        words = key_words(other.key)
+        if words[-1:] == ("id",) or words[-1:] == ("number",):
+            names.update(key_stems(other.key)[:-1])
+    return names
+
+
+def _belongs(field: Field, subject: RecordSubject) -> bool:
+    return any(
+        record is field.record or record.holds(field.record) for record in subject.records[:NEAREST]
+    )
+
+
+def is_stated(outline: Outline, start: int, end: int) -> bool:
+    """Is it said of something: `is delayed`, `Status: delayed`, `has delayed`?"""
+    text = outline.text
+    clause = outline.clause_at(start)
+    begin = max(clause[0], start - FAR)
+    line = outline.line_at(start)
+    before = text[max(line.start, start - FAR) : start]
+    if _SAID.search(before) is None and _HAVE_SAID.search(before) is None:
+        return False
+    return _UNSAID.search(text, begin, start) is None and _ENDS_HERE.match(text, end) is not None

@@ -1,0 +1,317 @@
+"""What the results come to: totals, means and counts of records that are alike, all of them or
+those with one value in common, and how long each lasts.
+
+Built when the first number is met that nothing states; as many entries as there are leaves, times
+a small number."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from callmark.grounding.dates import Moment
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.reading import read_leaf
+from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_stems, key_words
+
+FEW = 12  # records of one kind any two of which may be set against each other
+MOST_COLUMNS = 16
+FEW_KINDS = 6
+MOST_SORTED = 200  # records that are sorted by two keys
+MOST_KINDS = 40  # values of one key that sort records into kinds
+LONGEST_KIND = 40  # characters of such a value
+LONGEST_NUMBER = 24  # characters of a text that is one number
+MOST_NEAR = 60  # entries near a number that are looked at
+_STARTS = frozenset(
+    "start starts started begin begins from departure depart departs departed dep since open opens"
+    " planned scheduled time".split()
+)
+_ENDS = frozenset(
+    "end ends ended until to till arrival arrive arrives arrived arr finish finished close"
+    " closes".split()
+)
+
+
+class ResultSum(NamedTuple):
+    """`how`: sum, part (of one kind), rest (all but one), mean, count, pair (of two), difference,
+    duration. `words` are those of the key
+    and of what the records have in common."""
+
+    number: int
+    how: str
+    because: str
+    words: frozenset[str]
+    field: Field
+    is_plain: bool = True  # a count of all, or of one of a few kinds
+
+
+class ResultColumn(NamedTuple):
+    """The numbers under one key, `records` beside them. `is_time`: minutes, worked out."""
+
+    key: str
+    fields: tuple[Field, ...]
+    numbers: tuple[int, ...]
+    is_time: bool = False
+
+
+class ResultSums:
+    """Found by number."""
+
+    def __init__(self, tree: RecordTree) -> None:
+        self._found: list[ResultSum] = []
+        self._times: list[ResultSum] = []
+        self._totals: dict[int, list[int]] = {}
+        self.lengths: list[int] = []  # how many records there are of a kind
+        for records in _groups(tree):
+            self._add_group(records)
+        for record in tree.records:
+            self._add_record(record)
+        self._found.sort(key=lambda one: one.number)
+        self._times.sort(key=lambda one: one.number)
+
+    def near(self, low: int, high: int, *, is_time: bool = False) -> list[ResultSum]:
+        """Those from `low` to `high`, without sign; `is_time`: of minutes."""
+        found = self._times if is_time else self._found
+        at = bisect_left(found, low, key=lambda one: one.number)
+        stop = bisect_left(found, high + 1, key=lambda one: one.number)
+        return found[at : min(stop, at + MOST_NEAR)]
+
+    def totals_with(self, number: int) -> list[int]:
+        """What the columns that hold this number come to."""
+        return self._totals.get(abs(number), [])
+
+    # --- building
+
+    def _add_group(self, records: Sequence[ResultRecord]) -> None:
+        columns = list(_columns(records))
+        for one, other in pairwise(records):
+            self._add_gap(one, other)
+        if len(self.lengths) < FEW and len(records) * SCALE not in self.lengths:
+            self.lengths.append(len(records) * SCALE)
+        for column in columns:
+            self._add_column(column, frozenset(key_stems(column.key)), "all")
+            total = abs(sum(column.numbers))
+            for number in column.numbers:
+                totals = self._totals.setdefault(abs(number), [])
+                if len(totals) < FEW and total not in totals:
+                    totals.append(total)
+        sums = [(one, sum(one.numbers)) for one in columns if not one.is_time]
+        for (column, first), (_, second) in combinations(sums[:FEW], 2):
+            self._add(abs(first - second), "difference", f"all {column.key}", column)
+        fields = columns[0].fields if columns else records[0].fields[:1]
+        if not fields:
+            return
+        known = ResultColumn(records[0].key, tuple(fields), ())
+        self._add(len(records) * SCALE, "count", f"{len(records)} of {records[0].key}", known)
+        self._add_kinds(records, known)
+
+    def _add_kinds(self, records: Sequence[ResultRecord], known: ResultColumn) -> None:
+        kinds = list(_kinds(records))
+        sizes = Counter(key for key, _, _ in kinds)
+        for key, value, kind in kinds:
+            words = frozenset((*key_stems(key), *key_stems(value)))
+            is_plain = sizes[key] <= FEW_KINDS
+            self._add(len(kind) * SCALE, "count", f"{key} {value}", known, words, is_plain)
+            if 1 < len(kind) < len(records):
+                self._add_columns(kind, words, value)
+        # All but one kind: what was sold without what was sent back, of each product as well.
+        for key, value, kind in kinds[:FEW] if len(records) <= MOST_SORTED else ():
+            left_out = {one.number for one in kind}
+            rest = [one for one in records if one.number not in left_out]
+            if 1 < len(rest) < len(records):
+                words = frozenset((*key_stems(key), *key_stems(value)))
+                self._add(len(rest) * SCALE, "count", f"not {key} {value}", known, words, False)
+                self._add_columns(rest, words, f"not {value}")
+                for by, name, members in _kinds(rest):
+                    if by != key and 1 < len(members) < len(rest):
+                        self._add_columns(members, frozenset(key_stems(name)), f"{name}")
+
+    def _add_columns(self, records: Sequence[ResultRecord], words: frozenset[str], of: str) -> None:
+        for column in _columns(records):
+            self._add_column(column, words.union(key_stems(column.key)), of)
+
+    def _add_gap(self, one: ResultRecord, other: ResultRecord) -> None:
+        """From the end of one to the start of the next, and from start to start."""
+        ends, starts = _edges_of(one), _edges_of(other)
+        if starts[0] is None:
+            return
+        for edge in ends:
+            first = None if edge is None else _moment_in(edge)
+            last = _moment_in(starts[0])
+            minutes = None if first is None or last is None else minutes_between(first, last)
+            if minutes:
+                column = ResultColumn("gap", (starts[0],), ())
+                self._add_time(minutes * SCALE, "gap", f"{one.path} to {other.path}", column)
+
+    def _add_column(self, column: ResultColumn, words: frozenset[str], of: str) -> None:
+        numbers = column.numbers
+        if len(numbers) < 2:
+            return
+        total = sum(numbers)
+        because = f"{column.key} of {of}"
+        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
+        self._add(abs(total) // len(numbers), "mean", because, column, words)
+        gains = sum(number for number in numbers if number > 0)
+        if gains not in (0, total):  # what came in, and what went out
+            self._add(gains, "sum", because, column, words)
+            self._add(gains - total, "sum", because, column, words)
+        if len(numbers) <= FEW:  # all but one of them
+            for number in numbers:
+                self._add(abs(total - number), "rest", because, column, words)
+        if of == "all" and len(numbers) <= FEW and not column.is_time:
+            for one, other in combinations(numbers, 2):
+                self._add(abs(one - other), "difference", because, column, words)
+                self._add(abs(one + other), "pair", because, column, words)
+
+    def _add_record(self, record: ResultRecord) -> None:
+        """Two fields of one record set against each other, and how long it lasts."""
+        lasts = _minutes_of(record)
+        if lasts is not None:
+            column = ResultColumn("duration", (lasts[1],), ())
+            self._add_time(lasts[0], "duration", record.path, column)
+        fields = [(one, number) for one in record.fields[:FEW] if (number := number_in(one))]
+        for (one, first), (other, second) in combinations(fields, 2):
+            self._add(
+                abs(first - second),
+                "difference",
+                f"{one.key} and {other.key} of {record.path}",
+                ResultColumn(one.key, (one,), ()),
+                frozenset((*key_stems(one.key), *key_stems(other.key))),
+            )
+
+    def _add(
+        self,
+        number: int,
+        how: str,
+        because: str,
+        column: ResultColumn,
+        words: frozenset[str] = frozenset(),
+        is_plain: bool = True,
+    ) -> None:
+        if column.is_time:
+            self._add_time(number, how, because, column)
+        elif number:
+            field = column.fields[0]
+            self._found.append(ResultSum(number, how, because, words, field, is_plain))
+
+    def _add_time(self, number: int, how: str, because: str, column: ResultColumn) -> None:
+        if number:
+            self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
+
+
+def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
+    """Records that are siblings of one kind."""
+    groups: dict[tuple[int, str, str], list[ResultRecord]] = {}
+    for record in tree.records:
+        if record.parent is not None and record.fields:
+            name = record.key if record.kind.endswith("/*") else ""
+            asked = (record.parent.number, record.kind, name if name.isalpha() else "")
+            groups.setdefault(asked, []).append(record)
+    yield from (records for records in groups.values() if len(records) > 1)
+
+
+def _columns(records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
+    found: dict[str, tuple[list[Field], list[int]]] = {}
+    times: tuple[list[Field], list[int]] = ([], [])
+    for record in records:
+        for field in record.fields[:MOST_COLUMNS]:
+            number = number_in(field)
+            if number is not None:
+                fields, numbers = found.setdefault(field.key, ([], []))
+                fields.append(field)
+                numbers.append(number)
+        lasts = _minutes_of(record)
+        if lasts is not None:
+            times[0].append(lasts[1])
+            times[1].append(lasts[0])
+    for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
+        yield ResultColumn(key, tuple(fields), tuple(numbers))
+    if len(times[0]) > 1:
+        yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
+
+
+def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:
+    """Records that have a short text, a yes or a no in common."""
+    by_key: dict[str, dict[str, list[ResultRecord]]] = {}
+    for record in records:
+        for field in record.fields[:MOST_COLUMNS]:
+            value = field.value
+            if isinstance(value, str | bool) and len(str(value)) <= LONGEST_KIND:
+                kinds = by_key.setdefault(field.key, {})
+                if len(kinds) <= MOST_KINDS:
+                    kinds.setdefault(str(value), []).append(record)
+    for key, kinds in sorted(by_key.items(), key=lambda one: len(one[1])):
+        if len(kinds) <= MOST_KINDS and len(kinds) < len(records):
+            for value, members in kinds.items():
+                yield key, value, members
+
+
+def number_in(field: Field) -> int | None:
+    """The number that a leaf is, be it written as a text: `-64.18`, `$12`."""
+    if field.number is not None:
+        return field.number
+    if not isinstance(field.value, str) or not 0 < len(field.value) <= LONGEST_NUMBER:
+        return None
+    values = read_leaf(field.value)
+    if len(values) != 1 or not values[0].readings:
+        return None
+    one = values[0]
+    is_whole = one.start <= 1 and len(field.value) - one.end <= 4
+    return one.readings[0] if is_whole and one.kind == "number" else None
+
+
+def _minutes_of(record: ResultRecord) -> tuple[int, Field] | None:
+    """From what begins to what ends, where a record has one of each."""
+    start, end = _edges_of(record)
+    if start is None or end is None:
+        return None
+    first, last = _moment_in(start), _moment_in(end)
+    minutes = None if first is None or last is None else minutes_between(first, last)
+    return None if minutes is None else (minutes * SCALE, start)
+
+
+def _edges_of(record: ResultRecord) -> tuple[Field | None, Field | None]:
+    start = end = None
+    for field in record.fields[:MOST_COLUMNS]:
+        words = key_words(field.key)
+        if not isinstance(field.value, str) or not words:
+            continue
+        if start is None and not _STARTS.isdisjoint(words):
+            start = field
+        elif end is None and not _ENDS.isdisjoint(words):
+            end = field
+    return start, end
+
+
+def _moment_in(field: Field) -> Moment | None:
+    values = read_leaf(str(field.value)) if len(str(field.value)) <= LONGEST_KIND else ()
+    moments = [one.moments[0] for one in values if one.moments and one.moments[0].hour is not None]
+    return moments[0] if len(moments) == 1 else None
+
+
+def minutes_between(first: Moment, last: Moment) -> int | None:
+    """Of two times, of the same day where none is told; the second is the later one."""
+    if first.hour is None or last.hour is None:
+        return None
+    minutes = (last.hour - first.hour) * 60 + (last.minute or 0) - (first.minute or 0)
+    if first.has_day and last.has_day and first.year and last.year:
+        days = days_between(first, last)
+        return None if days is None else days * 24 * 60 + minutes
+    return minutes % (24 * 60)
+
+
+def days_between(first: Moment, last: Moment) -> int | None:
+    """Of two days; of one year where none is told."""
+    if not (first.has_day and last.has_day):
+        return None
+    year = first.year or last.year or 2001
+    try:
+        one = datetime(first.year or year, first.month or 1, first.day or 1)
+        other = datetime(last.year or year, last.month or 1, last.day or 1)
+    except ValueError:
+        return None
+    return (other - one).days

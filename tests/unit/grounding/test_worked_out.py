@@ -1,0 +1,180 @@
+"""Numbers that nobody states, and that follow from what the results hold: right ones get a good
+label, wrong ones of the same form are flagged."""
+
+import pytest
+from tests.unit.grounding.asking import statements
+
+from callmark.grounding.calculator import Wanted, share_of, sums, work_out
+from callmark.grounding.dates import find_moments
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.reading import read_stated
+from callmark.grounding.values import find_values
+from callmark.records.statements import FLAGS, GOOD
+
+ORDERS = {
+    "currency": "EUR",
+    "orders": [
+        {"id": "A-1", "product": "Lamp", "amount": 49.90, "status": "shipped"},
+        {"id": "A-2", "product": "Desk", "amount": 338.15, "status": "cancelled"},
+        {"id": "A-3", "product": "Lamp", "amount": 1210.40, "status": "shipped"},
+        {"id": "A-4", "product": "Chair", "amount": 77.05, "status": "delivered"},
+        {"id": "A-5", "product": "Chair", "amount": 918.60, "status": "delivered"},
+    ],
+}
+METERS = {
+    "columns": ["device", "kwh"],
+    "rows": [["Heat pump", 214.6], ["Boiler", 88.2], ["Fridge", 31.4]],
+}
+ACCOUNT = {"balance": 2314.77, "available": 2114.77, "card": -684.12, "currency": "EUR"}
+DAY = {
+    "events": [
+        {"title": "Review", "start": "2026-03-17T13:00", "end": "2026-03-17T14:30"},
+        {"title": "Call", "start": "2026-03-17T16:00", "end": "2026-03-17T16:45"},
+    ]
+}
+
+RIGHT = [
+    (ORDERS, "In total the orders come to €2,594.10."),
+    (ORDERS, "Without the cancelled one, revenue is €2,255.95."),
+    (ORDERS, "The Lamp brought in €1,260.30."),
+    (ORDERS, "On average that is €518.82 per order."),
+    (METERS, "| Device | kWh | Share |\n|---|---|---|\n| Heat pump | 214.6 | 64% |"),
+    (METERS, "The heat pump used 126.4 kWh more than the boiler's 88.2."),
+    (ACCOUNT, "Of the €2,314.77, €2,114.77 is available (€200 is on hold)."),
+    (ACCOUNT, "You owe €684.12 on the card."),
+    (DAY, "The review takes 90 minutes, from 13:00 to 14:30."),
+    (DAY, "Between the two you have 90 minutes."),
+    (DAY, "The reminder comes two hours before 16:00, at 14:00."),
+]
+WRONG = [
+    (ORDERS, "In total the orders come to €2,694.10."),
+    (ORDERS, "Without the cancelled one, revenue is €2,355.95."),
+    (ORDERS, "On average that is €618.82 per order."),
+    (METERS, "| Device | kWh | Share |\n|---|---|---|\n| Heat pump | 214.6 | 46% |"),
+    (METERS, "The heat pump used 136.4 kWh more than the boiler's 88.2."),
+    (ACCOUNT, "Of the €2,314.77, €2,114.77 is available (€300 is on hold)."),
+    (ACCOUNT, "You owe £684.12 on the card."),
+    (DAY, "The review lasts 75 minutes, from 13:00 to 14:30."),
+    (DAY, "The reminder comes two hours before 16:00, at 15:00."),
+]
+
+
+@pytest.mark.parametrize(("result", "answer"), RIGHT)
+def test_what_follows_from_the_results_gets_a_good_label(result, answer):
+    labels = [label for _, label, _ in statements(answer, result)]
+    assert not FLAGS.intersection(labels)
+    assert GOOD.intersection(labels)
+
+
+@pytest.mark.parametrize(("result", "answer"), WRONG)
+def test_what_does_not_follow_is_flagged(result, answer):
+    assert FLAGS.intersection(label for _, label, _ in statements(answer, result))
+
+
+class TestChance:
+    def test_two_numbers_give_a_third(self):
+        wanted = Wanted(300 * SCALE, 300 * SCALE, SCALE)
+        assert work_out(wanted, [100 * SCALE, 200 * SCALE], sums, 0.1) is not None
+
+    def test_among_many_numbers_some_pair_gives_anything(self):
+        wanted = Wanted(300 * SCALE, 300 * SCALE, SCALE)
+        many = [number * SCALE for number in range(90, 240, 3)]
+        assert work_out(wanted, many, sums, 0.1) is None
+
+    def test_a_number_is_no_share_of_itself(self):
+        wanted = Wanted(99 * SCALE, 101 * SCALE, SCALE)
+        assert share_of(wanted, 5 * SCALE, [5 * SCALE], 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("Friday 15 to Monday 18 May", [(5, 15), (5, 18)]),
+        ("15, 16 and 17 May", [(5, 15), (5, 16), (5, 17)]),
+        ("vom 15. und 18. Mai", [(5, 15), (5, 18)]),
+        ("del viernes 15 al lunes 18 de mayo", [(5, 15), (5, 18)]),
+        ("du vendredi 15 au lundi 18 mai", [(5, 15), (5, 18)]),
+        ("May 15 and 18.", [(5, 15), (5, 18)]),
+        ("am 3.5. um", [(5, 3)]),
+        ("Room 10, 15 May", [(5, 15)]),
+        ("May 5 and 18 guests", [(5, 5)]),
+    ],
+)
+def test_days_that_share_a_month(text, days):
+    found = [one.moments[0] for one in find_moments(text)]
+    assert [(one.month, one.day) for one in found] == days
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("16 bis 21 Uhr", [(16, None), (21, None)]),
+        ("de 9h à 17h", [(9, None), (17, None)]),
+        ("à 14 h 30", [(14, 30)]),
+        ("de las 9 a las 17", [(9, None), (17, None)]),
+        ("a las 3 de la tarde", [(15, None)]),
+        ("between 2 and 4 pm", [(14, None), (16, None)]),
+        ("at 7 in the evening", [(19, None)]),
+        ("un vol de 9 h", []),
+        ("las 9 personas", []),
+        ("1.5 to 8 h", []),
+    ],
+)
+def test_times_in_other_words(text, times):
+    found = [one.moments[0] for one in find_moments(text)]
+    assert [(one.hour, one.minute) for one in found] == times
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1 250 €", [1250]),
+        ("10¼ hours", [10.25]),
+        ("minus 3 degrees", [-3]),
+        ("9 minus 3 is 6", [9, 3, 6]),
+        ("11.8 ×10³/µL", [11.8]),
+        ("your 401(k) plan", []),
+    ],
+)
+def test_numbers_in_other_forms(text, numbers):
+    found = read_stated(text, find_values(text), None)
+    assert [one.readings[0] / SCALE for one in found] == numbers
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_flagged"),
+    [
+        ("Einen Pool gibt es nicht, aber eine Sauna.", False),
+        ("Einen Pool gibt es, und das ist schön für Sie und für die Kinder.", True),
+        ("Das Haus ist schön und hat keine Sauna für Sie.", True),
+    ],
+)
+def test_yes_and_no_in_german(answer, is_flagged):
+    found = statements(answer, {"name": "Haus", "pool": False, "sauna": True})
+    assert bool(FLAGS.intersection(label for _, label, _ in found)) is is_flagged
+
+
+def test_null_says_that_there_is_none_where_others_have_one():
+    issues = [
+        {"title": "Crash on start", "open": True, "milestone": None},
+        {"title": "Slow build", "open": True, "milestone": "4.2"},
+    ]
+    found = statements("Crash on start has no milestone.", {"issues": issues})
+    assert not FLAGS.intersection(label for _, label, _ in found)
+
+
+def test_a_weekday_is_checked_against_a_year_that_was_said():
+    prompt = "Find a room for 15 May 2026."
+    found = statements("I looked at Thursday 15 May.", {"rooms": []}, prompt=prompt)
+    assert ("contradicted", "weekday") in [(label, rule) for _, label, rule in found]
+
+
+def test_what_would_be_kept_is_claimed():
+    found = statements("NOK 1,440 would be kept as a fee.", {"fee": 1940})
+    assert FLAGS.intersection(label for _, label, _ in found)
+
+
+def test_a_currency_above_a_record_holds_for_it():
+    bars = {"currency": "NOK", "bars": [{"date": "2026-04-13", "open": 41.27}]}
+    found = statements("It opened at SEK 41.27.", bars)
+    assert ("unit_mismatch", "unit") in [(label, rule) for _, label, rule in found]
