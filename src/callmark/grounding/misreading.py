@@ -34,9 +34,9 @@ class Slips:
             return None
         for slip in _slips_of(digits):
             near: int = int(slip) * SCALE // 10**decimals
-            for field in (*self._index.numbers.get(near, ()), *self._index.numbers.get(-near, ())):
-                if field.counts_for(turn):
-                    return field
+            found = self._index.numbers.get(near, []) + self._index.numbers.get(-near, [])
+            if fields := [field for field in found if field.counts_for(turn)]:
+                return fields[0]
         return None
 
     @cached_property
