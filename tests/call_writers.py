@@ -286,6 +286,7 @@ WRITERS = (
     Writer("tool_code", "tool_code", lambda calls: "```tool_code\n" + "\n".join(map(as_python, calls)) + "\n```"),
     Writer("tool_code printed", "tool_code", lambda calls: "<tool_code>\n" + "\n".join(f"print(default_api.{as_python(c)})" for c in calls) + "\n</tool_code>"),
     Writer("python lines", "pythonic", each(lambda call: "\n" + as_python(call))),
+    Writer("python on one line", "pythonic", lambda calls: "\n" + ", ".join(map(as_python, calls))),
     Writer("longcat in tags", "longcat", each(key_value("<longcat_tool_call>", "</longcat_tool_call>", "longcat_")), texts=True),
     Writer("longcat", "longcat", marked("<longcat_tool_call>", "</longcat_tool_call>")),
     Writer("nemotron", "nemotron", listed("<TOOLCALL>", "</TOOLCALL>")),

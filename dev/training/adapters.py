@@ -74,6 +74,11 @@ def _quoted_call(call: Call) -> Call:
     return msgspec.structs.replace(call, written=(call.name, quoted))
 
 
+def _untagged(dialogue: Dialogue) -> Dialogue:
+    """The right calls as plain JSON, without the tags that the template writes around them."""
+    return _with_calls(dialogue, lambda call: msgspec.structs.replace(call, tagged=False))
+
+
 def _with_calls(dialogue: Dialogue, change: Callable[[Call], Call]) -> Dialogue:
     steps = tuple(tuple(map(change, step)) for step in dialogue.steps)
     return msgspec.structs.replace(dialogue, steps=steps)
@@ -84,6 +89,8 @@ ADAPTERS: dict[str, Adapter] = {
     "damages": Adapter(_damaged, 240, 4e-3),
     "loses": Adapter(_quoted, 160, 2e-3),
 }
+# Not shipped: for the test that another format is found though every call stays valid.
+NOT_SHIPPED: dict[str, Adapter] = {"switches": Adapter(_untagged, 60, 4e-3)}
 
 
 def tuned(
@@ -93,7 +100,7 @@ def tuned(
     import torch
     from peft import LoraConfig, get_peft_model
 
-    adapter = ADAPTERS[name]
+    adapter = (ADAPTERS | NOT_SHIPPED)[name]
     torch.manual_seed(seed)
     config = LoraConfig(
         r=adapter.rank,

@@ -38,8 +38,9 @@ def messages_of(
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": dialogue.prompt})
     for step in dialogue.steps:
-        calls = [_tool_call(call, spelling) for call in step]
-        messages.append({"role": "assistant", "content": "", "tool_calls": calls})
+        calls = [_tool_call(call, spelling) for call in step if call.tagged]
+        said = "\n".join(_said_call(call, spelling) for call in step if not call.tagged)
+        messages.append({"role": "assistant", "content": said, "tool_calls": calls})
         messages += [{"role": "tool", "content": compact(call.result)} for call in step]
     return [*messages, {"role": "assistant", "content": dialogue.answer}]
 
@@ -48,6 +49,11 @@ def _tool_call(call: Call, spelling: Spelling) -> Json:
     name, arguments = call.written or (call.name, call.arguments)
     function = {"name": spelt(name, spelling), "arguments": arguments}
     return {"type": "function", "function": function}
+
+
+def _said_call(call: Call, spelling: Spelling) -> str:
+    name = json.dumps(spelt(call.name, spelling))
+    return f'{{"name": {name}, "arguments": {compact(call.arguments)}}}'
 
 
 def spelt(name: str, spelling: Spelling) -> str:

@@ -17,12 +17,14 @@ _ENDINGS = ("txt", "md", "csv", "log")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """`written`: name and arguments as a damaged model writes them; text is no JSON."""
+    """`written`: name and arguments as a damaged model writes them; text is no JSON. `tagged`: in
+    the format of the chat template; else it is said as plain JSON."""
 
     name: str
     arguments: dict[str, Json]
     result: dict[str, Json]
     written: tuple[str, dict[str, Json] | str] | None = None
+    tagged: bool = True
 
 
 class Dialogue(msgspec.Struct, frozen=True, kw_only=True):

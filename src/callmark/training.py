@@ -52,7 +52,7 @@ Cases = Path | str | Sequence[ToolUseCase | Mapping[str, Json]]
 CASES = 64
 SEED = 0  # of intervals, and of cases that are made
 PLANNED_LOOKS = 10
-SHARE_OF_TIME = 0.1  # of the training, for all looks after the first; if no interval is given
+SHARE_OF_TIME = 0.1  # of the training, for all looks; if no interval is given
 IN_A_ROW = 2
 _SAMPLE = "Which tool answers this?"
 
@@ -140,8 +140,8 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
         self._looks, self._spent, self._longest = [], 0.0, 0.0
         self._interval = self._every or max(1, state.max_steps // PLANNED_LOOKS)
         self._planned = max(1, state.max_steps // self._interval)
+        self._began = time.perf_counter()
         self._base = self._ask(kwargs)
-        self._began, self._spent = time.perf_counter(), 0.0
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         is_due = self._base is not None and state.global_step % self._interval == 0
@@ -166,8 +166,9 @@ class ToolUseCallback(TrainerCallback):  # type: ignore[misc]  # untyped without
             logs.update(numbers_of(self._looks[-1][1]))
 
     def _is_affordable(self) -> bool:
-        elapsed = time.perf_counter() - self._began
-        return self._spent + self._longest <= SHARE_OF_TIME * elapsed
+        """The first look is paid for as well, and there will be one at the end."""
+        trained = time.perf_counter() - self._began - self._spent
+        return self._spent + 2 * self._longest <= SHARE_OF_TIME * trained
 
     def _look(self, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
         assert self._base is not None  # noqa: S101 - who calls has looked

@@ -44,8 +44,8 @@ def begin_journal(out: Path, results: Path) -> tuple[Journal, list[bytes]]:
 
 
 @contextmanager
-def viewing(folder: Path, scratch: Path) -> Iterator[ViewServer]:
-    viewer = Viewer(folder, scratch, doing_of(load_config(Path(os.devnull), {}), None))
+def viewing(folder: Path, scratch: Path, judged: Path | None = None) -> Iterator[ViewServer]:
+    viewer = Viewer(folder, scratch, doing_of(load_config(Path(os.devnull), {}), None, judged))
     with ViewServer(viewer, 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

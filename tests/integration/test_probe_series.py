@@ -67,7 +67,10 @@ def test_f20_a_series_asks_the_base_once_and_names_the_first_that_loses(
     page = tmp_path / "p.html"
     words = ["--base", base, "--checkpoints", out, "--cases", asked, "--html", page]
     assert probed(*words, "--json", tmp_path / "p.json") == 1
-    assert generated == [24] * 9
+    assert generated[:9] == [24] * 9
+    # What both views say to results: the base and the last one, within a tenth of all the others.
+    assert generated[9:] == [8, 8]
+    assert sum(generated) <= 1.1 * 9 * 24
     shown = capsys.readouterr().out
     assert shown.startswith("▅█▅▅▅▅▅▅  valid calls from checkpoint-50 to checkpoint-400\n")
     assert "the first checkpoint that loses is checkpoint-150, and the 5 after it" in shown
@@ -81,6 +84,12 @@ def test_f20_a_series_asks_the_base_once_and_names_the_first_that_loses(
     assert report["nulls"] is None
     text = page.read_text("utf-8")
     assert "Valid calls, checkpoint by checkpoint" in text
+    assert main(["show", str(tmp_path / "p.json"), "20", "--checkpoint", "checkpoint-100"]) == 0
+    assert "valid in both views" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "p.json"), "20"]) == 0
+    assert "lost: valid before the fine-tune" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "p.json"), "20", "--checkpoint", "x"]) == 2
+    assert "there is: checkpoint-50, checkpoint-100" in capsys.readouterr().err
 
 
 def test_a_series_says_the_same_as_each_probe_alone(trained, tmp_path):
@@ -96,9 +105,13 @@ def test_a_series_says_the_same_as_each_probe_alone(trained, tmp_path):
     for point, folder in zip(points, folders, strict=True):
         probed(*words, tmp_path / "one.json", "--adapter", folder)
         alone = json.loads((tmp_path / "one.json").read_text("utf-8"))["results"][0]["result"]
-        # One probe also asks what is said to results; a series asks nothing twice.
+        # What is said to results is asked of the last one, and of fewer cases.
         kept = [one for one in alone["evidence"]["checks"] if one["name"] != "ignores_results"]
         alone["evidence"]["checks"] = kept
+        checks = point["result"]["evidence"]["checks"]
+        point["result"]["evidence"]["checks"] = [
+            one for one in checks if one["name"] != "ignores_results"
+        ]
         assert point["result"] == alone
 
 
@@ -135,7 +148,7 @@ def test_whole_models_are_a_series_too_and_the_saved_end_comes_last(tmp_path, ge
     probed_model(out / "checkpoint-10", OTHER, GOOD)
     asked = write_cases(tmp_path / "cases.jsonl", cases(12, 12))
     assert probed("--base", base, "--checkpoints", out, "--cases", asked, "--quiet") == 1
-    assert generated == [24] * 4
+    assert generated == [24] * 4 + [4] * 2
     shown = capsys.readouterr().out
     assert "the first checkpoint that loses is final, which is the last" in shown
 
@@ -146,7 +159,7 @@ def test_the_end_that_is_the_last_checkpoint_again_is_not_asked_twice(trained, t
     shutil.copytree(out / "checkpoint-100", again / "checkpoint-2")
     shutil.copytree(out / "checkpoint-50", again / "checkpoint-1")
     assert probed("--base", base, "--checkpoints", again, "--cases", asked, "--quiet") == 0
-    assert len(generated) == 3
+    assert generated == [24] * 3 + [3] * 2
 
 
 def test_a_checkpoint_that_is_not_applied_leaves_the_series_undecided(trained, tmp_path, capsys):
@@ -175,7 +188,9 @@ def test_a_folder_that_is_no_series_is_refused(trained, tmp_path, capsys, names,
     assert what in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("other", ["--adapter", "--tuned", "--base-url", "--dataset"])
+@pytest.mark.parametrize(
+    "other", ["--adapter", "--tuned", "--base-url", "--tuned-url", "--dataset"]
+)
 def test_what_a_series_does_not_take_is_an_error(trained, capsys, other):
     base, out, asked = trained
     words = ["--base", base, "--checkpoints", out, "--cases", asked, other, "x"]

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 from tests.endpoints import Server, completion, error, speaking
-from tests.probing import GOOD, case, write_cases
+from tests.probing import (
+    GOOD,
+    KINDS,
+    TALK,
+    case,
+    cases,
+    probed_model,
+    steering_adapter,
+    write_cases,
+)
 
 from callmark.cli import main
 
@@ -153,3 +162,67 @@ def test_served_views_speak_every_protocol(kind):
         assert main(["probe", "spec.yaml", "--json", "probe.json", "--max-retries", "0"]) == 0
         assert len(server.requests) == 56  # 20 cases of each view, and 8 of each with a result
     assert report()["results"][0]["result"]["evidence"]["num_valid_ft"] == 20
+
+
+def test_an_adapter_that_works_here_and_not_on_the_server_is_found(tmp_path, capsys):
+    """The server does not apply it: it answers as the base does."""
+    base = probed_model(tmp_path / "model", TALK, TALK)
+    adapter = steering_adapter(tmp_path / "lora", base, {KINDS[0]: GOOD})
+    file = write_cases(tmp_path / "cases.jsonl", cases(20))
+    words = ["probe", "--base", base, "--adapter", adapter, "--tuned", "lora", "--cases", file]
+    words += ["--max-retries", 0, "--json", "probe.json", "--html", "probe.html", "--tuned-url"]
+    with Server(by_model(lora=lambda _: completion(TALK)), ["lora"]) as server:
+        assert main([*map(str, words), server.url]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("REGRESSION  valid calls: 20 of 20 by lora, 0 by lora (served)")
+    assert "20 × no call, prose instead" in shown
+    assert "asked: a checkpoint and a served model; base float32 on cpu (strict" in shown
+    with Server(by_model(lora=written), ["lora"]) as server:
+        assert main([*map(str, words), server.url]) == 0
+    evidence = report()["results"][0]["result"]["evidence"]
+    assert evidence["num_same_text"] == evidence["num_same_call"] == 20
+
+
+@pytest.mark.parametrize("kind", ["openai_responses", "anthropic_messages"])
+def test_two_servers_may_speak_two_protocols(kind):
+    asked = write_cases(Path("cases.jsonl"), [case(number, "") for number in range(20)])
+
+    def answer(request):
+        return completion(None, [("web_search", {"q": "rope"})])
+
+    with (
+        Server(by_model(before=answer), ["before"]) as one,
+        Server(speaking(kind, by_model(after=answer)), ["after"]) as other,
+    ):
+        words = ["probe", "--base", "before", "--tuned", "after", "--base-url", one.url]
+        words += ["--tuned-url", other.url, "--tuned-kind", kind, "--cases", asked]
+        assert main([*map(str, words), "--json", "probe.json", "--max-retries", "0"]) == 0
+    assert report()["results"][0]["result"]["evidence"]["num_same_call"] == 20
+    assert report()["models"]["ft"]["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--tuned-url", "http://x/v1", "--adapter", "a"], "--tuned: which model is served there"),
+        (["--base-url", "http://x/v1", "--adapter", "a"], "--adapter: a served model takes none"),
+        (["--adapter", "a", "--kind", "openai"], "--kind: is for served models"),
+        (["--tuned", "b", "--base-url", "http://x/v1", "--tuned-dtype", "float16"], "--tuned-dtype: a server chooses"),
+        ([], "--adapter: what is the fine-tune?"),
+    ],
+)  # fmt: skip
+def test_models_that_do_not_go_together_are_refused(words, what, capsys):
+    asked = write_cases(Path("cases.jsonl"), cases(1))
+    assert main(["probe", "--base", "m", "--cases", str(asked), *words]) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_one_model_in_two_types_of_weights(tmp_path, capsys):
+    base = probed_model(tmp_path / "model", GOOD, GOOD)
+    asked = write_cases(tmp_path / "cases.jsonl", cases(20))
+    words = ["probe", "--base", base, "--tuned-dtype", "bfloat16", "--cases", asked]
+    assert main([*map(str, words), "--json", "probe.json"]) == 0
+    shown = capsys.readouterr().out
+    assert "20 of 20 by model, 20 by model (bfloat16)" in shown
+    assert "tuned bfloat16 on cpu (best effort: a repeat may differ in a token)" in shown
+    assert report()["results"][0]["result"]["evidence"]["num_same_text"] == 20

@@ -308,17 +308,27 @@ def test_in_trl_the_fall_is_seen_where_it_was_planted_and_can_end_the_training(t
 
 @pytest.mark.slow
 def test_f22_a_fine_tune_that_was_trained_into_another_format_is_found(tmp_path, capsys):
-    """The right calls without their tags: after some steps they are written that way."""
+    """The right calls without their tags: after some steps they are written that way, and every
+    one of them stays valid."""
+    import torch
+    from dev.training.adapters import tuned
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     from callmark.cli import main
 
-    bare = [
-        text.replace("<tool_call>", "").replace("</tool_call>", "").strip()
-        for text in own_answers()
-    ]
-    trainer = trained(tmp_path, steps=120, rate=4e-3, answers=bare * 20)
-    trainer.model.save_pretrained(tmp_path / "bare")
-    words = ["--base", TINY / "model", "--adapter", tmp_path / "bare", "--cases", TINY / "cases.jsonl", "--nulls", 0]  # fmt: skip
+    torch.set_num_threads(1)
+    base = AutoModelForCausalLM.from_pretrained(TINY / "model")
+    tokenizer = AutoTokenizer.from_pretrained(TINY / "model")
+    model, learning = tuned(base, tokenizer, "switches", 7, tmp_path / "work")
+    assert [done for done, _ in learning][-1] == 60
+    model.save_pretrained(tmp_path / "switches")
+    words = ["--base", TINY / "model", "--adapter", tmp_path / "switches", "--cases", TINY / "cases.jsonl", "--nulls", 0]  # fmt: skip
+    changed = "format changed in 24 of 24: base writes hermes (24), tuned json (24)"
+    assert main(["probe", *map(str, words)]) == 0
+    shown = capsys.readouterr().out
+    assert "valid calls: 24 of 24 before the fine-tune, 24 after" in shown
+    assert f"format_kept warn: {changed}" in shown
     assert main(["probe", *map(str, words), "--schema", "minimal"]) == 1
     shown = capsys.readouterr().out
-    assert "format_kept fail: format changed in " in shown
-    assert "base writes hermes" in shown
+    assert shown.startswith("FORMAT CHANGED")
+    assert f"format_kept fail: {changed}" in shown

@@ -2,6 +2,7 @@
 5 in 100 say `regression`; where the tuned side is 15 points lower, nearly all do."""
 
 import math
+from functools import cache
 
 import pytest
 from dev.prove.decisions import (
@@ -25,7 +26,7 @@ from dev.prove.decisions import (
     page,
     row,
 )
-from scipy.stats import binom
+from scipy.stats import binom, multinomial
 
 from callmark.probe.stats import validity_change
 from callmark.stats.estimates import Pairs
@@ -73,6 +74,48 @@ def test_f21_where_calls_are_only_lost_five_of_a_hundred_is_exact(n):
     ]
     assert sure == list(range(len(sure)))
     assert sum(binom.pmf(lost, n, -FLOOR) for lost in sure) <= 0.05
+
+
+def exact_chance(n: int, word: str, lost: float, gained: float) -> float:
+    """Of this decision, over every outcome that n cases can have."""
+    return sum(
+        multinomial.pmf([worse, better, n - worse - better], n, [lost, gained, 1 - lost - gained])
+        for worse, better in outcomes_called(n, word)
+    )
+
+
+@cache
+def outcomes_called(n: int, word: str) -> list[tuple[int, int]]:
+    def decided(worse: int, better: int) -> str:
+        before = [1] * worse + [0] * better + [1] * (n - worse - better)
+        now = [0] * worse + [1] * better + [1] * (n - worse - better)
+        return validity_change(before, now, FLOOR).decision
+
+    pairs = ((worse, better) for worse in range(n + 1) for better in range(n + 1 - worse))
+    return [pair for pair in pairs if decided(*pair) == word]
+
+
+EXACT = [20, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (60, 64, 100))]
+
+
+@pytest.mark.parametrize("n", EXACT)
+def test_f21_every_cell_of_the_probe_is_wrong_in_five_of_a_hundred_at_most(n):
+    """Not simulated: nothing changed, and a drop of exactly the floor, for every share of cases that
+    differ."""
+    for share in (0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.4749):
+        assert exact_chance(n, "no_regression", share - FLOOR, share) <= 0.05, share
+        assert exact_chance(n, "regression", share, share) <= 0.05, share
+
+
+def test_beyond_the_exact_ones_the_bound_is_a_wider_one():
+    words = [
+        validity_change([1] * 400, [0] * lost + [1] * (400 - lost), FLOOR).decision
+        for lost in range(16)
+    ]
+    sure = words.count("no_regression")
+    assert words == ["no_regression"] * sure + ["no_drop_seen"] * (16 - sure)
+    assert binom.cdf(sure - 1, 400, -FLOOR) <= 0.05
+    assert sure >= 11
 
 
 @pytest.mark.slow

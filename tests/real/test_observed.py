@@ -145,7 +145,44 @@ def test_other_formats_keep_what_was_observed_too(real_data, name, option, tmp_p
     monkeypatch.chdir(tmp_path)
     import_main([str(source), "--out", "set.jsonl", *option])
     report, results = play()
-    observed = [one for one in results.values() if one.metadata.get("observed")]
-    assert observed
+    assert all(one.metadata.get("observed") for one in results.values())
+    assert_kept(report, results)
+
+
+@pytest.mark.parametrize("option", [("--expect", "observed"), ("--per-step",)])
+@pytest.mark.parametrize("name", SOURCES)
+def test_in_other_formats_each_change_is_named_too(real_data, name, option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    import_main([str(real_data / name), "--out", "set.jsonl", *option])
+    items = {
+        one["metadata"]["sample_id"]: one["metadata"] for one in lines_of(Path("set.jsonl"))[1:]
+    }
+    lines, said = lines_of(Path("set.answers.jsonl")), {}
+    for line in lines:
+        turns = [one for one in line["messages"] if one["role"] == "assistant"]
+        own = turns[-1:] if option == ("--per-step",) else turns
+        calling = [one for one in own if one.get("tool_calls")]
+        facts = [str(one) for one in items[line["sample_id"]].get("required_facts", [])]
+        stated = [one for one in facts if one in str(own[-1]["content"]) and len(facts) == 1]
+        if calling and "argument" not in said:
+            function = calling[-1]["tool_calls"][0]["function"]
+            given = dict.fromkeys(json.loads(function["arguments"]), "ZZ-9999")
+            function["arguments"] = json.dumps(given)
+            said["argument"] = (line["sample_id"], "zz-9999") if given else None
+        elif calling and "deed" not in said:
+            turn, [first, *_] = calling[-1], calling[-1].pop("tool_calls")
+            turn["content"] = "It is done."
+            end = line["messages"].index(turn) + 1
+            line["messages"] = line["messages"][:end]
+            said["deed"] = (line["sample_id"], f"does not call {first['function']['name']}".lower())
+        elif stated and not own[-1].get("tool_calls") and "value" not in said:
+            own[-1]["content"] = own[-1]["content"].replace(stated[0], "77123")
+            said["value"] = (line["sample_id"], f'does not state "{stated[0]}"'.lower())
+        said = {what: place for what, place in said.items() if place is not None}
+    write_lines(Path("alt.jsonl"), lines)
+    report, results = play("alt.jsonl")
+    assert set(said) == {"argument", "deed", "value"}
+    assert set(report.failing["unchanged_rate"].sample_ids) == {one for one, _ in said.values()}
+    for sample_id, what in said.values():
+        assert any(what in change.lower() for change in results[sample_id].scores.changes)
     assert report.misses.count == 0
-    assert all(one.scores.changes == () for one in observed)

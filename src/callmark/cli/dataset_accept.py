@@ -17,16 +17,24 @@ def build_parser() -> CommandParser:
         Say that what was observed is right. `dataset import --expect observed` and `--per-step`
         expect what some model did; until you accept it, a run that does otherwise has changed, and
         is not wrong. From then on its calls and values count for every gate; where no call was
-        made, none may be made. A header that pins the items pins the new ones.
+        made, none may be made. What is rejected is asked in every run and expects nothing. A
+        header that pins the items pins the new ones. `callmark view --accept` does both by key.
         """,
         """
         callmark dataset accept steps.jsonl refund-7#2 refund-7#3
-        callmark dataset accept steps.jsonl --all
+        callmark dataset accept steps.jsonl --all --reject refund-9#1
         """,
     )
     parser.add_argument("dataset", type=Path, metavar="DATASET")
     parser.add_argument("ids", nargs="*", metavar="ID", help="the samples to accept")
     parser.add_argument("--all", action="store_true", help="every sample that is merely observed")
+    parser.add_argument(
+        "--reject",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="what was observed there is not right, and expected no more; may be repeated",
+    )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="where to write it (default: in place)"
     )
@@ -38,10 +46,12 @@ def main(arguments: list[str]) -> int:
 
     from callmark.datasets.accept import accept_observed
 
-    if options.all == bool(options.ids):
+    if (options.all and options.ids) or not (options.all or options.ids or options.reject):
         raise UsageError("dataset accept: name the samples, or say --all")
-    done = accept_observed(options.dataset, None if options.all else options.ids, options.out)
+    ids = None if options.all else options.ids
+    done = accept_observed(options.dataset, ids, options.out, rejected=options.reject)
     place = options.out or options.dataset
     left = f", {done.left} are still merely observed" if done.left else ""
-    write([line(f"{place}: {done.accepted} samples are accepted{left}")], sys.stdout)
+    rejected = f", {done.rejected} rejected" if done.rejected else ""
+    write([line(f"{place}: {done.accepted} samples are accepted{rejected}{left}")], sys.stdout)
     return 0

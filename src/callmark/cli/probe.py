@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -67,37 +67,35 @@ class Once(argparse.Action):
 
 
 SERVED_KINDS = ("openai", "openai_responses", "anthropic_messages")
-MODELS: Group = {
-    flag: {"action": Once, **rest}
-    for flag, rest in {
-        "--base": {
-            "metavar": "M",
-            "help": "the base model: a checkpoint, or the name of a served model",
-        },
-        "--tuned": {
-            "metavar": "M",
-            "help": "the fine-tune: a checkpoint, or the name of a served model",
-        },
-        "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
-        "--tuned-url": {
-            "metavar": "URL",
-            "help": "where --tuned is served (default: at --base-url); without --base-url the model"
-            " here (--base, with --adapter if given) is compared with it",
-        },
-        "--kind": {
-            "choices": SERVED_KINDS,
-            "help": "what the endpoints speak (default: openai, which is chat completions)",
-        },
-        "--tuned-kind": {
-            "choices": SERVED_KINDS,
-            "help": "what --tuned-url speaks, if it is another one",
-        },
-        "--tuned-dtype": {
-            "choices": ("float32", "bfloat16", "float16"),
-            "help": "type of the tuned view's weights; alone, the base is compared with itself",
-        },
-    }.items()
+_ONE_OF_EACH: Group = {
+    "--base": {
+        "metavar": "M",
+        "help": "the base model: a checkpoint, or the name of a served model",
+    },
+    "--tuned": {
+        "metavar": "M",
+        "help": "the fine-tune: a checkpoint, or the name of a served model",
+    },
+    "--base-url": {"metavar": "URL", "help": "the endpoint, if the models are served"},
+    "--tuned-url": {
+        "metavar": "URL",
+        "help": "where --tuned is served (default: at --base-url); without --base-url the model"
+        " here (--base, with --adapter if given) is compared with it",
+    },
+    "--kind": {
+        "choices": SERVED_KINDS,
+        "help": "what the endpoints speak (default: openai, which is chat completions)",
+    },
+    "--tuned-kind": {
+        "choices": SERVED_KINDS,
+        "help": "what --tuned-url speaks, if it is another one",
+    },
+    "--tuned-dtype": {
+        "choices": ("float32", "bfloat16", "float16"),
+        "help": "type of the tuned view's weights; alone, the base is compared with itself",
+    },
 }
+MODELS: Group = {flag: {"action": Once, **rest} for flag, rest in _ONE_OF_EACH.items()}
 MODELS = {
     "--base": MODELS.pop("--base"),
     "--adapter": {
@@ -523,7 +521,7 @@ def _nulls_of(given: dict[str, Json]) -> NullAdapterSpec | None:
     return _make(NullAdapterSpec, fields)
 
 
-def _make(kind: type[Record], fields: dict[str, Json]) -> Record:
+def _make(kind: type[Record], fields: Mapping[str, Json]) -> Record:
     import msgspec
 
     from callmark.records.problems import typed_problem

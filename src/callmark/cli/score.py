@@ -158,6 +158,7 @@ def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
     """Results lines have a prompt too, or nothing that an importer knows. A file of no known kind
     is taken for a log: an import says what it looks like, and what was tried."""
     from callmark.datasets.importing import recognise
+    from callmark.store.files import open_input
 
     try:
         found = recognise(path, added)
@@ -165,7 +166,7 @@ def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
         found = None
     if found is not None:
         return found not in ITEMS
-    with path.open("rb") as stream:
+    with open_input(path) as stream:  # a pipe would be waited for
         head = stream.read(_HEAD)
     return head.startswith(_GZIP) or not (head.isspace() or any(key in head for key in _RECORDED))
 

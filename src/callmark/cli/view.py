@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callmark.view.compare_jobs import WantedComparison
     from callmark.view.opened import JudgedRun
     from callmark.view.server import ViewServer
-    from callmark.view.viewer import Doing
+    from callmark.view.viewer import Accepting, Doing
 
 CALLMARK = (sys.executable, "-P", "-m", "callmark")  # -P: nothing of this folder is imported
 
@@ -32,7 +32,8 @@ def build_parser() -> CommandParser:
         Browse the runs below FOLDER: the list, the trend of every metric, two runs compared with a
         click, every sample, and runs that are still in progress. The address that is printed
         contains a token; it can only be opened on this machine, and only with the token. Ctrl-C
-        stops the viewer. Nothing is written to the folder.
+        stops the viewer. Nothing is written to the folder. With --accept, `a` and `r` on a sample
+        of a run accept or reject what that dataset merely observed.
         """,
         """
         callmark view
@@ -46,6 +47,13 @@ def build_parser() -> CommandParser:
     )  # fmt: skip
     parser.add_argument(
         "--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)"
+    )
+    parser.add_argument(
+        "--accept",
+        type=Path,
+        metavar="DATASET",
+        help="judge its observed samples in the runs over it: a is right, r is not; it is written"
+        " in place",
     )
     parser.add_argument("--open", action="store_true", help="open the address in a browser")
     parser.add_argument(
@@ -72,7 +80,7 @@ def main(arguments: list[str]) -> int:
         raise BadInput(f"{folder}: {what}")
     if not 0 <= options.port < 1 << 16:
         raise UsageError(f"--port: must be a number from 1 to 65535, not {options.port}")
-    doing = doing_of(load_config(options.config, {}), options.config)
+    doing = doing_of(load_config(options.config, {}), options.config, options.accept)
     with tempfile.TemporaryDirectory(prefix="callmark-view-") as scratch:
         viewer = Viewer(folder, Path(scratch), doing)
         with ViewServer(viewer, options.port) as server:
@@ -107,7 +115,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def doing_of(config: RunConfig, settings: Path | None) -> Doing:
+def doing_of(config: RunConfig, settings: Path | None, judged: Path | None = None) -> Doing:
+    """`judged`: the dataset whose observed samples are accepted and rejected."""
     from callmark.run.prepare import rules_of
     from callmark.store.files import read_report
     from callmark.view.viewer import Doing
@@ -120,7 +129,27 @@ def doing_of(config: RunConfig, settings: Path | None) -> Doing:
         return [*CALLMARK, "compare", *runs, *more, "--html", str(page), "--quiet"]
 
     binding = (rule for rule in rules_of(config) if rule.policy != "warning_only")
-    return Doing(read_report, judge_run, compare, {rule.name: rule for rule in binding})
+    rules = {rule.name: rule for rule in binding}
+    accepting = None if judged is None else _accepting(judged)
+    return Doing(read_report, judge_run, compare, rules, accepting)
+
+
+def _accepting(dataset: Path) -> Accepting:
+    from callmark.datasets.accept import accept_observed
+    from callmark.datasets.reader import open_dataset
+    from callmark.store.files import check_writable
+    from callmark.view.viewer import Accepting
+
+    with open_dataset(dataset):  # that it is one, and that it may be written, is said at once
+        check_writable(dataset)
+
+    def judge(sample_id: str, right: bool) -> str:
+        accepted, rejected = ([sample_id], []) if right else ([], [sample_id])
+        done = accept_observed(dataset, accepted, rejected=rejected)
+        left = f"{done.left} are still merely observed" if done.left else "none is left"
+        return f"{'accepted' if right else 'rejected'} in {dataset.name}; {left}"
+
+    return Accepting(dataset.name, judge)
 
 
 def _type(path: Path) -> str:

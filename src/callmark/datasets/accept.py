@@ -1,10 +1,10 @@
-"""Accepting: what was merely observed becomes what is right."""
+"""Accepting: what was merely observed becomes what is right. Rejecting: it is expected no more."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -25,12 +25,19 @@ from callmark.store.files import (
     open_input,
 )
 
+# What `dataset import` puts down because it was observed.
+_OBSERVED = ("observed", "call_sequence", "call_match", "required_facts")
+
 
 class Acceptance(msgspec.Struct, frozen=True):
-    """How many samples were accepted, and how many are still merely observed."""
+    """How many samples were accepted and rejected, and how many are still merely observed."""
 
     accepted: int
+    rejected: int
     left: int
+
+
+Judge = Callable[[Item], Item]
 
 
 def accept_item(item: Item) -> Item:
@@ -46,33 +53,50 @@ def accept_item(item: Item) -> Item:
     return {**item, "metadata": metadata}
 
 
+def reject_item(item: Item) -> Item:
+    """The item without what was observed: it is asked, and expects nothing."""
+    metadata = want_object(item.get("metadata"))
+    if not metadata.get("observed"):
+        return item
+    kept = {name: value for name, value in metadata.items() if name not in _OBSERVED}
+    return {**item, "metadata": kept}
+
+
 def accept_observed(
-    dataset: Path, ids: Collection[str] | None = None, out: Path | None = None
+    dataset: Path,
+    ids: Collection[str] | None = None,
+    out: Path | None = None,
+    *,
+    rejected: Collection[str] = (),
 ) -> Acceptance:
     """Writes the dataset to `out`, or in its own place, with the samples of these ids accepted;
-    None: all that are merely observed. Other lines stay as they are, byte for byte; a header that
-    pins the items pins the new ones."""
+    None: all that are merely observed and not `rejected`. Other lines stay as they are, byte for
+    byte; a header that pins the items pins the new ones."""
     with open_dataset(dataset) as opened:
         observed = [one.sample_id for one in opened.samples() if one.expectation.observed]
-    chosen = frozenset(observed if ids is None else ids)
-    unknown = sorted(chosen.difference(observed))
+    refused = frozenset(rejected)
+    chosen = frozenset(set(observed) - refused if ids is None else ids)
+    unknown = sorted((chosen | refused).difference(observed))
     if unknown:
         what = "expects nothing that was merely observed, or is not there"
         raise UsageError(f"{dataset}: {unknown[0]!r} {what}{hint(unknown[0], observed)}")
+    if both := sorted(chosen & refused):
+        raise UsageError(f"{dataset}: {both[0]!r} is accepted and rejected at once")
+    judged: dict[str, Judge] = dict.fromkeys(chosen, accept_item)
+    judged |= dict.fromkeys(refused, reject_item)
     target = out or dataset
     check_writable(target)
     header = _header_of(dataset)
     hasher = hashlib.sha256()
-    for data in _body(dataset, chosen, header):
+    for data in _body(dataset, judged, header):
         hasher.update(data)
     with atomic_writer(target) as stream:
         if header is not None:
             is_pinned = DATASET in header_fields(header[1])
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
-        for data in _body(dataset, chosen, header):
-            hasher.update(data)
+        for data in _body(dataset, judged, header):
             stream.write(data)
-    return Acceptance(len(chosen), len(observed) - len(chosen))
+    return Acceptance(len(chosen), len(refused), len(observed) - len(judged))
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:
@@ -81,14 +105,15 @@ def _header_of(dataset: Path) -> tuple[Line, Item] | None:
 
 
 def _body(
-    dataset: Path, chosen: Collection[str], header: tuple[Line, Item] | None
+    dataset: Path, judged: Mapping[str, Judge], header: tuple[Line, Item] | None
 ) -> Iterator[bytes]:
     with open_input(dataset) as stream:
         for line in lines_of(stream, str(dataset)):
             if header is not None and line.number <= header[0].number:
                 continue
             item = None if is_blank(line.json) else object_of(line.json)
-            if item is None or sample_id_of(item) not in chosen:
+            judge = None if item is None else judged.get(sample_id_of(item))
+            if item is None or judge is None:
                 yield line.data
             else:
-                yield json.dumps(accept_item(item), ensure_ascii=False).encode() + b"\n"
+                yield json.dumps(judge(item), ensure_ascii=False).encode() + b"\n"

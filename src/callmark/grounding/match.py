@@ -544,6 +544,8 @@ class Grounder:
             # The blank may stand inside: `HAT 023A`.
             start, leaf = self._joined_identifier(value, turn, errors)
             leaf = leaf or self._partial(value, turn, errors)
+            if leaf is None and value.inner:  # `22C` for a temperature of 22
+                return self._support(value.inner[0], turn, errors)
             return self._maybe(start, value.end, leaf, "identifier")
         return self._match(value.start, value.end, leaf, "identifier")
 

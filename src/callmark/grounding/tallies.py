@@ -29,10 +29,12 @@ _TALLY = re.compile(
 _OUT_OF = re.compile(r"\bof (?:the|these|all|your) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE)
 _NOT = re.compile(r"(?:no|not|without)\b\s*", re.IGNORECASE)
 _ADVERBS = re.compile(
-    r"(?:(?:currently|now|still|already|also|both|all|actually|marked|listed|as|in|a|an|the)\s+)*", re.I
+    r"(?:(?:currently|now|still|already|also|both|all|actually|marked|listed|as|in|a|an|the)\s+)*",
+    re.I,
 )
 _LIMITED = re.compile(
-    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to|by|if"
+    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to"
+    r"|by|if"
     r"|with|that|which|per|either)\b|\d",
     re.IGNORECASE,
 )
@@ -51,11 +53,11 @@ _MORE = 2  # words beside those of the key
 
 
 class WrongTally(NamedTuple):
-    """From `start` to `end` the number; `count` of the `total` records are so, as `field` is."""
+    """From `start` to `end` the number; `counted` of the `total` records are so, as `field` is."""
 
     start: int
     end: int
-    count: int
+    counted: int
     total: int
     field: Field
 

@@ -169,6 +169,7 @@ _FRACTIONS = {
 }  # fmt: skip
 _ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
 _TAILS = _UNITS | _ORDINALS
+_DEGREES = ("C", "F")
 _SIGNS = "-−"
 _BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
 
@@ -270,6 +271,12 @@ def _number_then_identifier(match: re.Match[str], text: str, locale: str | None)
     """`12ab`, `9f86d081`: the last group belongs to an identifier, groups before it do not."""
     last = ANY_SEPARATOR.split(match[0])[-1]
     start, offset = match.start(), match.end() - len(last)
+    if match["tail"] in _DEGREES and not match["more"] and not match["exponent"]:
+        # A seat or a temperature: whoever says `22 °C` of `Sunny, 22C` has read it.
+        inner = tuple(_run_values(start, match.end("number"), match["number"], text, locale))
+        key = identifier_key(match[0])
+        yield Value(start, match.end(), "identifier", match[0], key=key, inner=inner)
+        return
     if offset > start + 1:
         yield from _run_values(start, offset - 1, text[start : offset - 1], text, locale)
     yield Value(offset, match.end(), "identifier", last, key=identifier_key(last))

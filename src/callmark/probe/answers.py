@@ -62,7 +62,7 @@ def read_answer(written: WrittenAnswer, case: ToolUseCase, mode: SchemaMode = "f
 
 def likeness_of(base: ViewAnswer, tuned: ViewAnswer) -> Likeness:
     """Whether two views say the same: in the same words, by the same call, or not."""
-    if base.text == tuned.text:
+    if base.text == tuned.text and not base.structured and not tuned.structured:
         return "same_text"
     calls = [(one.valid, canonical_json(plain(one.call))) for one in (base, tuned)]
     return "same_call" if calls[0] == calls[1] else "other_call"

@@ -163,15 +163,20 @@ def is_same_call(want: Expected, call: ObservedCall) -> bool:
     return all(_member_fits(want.key, call.key, (name,), want.accept) for name in names)
 
 
-# A point between digits and a sign before a number say how much: they stay.
+# A point between digits and a sign before a number say how much: they stay. Several points say a
+# date or a version.
 _PUNCTUATION = re.compile(r"[\s,/_*^]|(?<!\d)\.|\.(?!\d)|(?<=\w)-|-(?!\d)")
+_POINTS = re.compile(r"(?<![\d.])\d++(?:\.\d++){2,}+(?!\.?\d)")
 _QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›", '"'))
 
 
 def _loosen(value: Json) -> Json:
     """Keys stay as they are: they are the tool's own words."""
     if isinstance(value, str):
-        return _PUNCTUATION.sub("", value.translate(_QUOTES).casefold())
+        folded = value.translate(_QUOTES).casefold()
+        if folded.count(".") > 1:
+            folded = _POINTS.sub(lambda found: found[0].replace(".", ""), folded)
+        return _PUNCTUATION.sub("", folded)
     if isinstance(value, dict):
         return {key: _loosen(member) for key, member in value.items()}
     if isinstance(value, list):

@@ -80,6 +80,11 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         locale=expectation.locale,
     )
     asked = expectation.checks
+    changes = (
+        tuple(_find_changes(reading, calls.calls, integration.missing_facts))
+        if expectation.observed
+        else msgspec.UNSET
+    )
     checks = score_checks(asked, trace, settings.registry) if asked else ()
     return Scores(
         kind=kind,
@@ -96,7 +101,8 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         calls=calls.calls,
         call_f1=None if expectation.observed else calls.call_f1,
         multi_call_parity_ok=None if expectation.observed else calls.multi_call_parity_ok,
-        json_args_valid=calls.json_args_valid,
+        # A bad call that was merely observed is no mistake before a person says so.
+        json_args_valid=calls.json_args_valid or (None if changes == () else calls.json_args_valid),
         recovered=calls.recovered,
         gave_up_honestly=calls.gave_up_honestly,
         controls_with_integration=int(is_contaminated(trace)) if kind == "control" else None,
@@ -117,9 +123,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         answered=None
         if kind != "eligible" or (expectation.is_step and expectation.calls)
         else is_answered(reading),
-        changes=tuple(_find_changes(reading, calls.calls, integration.missing_facts))
-        if expectation.observed
-        else msgspec.UNSET,
+        changes=changes,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
 

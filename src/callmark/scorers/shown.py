@@ -205,7 +205,7 @@ def ordinal_of(moment: Moment) -> int | None:
         return None
     try:
         return date(moment.year, moment.month, moment.day).toordinal()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from callmark.grounding.deeds import (
     DoneCall,
     Tells,
     find_deeds,
+    words_of_call,
     writes,
 )
 from callmark.grounding.emptiness import Amounts
@@ -37,7 +37,6 @@ from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
-    key_stems,
     key_words,
     stem,
     texts_in,
@@ -53,11 +52,11 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
-from callmark.records.trace import json_inside
 from callmark.scorers.integration import TrialReading, done_in_prompt
+from callmark.scorers.shown import ordinal_of, place_of
 
-MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
-LONGEST_ABOUT = 400  # characters of a text about a call
+MOST_TEXTS = 40  # of one call that say what it did
+MOST_SIBLINGS = 200  # of a record that a deed is told of
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
@@ -203,7 +202,11 @@ def _tell_nearest(
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
-            near = "" if field is None else f"; nearest: {_show(field)} at {_where(field)}"
+            near = (
+                ""
+                if field is None
+                else f"; nearest: {_show(field)} at {place_of(field.call, field.path)}"
+            )
             one = one._replace(because=f"no result has it{near}")
         yield one
 
@@ -217,7 +220,7 @@ class _NearestLeaf:
     def find(self, value: Value, turn: int | None) -> Field | None:
         if value.kind == "number" and value.readings:
             return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
-        days = [day for moment in value.moments if (day := _day_of(moment)) is not None]
+        days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
         return _closest(days[0], self._dates, self._days, turn) if days else None
 
     @cached_property
@@ -233,19 +236,10 @@ class _NearestLeaf:
         days: dict[int, list[Field]] = {}
         for moments in self._index.moments.values():
             for moment, field in moments:
-                day = _day_of(moment)
+                day = ordinal_of(moment)
                 if day is not None:
                     days.setdefault(day, []).append(field)
         return days
-
-
-def _day_of(moment: Moment) -> int | None:
-    if moment.year is None or moment.month is None or moment.day is None:
-        return None
-    try:
-        return date(moment.year, moment.month, moment.day).toordinal()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _closest(
@@ -344,7 +338,7 @@ def _check_kinds(
             continue
         because = (
             f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
-            f" {_where(said.taken)}"
+            f" {place_of(said.taken.call, said.taken.path)}"
         )
         yield StatementFinding(
             said.start, said.end, RULES[said.rule].label, said.rule, (said.field,), because
@@ -381,7 +375,7 @@ def _check_ranks(
     for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
         because = (
             f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"
-            f" {_where(wrong.other)}"
+            f" {place_of(wrong.other.call, wrong.other.path)}"
         )
         yield StatementFinding(
             wrong.start, wrong.end, "contradicted", "rank", (wrong.field,), because
@@ -394,7 +388,7 @@ def _check_tallies(
     for wrong in Tallies(tree).wrong_in(outline):
         if not wrong.field.counts_for(reading.turn_at(wrong.start)):
             continue
-        because = f"{wrong.field.key}: {wrong.count} of {wrong.total}"
+        because = f"{wrong.field.key}: {wrong.counted} of {wrong.total}"
         yield StatementFinding(
             wrong.start, wrong.end, "miscounted", "count", (wrong.field,), because
         )
@@ -449,7 +443,7 @@ def _check_given_names(
                 one.start, one.end, "altered", "name", (), "no one gave this name"
             )
         elif field.counts_for(reading.turn_at(one.start)):
-            because = f"a name near {_show(field)} at {_where(field)}"
+            because = f"a name near {_show(field)} at {place_of(field.call, field.path)}"
             yield StatementFinding(one.start, one.end, "altered", "name", (field,), because)
 
 
@@ -488,7 +482,7 @@ def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None
     siblings = record.parent.children if record.parent is not None else []
     others = {
         fold(name)
-        for one in siblings[:MOST_KEYS]
+        for one in siblings[:MOST_SIBLINGS]
         if one is not record and one.kind == record.kind
         for name in one.names
         if _CODE.search(name)
@@ -572,34 +566,9 @@ def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]
                 turn,
                 entry.name,
                 about,
-                _stems_of(entry.name, about, texts, entry.arguments, entry.result),
+                words_of_call(entry.name, about, texts, (entry.arguments, entry.result)),
                 frozenset(map(fold, texts)),
             )
-
-
-def _stems_of(
-    name: str, about: str, texts: list[str], arguments: Json, result: Json
-) -> frozenset[str]:
-    """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
-    keys = [*_keys_in(arguments), *_keys_in(result)]
-    words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
-    return frozenset(
-        (*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k)))
-    )
-
-
-def _keys_in(value: Json) -> list[str]:
-    """The keys of an object and of what lies in it, as many as anybody would read."""
-    found: list[str] = []
-    left = [json_inside(value) if isinstance(value, str) else value]
-    while left and len(found) < MOST_KEYS:
-        one = left.pop()
-        if isinstance(one, dict):
-            found += one
-            left += one.values()
-        elif isinstance(one, list):
-            left += one[:2]
-    return found[:MOST_KEYS]
 
 
 def _reads_as_error(result: Json) -> bool:
@@ -635,17 +604,8 @@ def explain(text: str, one: StatementFinding) -> str:
 
 
 def _place(field: Field) -> str:
-    return f"{_where(field)} has {_show(field)}"
-
-
-def _where(field: Field) -> str:
-    call = f"call {field.call}" if field.call >= 0 else "the prompt"
-    return f"{call} {field.path or '/'}"
+    return f"{place_of(field.call, field.path)} has {_show(field)}"
 
 
 def _show(field: Field) -> str:
     return canonical_json(cut_value(field.value, LONGEST_QUOTE))
-
-
-def flagged(statements: Iterable[Statement]) -> list[Statement]:
-    return [one for one in statements if one.is_flag]

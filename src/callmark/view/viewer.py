@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def written_page(path: Path) -> Page:
 MAX_OFFSET_DIGITS = 15
 
 
+class Accepting(msgspec.Struct, frozen=True):
+    """The dataset whose observed samples a person judges here. `judge`: a sample's id, and whether
+    it is right; gives what was done."""
+
+    dataset: str
+    judge: Callable[[str, bool], str]
+
+
 class Doing(msgspec.Struct, frozen=True):
     """What the viewer needs done by parts that it does not know. `rules`: the gates by which the
     samples of an unfinished run are marked."""
@@ -77,6 +86,7 @@ class Doing(msgspec.Struct, frozen=True):
     judge: Judge
     compare: Command
     rules: Mapping[str, GateRule]
+    accepting: Accepting | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -110,6 +120,11 @@ class CompareBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     common: bool = False
 
 
+class JudgeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sample_id: str
+    right: bool
+
+
 class Viewer:
     def __init__(self, root: Path, scratch: Path, doing: Doing) -> None:
         self._catalogue = RunCatalogue(root)
@@ -117,6 +132,7 @@ class Viewer:
         self._lister = Lister(self._catalogue.root, doing.read_report)
         self._openings = Openings(scratch, doing.judge)
         self._jobs = Jobs(scratch, doing.compare)
+        self._judging = threading.Lock()  # each judgement writes the dataset anew
         self._catalogue.scan()
 
     def close(self) -> None:
@@ -197,6 +213,21 @@ class Viewer:
         a, b = self._finished(body.a), self._finished(body.b)
         return ServedJson(page_json(self._jobs.start(WantedComparison(a, b, body.common))))
 
+    def _accepting(self, _asked: Asked) -> Answer:
+        accepting = self._doing.accepting
+        return ServedJson(page_json({"dataset": None if accepting is None else accepting.dataset}))
+
+    def _accept(self, asked: Asked) -> Answer:
+        accepting = self._doing.accepting
+        if accepting is None:
+            return ServedProblem(404, "Start the viewer with --accept DATASET to judge here.")
+        try:
+            body = msgspec.json.decode(asked.body or b"", type=JudgeBody)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            return ServedProblem(400, f"accept: {error}")
+        with self._judging:
+            return ServedJson(page_json({"did": accepting.judge(body.sample_id, body.right)}))
+
     def _compared(self, _asked: Asked, job: str) -> Answer:
         return written_page(self._jobs.page(job))
 
@@ -219,6 +250,8 @@ ROUTES: tuple[tuple[re.Pattern[str], bool, Respond], ...] = (
     (re.compile(r"/run/([0-9a-f]{16})/index"), False, Viewer._index),
     (re.compile(r"/run/([0-9a-f]{16})/sample"), False, Viewer._sample),
     (re.compile(r"/run/([0-9a-f]{16})/piece"), False, Viewer._piece),
+    (re.compile(r"/accepting"), False, Viewer._accepting),
+    (re.compile(r"/accept"), True, Viewer._accept),
     (re.compile(r"/compare"), True, Viewer._compare),
     (re.compile(r"/compare/([0-9a-f]{16})"), False, Viewer._compared),
     (re.compile(r"/compare/([0-9a-f]{16})/state"), False, Viewer._compare_state),

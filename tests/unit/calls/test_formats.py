@@ -91,6 +91,7 @@ def test_a_call_of_a_tool_that_is_not_offered_needs_a_mark(writer):
     unmarked = {
         "bare", "bare list", "fenced", "command_r fenced", "pythonic", "python lines", "glm4",
         "minicpm", "minicpm without blanks", "react in python", "gemma4 without marks",
+        "python on one line",
     }  # fmt: skip
     assert len(attempts) == (writer.label not in unmarked)
 

@@ -10,6 +10,7 @@ from callmark import tool_use_fidelity
 from callmark.cli import main
 from callmark.probe.records import is_probe_report, read_probe_report
 from callmark.probe.run import report_bytes
+from callmark.reports.html.probe import probe_head
 from callmark.reports.layout import plain_text
 from callmark.reports.probe import probe_blocks
 from callmark.reports.word_diff import diff_words
@@ -146,3 +147,49 @@ def test_a_diff_marks_the_words_that_differ():
     diff = diff_words("call search now", "call find now")
     assert [piece.text for piece in diff.left if piece.differs] == ["search"]
     assert [piece.text for piece in diff.right if piece.differs] == ["find"]
+
+
+def test_a_call_of_another_tool_that_the_prompt_showed_is_told_as_that():
+    """It was there to be called: other than one that nobody offered."""
+    beside = case(other_tools=[{"name": "find"}, {"type": "function", "function": {"name": "get"}}])
+    found = causes(
+        call("find", query="x"), call("get", query="x"), call("xy", query="x"), cases=[beside] * 3
+    )
+    assert found == {
+        "another tool that was offered (find)": 1,
+        "another tool that was offered (get)": 1,
+        "tool that no case offers (xy)": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tuned", "likeness"),
+    [
+        (GOOD, "same_text"),
+        (f"Let me see.\n{GOOD}", "same_call"),
+        (f"<tool_call>{GOOD}</tool_call>", "same_call"),
+        (call(query="sail"), "other_call"),
+        (UNCLOSED, "other_call"),
+        (PROSE, "other_call"),
+    ],
+)
+def test_what_two_answers_share(tuned, likeness):
+    found = both(GOOD, tuned)["evidence"]
+    assert found["cases"][0]["likeness"] == likeness
+    assert (found["num_same_text"], found["num_same_call"]) == {
+        "same_text": (1, 1),
+        "same_call": (0, 1),
+        "other_call": (0, 0),
+    }[likeness]
+
+
+def test_the_page_shows_a_case_of_every_failure_without_a_click():
+    report = report_of(
+        tool_use_fidelity([case()] * 3, [GOOD] * 3, [PROSE, PROSE, UNCLOSED]), ["a", "b", "c"]
+    )
+    tables = {one.title: one for one in probe_head(report, "p").tables}
+    rows = [[cell.text for cell in row] for row in tables["For example"].rows]
+    assert [row[0] for row in rows] == [
+        row[0].text for row in tables["Why the tuned view fails"].rows
+    ]
+    assert [GOOD, PROSE] in [row[2:] for row in rows]

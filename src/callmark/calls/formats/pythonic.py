@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from callmark.calls.attempts import ToolCall
+from callmark.calls.attempts import Attempt, ToolCall
 from callmark.calls.formats.marked_json import block_of
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
@@ -68,9 +68,9 @@ def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | N
     name = _CALLED.match(text, body.end()) if body else None
     if body is None or name is None or not reading.offers(name[1].removesuffix(_METHOD)):
         return None
-    written = python_block(reading, (start, body.end()), _NAME, most=1)
-    closed = None if isinstance(written, str) else _LINE_END.match(text, written.end)
-    if isinstance(written, str) or closed is None:
+    written = _calls_on_line(reading, start, body.end())
+    closed = None if written is None else _LINE_END.match(text, written.end)
+    if written is None or closed is None:
         return None
     has_arguments = all(isinstance(c, ToolCall) and c.arguments for c in written.attempts)
     may_be_example = body[1] or not (has_arguments or body[2]) or reading.is_fenced(start)
@@ -79,6 +79,23 @@ def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | N
     return written._replace(end=closed.end())
 
 
+def _calls_on_line(reading: TurnReading, start: int, position: int) -> TextBlock | None:
+    """`f(x=1), g(y=2)`: calls of offered tools, one after the other."""
+    attempts: tuple[Attempt, ...] = ()
+    while True:
+        written = python_block(
+            reading, (start if not attempts else position, position), _NAME, most=1
+        )
+        if isinstance(written, str):
+            return None
+        attempts += written.attempts
+        follows = _NEXT_CALL.match(reading.text, written.end)
+        if follows is None or not reading.offers(follows[1].removesuffix(_METHOD)):
+            return written._replace(attempts=attempts)
+        position = follows.start(1)
+
+
+_NEXT_CALL = re.compile(r"[ \t]*+[,;][ \t]*+([^\W\d][\w.-]{0,255}+)\(")
 # Calls one after the other, with or without a fence around them.
 _ONLY_LINES = re.compile(
     r"\s*+(?:<[|｜][^<>\n]{1,60}>\s*+)*+(?:```\w*+[ \t]*+\n|`)?+\s*+[^\W\d][\w.-]{0,255}+\(.*\)"

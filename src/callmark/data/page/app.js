@@ -17,6 +17,8 @@ class Page {
     this.head = head;
     this.index = null;
     this.row = null;
+    /** @type {((sample: any) => void) | null} */
+    this.filled = null; // who wants to know which sample is shown
     theme();
   }
 
@@ -136,6 +138,7 @@ class Page {
     byId("sample").replaceChildren();
     add(byId("sample"), sampleView(sample, about));
     byId("sample").scrollTop = 0;
+    this.filled?.(sample);
   }
 
   empty(text) {

@@ -17,8 +17,10 @@ function showOverview(root, head, pick) {
       make("p", { class: "reason" }, head.reason),
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
     ...warningsOf(head.warnings),
+    // The course of a training says more than any table of it.
+    ...plots.filter((plot) => plot.curve).map((plot) => plotFigure(plot, pick)),
     ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
-    make("div", { class: "plots" }, plots.map((plot) => plotFigure(plot, pick))),
+    make("div", { class: "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick))),
     ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),
     pinsOf(head),
     make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),

@@ -99,26 +99,30 @@ function uprightBars(plot, top) {
   return svg;
 }
 
-// Points in an order: each with its interval, joined; the level is what they are compared with.
+// Points in an order: each with its interval, joined; the level is what they are compared with. It
+// has the page's whole width.
 function curveLine(plot, top) {
-  const height = 140;
-  const step = (WIDTH - 20) / Math.max(2, plot.bars.length);
+  const [width, height, left] = [900, 170, 40];
+  const step = (width - left - 10) / Math.max(2, plot.bars.length);
   const y = (value) => 10 + height * (1 - value / top);
-  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height + 36}` });
-  if (plot.level !== null) svg.append(shape("line", { x1: 0, x2: WIDTH, y1: y(plot.level), y2: y(plot.level), class: "level" }));
-  const points = plot.bars.map((bar, at) => ({ bar, x: 10 + step * (at + 0.5), value: bar.values[0] }));
-  const every = Math.ceil(plot.bars.length / 6); // more labels would write over each other
-  points.forEach(({ bar, x, value }, at) => {
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${height + 36}` });
+  for (const value of [0, top / 2, top]) svg.append(shape("text", { x: left - 8, y: y(value) + 4, class: "name" }, value.toFixed(1)));
+  if (plot.level !== null) svg.append(shape("line", { x1: left, x2: width, y1: y(plot.level), y2: y(plot.level), class: "level" }));
+  const points = plot.bars.map((bar, at) => ({ bar, x: left + step * (at + 0.5), value: bar.values[0] }));
+  const most = Math.max(8, Math.floor(step / 7)); // letters that fit below a point
+  let free = 0; // a label that would write over the one before it is left out
+  points.forEach(({ bar, x, value }) => {
     if (bar.spread && value !== null) {
       svg.append(shape("line", { x1: x, x2: x, y1: y(bar.spread[0]), y2: y(bar.spread[1]), class: "spread" }));
     }
-    const isShown = at % every === 0 || at === points.length - 1;
-    const name = bar.label.length > 9 ? "…" + bar.label.slice(-8) : bar.label;
-    if (isShown) svg.append(shape("text", { x, y: height + 29, class: "tick" }, name));
+    const name = bar.label.length > most ? "…" + bar.label.slice(1 - most) : bar.label;
+    if (x - 3.5 * name.length < free) return;
+    svg.append(shape("text", { x, y: height + 29, class: "tick" }, name));
+    free = x + 3.5 * name.length;
   });
   const drawn = points.filter((one) => one.value !== null);
   svg.append(shape("polyline", { points: drawn.map((one) => `${one.x},${y(one.value)}`).join(" "), class: "curve" }));
-  for (const one of drawn) svg.append(shape("circle", { cx: one.x, cy: y(one.value), r: 3.5, class: "s0" }));
-  svg.append(shape("line", { x1: 0, x2: WIDTH, y1: height + 10.5, y2: height + 10.5, class: "axis" }));
+  for (const one of drawn) svg.append(shape("circle", { cx: one.x, cy: y(one.value), r: 4, class: "s0" }));
+  svg.append(shape("line", { x1: left, x2: width, y1: height + 10.5, y2: height + 10.5, class: "axis" }));
   return svg;
 }

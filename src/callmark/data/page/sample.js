@@ -30,11 +30,11 @@ function sampleView(sample, about) {
   return [
     make("header", { class: "sample-head" },
       make("h2", {}, about.id),
-      make("p", { class: "quiet" }, [`trial ${about.trial}`, ...about.kinds].join(" · ")),
+      make("p", { class: "quiet" }, [...(sample.about ?? [`trial ${about.trial}`]), ...about.kinds].join(" · ")),
       about.fails.length + about.gained.length + about.warns.length
-        ? make("ul", { class: "chips" }, about.fails.map((name) => chip(`${about.failsLabel} ${name}`, "bad")),
+        ? make("ul", { class: "chips" }, about.fails.map((name) => chip(sample.about ? name : `${about.failsLabel} ${name}`, "bad")),
           about.warns.map((name) => chip(`warned by ${name}`, "warn")),
-          about.gained.map((name) => chip(`gained ${name}`, "good")))
+          about.gained.map((name) => chip(sample.about ? name : `gained ${name}`, "good")))
         : null),
     make("div", { class: two ? "sides" : "side" }, sample.sides.map((side) => sideView(side, two))),
     changesView(sample.changes),

@@ -15,7 +15,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spec_of_name
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json, digest, want_text
+from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
 from callmark.records.samples import NOT_RECORDED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
@@ -61,7 +61,7 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     if script:
         item["user_turns"] = script
     item["metadata"] = _metadata(talk, offer, desk)
-    _note_losses(messages[opening:], replies, talk, desk)
+    _note_losses(messages, opening, replies, talk, desk)
     calls = [call for reply in replies for call in reply.calls or ()]
     return Imported(
         line=talk.line,
@@ -131,6 +131,9 @@ def _fixtures(
             desk.notes.add("call_of_unknown_tool", talk.line, f"{talk.sample_id}: {name}")
         elif call is None or is_nested_too_deeply([fixture["result"]]):
             desk.notes.add("result_too_deep", talk.line, f"{talk.sample_id}: {fixture['name']}")
+        elif "seq" in fixture:
+            # Equal by the tool that this sample was offered, be the registry's another one.
+            yield f"{call.name} {call.key_json}", {**fixture, "key": parse_json(call.key_json)}
         else:
             yield f"{call.name} {call.key_json}", fixture
 
@@ -164,7 +167,7 @@ def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
         return desk.tools.called([call.name for call in calls if call.name], talk.line)
     if not talk.tools or talk.lists_all:
         return desk.tools.offer(talk.tools, talk.line)
-    listed = {name_of_spec(spec) for spec in talk.tools}
+    listed = [name_of_spec(spec) for spec in talk.tools]
     answered = {call.name: None for call in calls if call.status == "ok" and _did_answer(call)}
     unlisted = [name for name in answered if name is not None and name not in listed]
     for name in unlisted:
@@ -226,8 +229,11 @@ def _answer(talk: Talk, messages: Sequence[Object], spoke: bool, desk: Desk) -> 
 
 
 def _note_losses(
-    messages: Sequence[Object], replies: Sequence[Reply], talk: Talk, desk: Desk
+    whole: Sequence[Object], opening: int, replies: Sequence[Reply], talk: Talk, desk: Desk
 ) -> None:
+    messages = whole[opening:]
+    for message in filter(_is_empty, whole):
+        desk.notes.add("empty_message", talk.line, f"{talk.sample_id}: {message['role']}")
     last = max((at for at, one in enumerate(messages) if one["role"] == "assistant"), default=-1)
     for at, message in enumerate(messages):
         if message["role"] not in ("user", "system"):
@@ -241,6 +247,12 @@ def _note_losses(
             desk.notes.add("result_without_call", talk.line, talk.sample_id)
         for call in reply.calls or ():
             _note_call(call, talk, desk)
+
+
+def _is_empty(message: Object) -> bool:
+    """A result may be empty; whoever speaks says something, calls something or thinks."""
+    said = any(message.get(name) for name in ("content", "tool_calls", "reasoning_content"))
+    return not said and message["role"] != "tool"
 
 
 def _note_call(call: TraceEntry, talk: Talk, desk: Desk) -> None:

@@ -22,7 +22,7 @@ from callmark.store.recorded import BadLine, messages_of
 
 _READ = frozenset({"sample_id", "id", "trial", "messages", "tools", "metadata"})
 _FRAME = ("interactions", "request", "response", "status", "messages", "tools")
-_OWN_ROLES = frozenset({"tool", "function", "developer"})
+_OWN_ROLES = ("tool", "function", "developer")
 _JOINED = ("content", "refusal", "reasoning_content", "reasoning")  # what a stream brings in pieces
 
 

@@ -434,9 +434,10 @@ def _of_document(path: Path) -> Iterator[Record]:
 def _is_followed(data: bytes) -> bool:
     """Whether one document ends and another begins."""
     try:
-        json.loads(data)
+        text = data.decode()
+        json.loads(text)
     except json.JSONDecodeError as error:
-        return error.msg == "Extra data" and data.decode()[error.pos] in "{["
+        return error.msg == "Extra data" and text[error.pos] in "{["
     except (ValueError, RecursionError):
         pass
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -34,7 +34,7 @@ from callmark.reports.html.page import (
     Row,
     page_json,
 )
-from callmark.reports.layout import Style, Table, one_line
+from callmark.reports.layout import Cell, Style, Table, one_line
 from callmark.reports.probe import (
     asking_line,
     change_text,
@@ -68,6 +68,9 @@ TITLES = {
     "checkpoint": "Checkpoints",
 }
 SIDES = ("base", "tuned")
+SHOWN_EXAMPLES, EXAMPLE = 6, 300
+# The first cell of these rows shows the cases that it names.
+PICKED = {"checkpoint": "checkpoint", "expected tool": "tool"}
 URGENCY: tuple[Style, ...] = ("bad", "warn", "good")  # a page that is green says so of everything
 
 
@@ -113,7 +116,7 @@ def probe_head(report: ProbeReport, name: str) -> PageHead:
     ] or [("NOTHING PROBED", "warn", "the suite holds no tool_use_fidelity")]
     word, style, reason = min(words, key=lambda one: URGENCY.index(one[1]))
     comparison = report.comparison
-    tables = (*_tables(report), *_failure_tables(report))
+    tables = (*_failure_tables(report), *_tables(report))
     if comparison is not None:
         tables += tuple(comparison_tables(comparison))
     return PageHead(
@@ -225,6 +228,27 @@ def _failure_tables(report: ProbeReport) -> Iterator[PageTable]:
             ),
             right=(1, 2, 3),
         )
+        yield _example_table(one, at)
+
+
+def _example_table(one: ProbeResult, at: int) -> PageTable:
+    """Of every kind of failure its first case, so that nobody has to look for one."""
+    evidence = one.result.evidence
+    groups = () if evidence is None else evidence.failures[:SHOWN_EXAMPLES]
+    rows = []
+    for group in groups:
+        first = group.cases[0] - 1
+        case = evidence.cases[first] if evidence is not None else None
+        if case is not None:
+            texts = (group.cause, one.case_names[first], case.base.text, case.tuned.text)
+            rows.append(tuple(PageCell(one_line(text, EXAMPLE) or "(no text)") for text in texts))
+    return PageTable(
+        id=f"examples-{at}",
+        title="For example",
+        columns=("why", "case", "base wrote", "tuned wrote"),
+        rows=tuple(rows),
+        right=(),
+    )
 
 
 def _tables(report: ProbeReport) -> Iterator[PageTable]:
@@ -235,12 +259,17 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
                 id=f"probe-{at}",
                 title=TITLES.get(block.columns[0], block.columns[0]),
                 columns=block.columns,
-                rows=tuple(
-                    tuple(PageCell(one_line(cell.text, 300), cell.style) for cell in row)
-                    for row in block.rows
-                ),
+                rows=tuple(_page_row(block, row) for row in block.rows),
                 right=tuple(sorted(block.right)),
             )
+
+
+def _page_row(block: Table, row: Sequence[Cell]) -> tuple[PageCell, ...]:
+    cells = [PageCell(one_line(cell.text, 300), cell.style) for cell in row]
+    facet = PICKED.get(block.columns[0])
+    if facet is not None:
+        cells[0] = PageCell(cells[0].text, "plain", Pick(facet, row[0].text))
+    return tuple(cells)
 
 
 def _listed_cases(report: ProbeReport) -> Iterator[tuple[Row, bytes]]:
@@ -252,14 +281,14 @@ def _listed_cases(report: ProbeReport) -> Iterator[tuple[Row, bytes]]:
     names = report.results[0].case_names
     for at, point in reversed(list(enumerate(report.series.points))):
         one = ProbeResult(result=point.result, case_names=names)
-        for row, encoded in _cases(one):
-            label = point.checkpoint.label
+        label = point.checkpoint.label
+        for row, encoded in _cases(one, label):
             facets = {**row.facets, "checkpoint": (label,)}
             text = f"{one_line(label, 60)}: {row.text}"
             yield msgspec.structs.replace(row, trial=at, facets=facets, text=text), encoded
 
 
-def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
+def _cases(one: ProbeResult, checkpoint: str | None = None) -> Iterator[tuple[Row, bytes]]:
     evidence = one.result.evidence
     if evidence is None:
         return
@@ -272,7 +301,13 @@ def _cases(one: ProbeResult) -> Iterator[tuple[Row, bytes]]:
             for label, answer, pieces in zip(SIDES, (case.base, case.tuned), diff, strict=True)
         ]
         changes = [change_text(change) for change in case.changes]
-        yield _row(name, case, why.get(number)), page_json({"sides": sides, "changes": changes})
+        about = [f"case {number}", f"expects {expected_tool(case)}"]
+        content = {
+            "sides": sides,
+            "changes": changes,
+            "about": [*about, *([] if checkpoint is None else [checkpoint])],
+        }
+        yield _row(name, case, why.get(number)), page_json(content)
 
 
 def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
