@@ -24,12 +24,13 @@ MOST_CLAIMS = 60  # superlatives of one answer that are looked at
 MOST_FIELDS = 40  # of one record
 _LONGEST_TEXT = 40
 
-# Superlatives, whether they are the most of something, and the words of keys that say of what.
+# Superlatives, whether they are the most of something, and the words of keys that say of what; those
+# after a comma count where none of the others is there.
 _TABLE = """
-- price cost fare rate rent amount total fee: cheapest|least expensive|most affordable
+- price cost fare rent, fee: cheapest|least expensive|most affordable
     |lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat
     |económic)[oa]s?|(?:le|la|les) moins ch(?:er|ère)s?
-+ price cost fare rate rent amount total fee: most expensive|priciest|dearest|costliest
++ price cost fare rent, fee: most expensive|priciest|dearest|costliest
     |highest-priced|highest priced|teuerste\\w*|más car[oa]s?|(?:le|la|les) plus ch(?:er|ère)s?
 + rating score stars: best[- ]rated|highest[- ]rated|top[- ]rated|bestbewertete\\w*
     |mejor (?:valorad|puntuad)[oa]s?|(?:le|la|les) mieux notée?s?
@@ -76,17 +77,20 @@ class _Superlative(NamedTuple):
 
     is_most: bool | None
     words: frozenset[str]  # empty: the noun that follows names the key
+    also: frozenset[str] = frozenset()
 
 
 def _read_table() -> tuple[dict[str, _Superlative], str]:
     groups: dict[str, _Superlative] = {}
     patterns = []
     for number, line in enumerate(_TABLE.replace("\n    ", "").strip().splitlines()):
-        sign, rest = line[0], line[2:]
-        words, _, forms = rest.partition(": ")
+        sign = line[0]
+        words, _, forms = line[2:].partition(": ")
         name = f"s{number}"
-        named = frozenset() if words == "*" else field_words.words_of_key(words.replace(" ", "_"))
-        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named)
+        first, _, rest = words.partition(", ")
+        named = frozenset() if words == "*" else field_words.words_of_key(first.replace(" ", "_"))
+        also = field_words.words_of_key(rest)
+        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named, also)
         patterns.append(f"(?P<{name}>{forms})")
     return groups, "|".join(patterns)
 
@@ -177,7 +181,7 @@ class Ranks:
         words = superlative.words
         if not words and noun is not None:
             words = field_words.words_said(text, *noun.span(1))
-        columns = list(_columns(record, words))
+        columns = list(_columns(record, words)) or list(_columns(record, superlative.also))
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
         among = _AMONG.match(text, found.end(), sentence[1])
