@@ -19,13 +19,13 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.grounding.words import NUMBER_WORDS
 
-MOST_RECORDS = 400  # of a list that is ranked
-MOST_CLAIMS = 60  # superlatives of one answer that are looked at
+MOST_RECORDS = 200  # of a list that is ranked
+MOST_CLAIMS = 40  # superlatives of one answer that are looked at
 MOST_FIELDS = 40  # of one record
 _LONGEST_TEXT = 40
 
-# Superlatives, whether they are the most of something, and the words of keys that say of what; those
-# after a comma count where none of the others is there.
+# Superlatives, whether they are the most of something, and the words of keys that say of what;
+# those after a comma count where none of the others is there.
 _TABLE = """
 - price cost fare rent, fee: cheapest|least expensive|most affordable
     |lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat
@@ -152,6 +152,7 @@ class Ranks:
         self._mentions = mentions
         self._values = values
         self._starts = [one.start for one in mentions]
+        self._compared: dict[int, list[list[ResultRecord]]] = {}
 
     def wrong_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
@@ -186,7 +187,10 @@ class Ranks:
             columns = list(self._stated(outline, found, record))
         among = _AMONG.match(text, found.end(), sentence[1])
         number = among and _number_of(among["number"])
-        sets = self._sets(outline, record, self._groups[record.number]) if columns else []
+        sets = self._compared.get(record.number) if columns else []
+        if sets is None:
+            sets = self._sets(outline, record, self._groups[record.number])
+            self._compared[record.number] = sets
         if number:
             sets = [one for one in sets if len(one) == number] or sets
         return _deserved(found.span(), record, columns, sets, superlative.is_most)
@@ -361,7 +365,13 @@ def _plain_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
 
 def _holds(record: ResultRecord, like: tuple[str, Field]) -> bool:
     above, wanted = like
+    near = (
+        [record]
+        if not above
+        else [one for one in record.children[:MOST_FIELDS] if one.key == above]
+    )
     return any(
-        (key, field.key, field.value) == (above, wanted.key, wanted.value)
-        for key, field in _near_fields(record)
+        field.key == wanted.key and field.value == wanted.value
+        for one in near
+        for field in one.fields[:MOST_FIELDS]
     )

@@ -227,9 +227,13 @@ class StateFields:
     def said_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
     ) -> Iterator[SaidState]:
-        if not self._fields or _FIRST_WORDS.isdisjoint(outline.words):
-            return
-        for found in _ANY_STATE.finditer(outline.text):
+        words = _FIRST_WORDS & outline.words if self._fields else frozenset[str]()
+        end = 0
+        for place in outline.places_of(words):
+            found = _ANY_STATE.match(outline.text, place) if place >= end else None
+            if found is None:
+                continue
+            end = found.end()
             sentence = outline.sentence_at(found.start())
             if outline.is_proposed(sentence) or not is_stated(outline, found.start(), found.end()):
                 continue
