@@ -285,7 +285,7 @@ RULES: dict[str, Wording] = {
     "echo": Wording("echo", "A result repeats an argument of its own call."),
     "said": Wording("said", "The user said it."),
     "failure": Wording("failure", "A call that failed names it."),
-    "duration": Wording("duration", "A rough span of time, such as how long something takes."),
+    "duration": Wording("duration", "A span of time, estimated or worked out from two times."),
     "proposal": Wording("proposal", "It is proposed or asked for, not stated."),
     "example": Wording("example", "It only shows what something might look like."),
     "own text": Wording("own text", "It counts words or lines that the model wrote itself."),
@@ -304,5 +304,7 @@ RULES: dict[str, Wording] = {
     "product": Wording("product", "It is a small multiple of a value in the results."),
     "ratio": Wording("ratio", "It is a ratio of two values in the results."),
     "share": Wording("share", "It is a percentage of one value in the results of another."),
+    "year": Wording("year", "It is the year before or after one that is given."),
+    "time": Wording("time", "It is a time and a span of minutes added up."),
     "average": Wording("average", "It is an average of values in the results."),
 }
