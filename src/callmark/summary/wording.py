@@ -306,5 +306,10 @@ RULES: dict[str, Wording] = {
     "share": Wording("share", "It is a percentage of one value in the results of another."),
     "year": Wording("year", "It is the year before or after one that is given."),
     "time": Wording("time", "It is a time and a span of minutes added up."),
+    "gap": Wording("gap", "It is what lies between two values in the results."),
+    "mean": Wording("mean", "It is the mean of values in the results."),
+    "part": Wording("part", "It is a sum over some of the records."),
+    "rest": Wording("rest", "It is what some of the records leave over."),
+    "pair": Wording("pair", "It is a sum of two values in the results."),
     "average": Wording("average", "It is an average of values in the results."),
 }
