@@ -33,7 +33,8 @@ _ADVERBS = re.compile(
     re.I,
 )
 _LIMITED = re.compile(
-    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to|by|if"
+    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to"
+    r"|by|if"
     r"|with|that|which|per|either)\b|\d",
     re.IGNORECASE,
 )
@@ -52,11 +53,11 @@ _MORE = 2  # words beside those of the key
 
 
 class WrongTally(NamedTuple):
-    """From `start` to `end` the number; `count` of the `total` records are so, as `field` is."""
+    """From `start` to `end` the number; `counted` of the `total` records are so, as `field` is."""
 
     start: int
     end: int
-    count: int
+    counted: int
     total: int
     field: Field
 

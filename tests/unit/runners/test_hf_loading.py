@@ -269,3 +269,27 @@ def test_a_missing_extra_is_named_in_one_sentence(bare_packages, base, tmp_path)
 def test_the_tokenizer_is_the_one_of_the_folder(base):
     found = load_tokenizer(model_folder(str(base)))
     assert found("Größe 7")["input_ids"] == make_tokenizer()("Größe 7")["input_ids"]
+
+
+def test_a_gguf_file_is_a_checkpoint_and_two_in_a_folder_have_to_be_named(tmp_path):
+    file = tmp_path / "model-Q4.gguf"
+    file.write_bytes(b"GGUF")
+    for name in (file, tmp_path):
+        found = model_folder(str(name))
+        assert (found.gguf, found.quantization, found.weights) == (file.name, "gguf", (file,))
+        assert found.tokenizer == file
+    (tmp_path / "model-Q8.gguf").write_bytes(b"GGUF")
+    with pytest.raises(UsageError, match="holds 2 GGUF files: name one of them"):
+        model_folder(str(tmp_path))
+    assert model_folder(str(file)).gguf == file.name
+
+
+def test_safetensors_beside_a_gguf_file_are_the_model(copied):
+    (copied / "model-Q4.gguf").write_bytes(b"GGUF")
+    assert model_folder(str(copied)).gguf is None
+
+
+def test_how_quantised_weights_are_stored_is_known_before_they_are_loaded(copied):
+    assert model_folder(str(copied)).quantization is None
+    edit_json(copied / "config.json", quantization_config={"quant_method": "bitsandbytes"})
+    assert model_folder(str(copied)).quantization == "bitsandbytes"
