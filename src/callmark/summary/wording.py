@@ -259,7 +259,7 @@ TIERS: dict[Tier, Wording] = {
 RULES: dict[str, Wording] = {
     "equation": Wording("equation", "A calculation is written out and checked."),
     "count": Wording("count", "Things are counted and compared with what the results list."),
-    "misread": Wording("misread number", "A number is compared with those that differ by one slip."),
+    "misread": Wording("misread", "A number is compared with those that one slip makes of it."),
     "value": Wording("value", "A value is looked up in everything that was served or said."),
     "prose": Wording("value in prose", "A value is looked up in the long texts that were served."),
     "link": Wording("link", "An address is looked up in everything that was served or said."),
