@@ -277,7 +277,6 @@ RULES: dict[str, Wording] = {
     "state": Wording("state", "A state or kind must be the one that the results give."),
     "rank": Wording("superlative", "What is called the most or least must be so in the results."),
     "name": Wording("name", "A name is compared with those that the results give."),
-    "misread": Wording("misread", "A number that is one slip away from one in a result is a misreading."),
     "match": Wording("match", "A result contains the same value."),
     "bound": Wording("value of its record", "The value belongs to the record that is named."),
     "unbound": Wording("value of some record", "The value is in a result; no record is named."),
