@@ -27,12 +27,13 @@ FOREIGN = re.compile(r"\b(rightly|mend\w*|stands? behind|speaks? of|otherwise th
 def rules_in_the_source() -> set[str]:
     """The names that the rules give to what they find, whatever the label."""
     found = {"sum", "difference", "product", "ratio", "share", "average"}  # `Sum.rule`
+    found |= {"gap", "mean", "part", "rest", "pair"}  # `how` of what records come to
     folders = (SOURCE / "grounding", SOURCE / "scorers")
     for path in (path for folder in folders for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                at = {"_found": 2, "StatementFinding": 3}.get(name)
+                at = {"_found": 2, "StatementFinding": 3, "Worked": 0}.get(name)
                 if at is not None and len(node.args) > at:
                     found |= {
                         one.value
