@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from callmark.grounding.kinship import NEAREST, RecordSubject
+from callmark.grounding.kinship import NEAREST, RecordSubject, descend
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
@@ -136,9 +136,9 @@ class Binder:
             found = self._within(*near, value)
             loose = self._loosely_within(*near, value)
             if found:
-                return _descend(RecordSubject(_most_specific(found)), loose)
+                return descend(RecordSubject(_most_specific(found)), loose)
             if loose:
-                return RecordSubject(_most_specific(loose), loose=True)
+                return self._under_heads(RecordSubject(_most_specific(loose), loose=True), line)
         head = self._head_cell(value, line)
         is_prose = head is None and not self.text.startswith("|", line.start)
         before = (max(line.start, value.start - WIDE), value.start)
@@ -170,6 +170,21 @@ class Binder:
         return frozenset(
             record.number for one in (*self._mentions, *self._loose) for record in one.records
         )
+
+    def _under_heads(self, subject: RecordSubject, line: OutlineLine) -> RecordSubject:
+        """Under the name of a record only what lies in it is told by a day or a kind."""
+        nobody = Value(line.end, line.end, "quote", "")
+        for start, end in reversed(line.heads):
+            named = self._within(start, end, nobody)
+            if named:
+                above = _most_specific(named)
+                kept = tuple(
+                    one for one in subject.records if any(one.is_kin(other) for other in above)
+                )
+                if kept:
+                    return subject._replace(records=kept)
+                return RecordSubject(above, inherited=True)
+        return subject
 
     def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
         """Of several records with one name, those inside what the lines above speak of."""
@@ -428,18 +443,6 @@ def _between(
             found.append(mention)
         at += 1
     return found
-
-
-def _descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
-    """To the parts of these records that are told apart by what they are."""
-    inner = {
-        record.number: record
-        for mention in loose
-        for record in mention.records
-        if any(one.holds(record) and one is not record for one in subject.records)
-    }
-    kept = tuple(record for _, record in sorted(inner.items()))
-    return subject._replace(records=kept, loose=True) if kept else subject
 
 
 def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from callmark.grounding.record_tree import Field, ResultRecord
+from callmark.grounding.record_tree import Field, Mention, ResultRecord
 
 NEAREST = 12  # records of one name that are looked at
 MOST_FIELDS = 400
@@ -66,3 +66,15 @@ def _holds_any(record: ResultRecord, names: set[str]) -> bool:
         for one in near
         for field in one.fields
     )
+
+
+def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
+    """To the parts of these records that are told apart by what they are."""
+    inner = {
+        record.number: record
+        for mention in loose
+        for record in mention.records
+        if any(one.holds(record) and one is not record for one in subject.records)
+    }
+    kept = tuple(record for _, record in sorted(inner.items()))
+    return subject._replace(records=kept, loose=True) if kept else subject

@@ -269,15 +269,16 @@ class StateFields:
         if subject is not None and subject.distant:
             return None
         if subject is not None:
-            meant = [row for row in meant if _belongs(row[1], subject)] or named
-        if subject is None and len({row[1].path for row in meant}) > 1:
+            own = [row for row in meant if _belongs(row[1], subject)]
+            meant = own or (named if len(named) == 1 else [])
+        if subject is None and len({(row[1].call, row[1].path) for row in meant}) > 1:
             return None
         agree = {state for state, _ in rows if state in said}
         kept = [field for state, field in meant if excludes(state, said)]
         stems = {stem(word) for word in _WORD.findall(outline.text[slice(*clause)])}
         if any(stem(word) in stems for one in kept for word in _WORD.findall(str(one.value))):
             return None  # `the cancellation is complete`
-        if not kept or len(kept) < len({row[1].path for row in meant}):
+        if not kept or len(kept) < len({(row[1].call, row[1].path) for row in meant}):
             return None
         return None if agree and subject is None else kept[0]
 

@@ -319,9 +319,9 @@ def _check_states(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    last_write = _last_write(reading, registry)
+    written = _written(reading, registry)
     for said in StateFields(index).said_in(outline, binder, reading.turn_at):
-        if said.field.call < last_write:
+        if said.field.call < _last_before(written, reading.turn_at(said.start)):
             continue  # a call may have changed it since
         because = f"{said.field.key} is {canonical_json(said.field.value)}"
         yield StatementFinding(
@@ -336,9 +336,9 @@ def _check_kinds(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    last_write = _last_write(reading, registry)
+    written = _written(reading, registry)
     for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
-        if said.field.call < last_write:
+        if said.field.call < _last_before(written, reading.turn_at(said.start)):
             continue
         because = (
             f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
@@ -398,15 +398,20 @@ def _check_tallies(
         )
 
 
-def _last_write(reading: TrialReading, registry: Registry) -> int:
-    """The last call that changed something, by its place in the trace; -1: none did."""
-    writing = -1
+def _written(reading: TrialReading, registry: Registry) -> list[tuple[int, int]]:
+    """Turn and place in the trace of every call that changed something, the last one first."""
+    found = []
     for call, entry in enumerate(reading.trace.tool_trace):
         if entry.status == "ok" and entry.name is not None:
             spec = registry.spec(entry.name)
             if writes(entry.name, "" if spec is None else spec.description):
-                writing = call
-    return writing
+                found.append((entry.turn or 0, call))
+    return found[::-1]
+
+
+def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
+    """-1: nothing was changed before what this turn says."""
+    return next((call for at, call in written if turn is None or at < turn), -1)
 
 
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
