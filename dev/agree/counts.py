@@ -38,6 +38,7 @@ from dev.agree.measuring import (
 )
 from dev.agree.mutations import KINDS_OF
 from dev.agree.planting import PlantedCounts, plant
+from dev.agree.trail import TrailCounts
 from dev.agree.written import NAMES, WrittenCounts
 
 PLANTED_IN = frozenset(one.name for one in (*EPISODES, *HELD_BACK)) | {"data2txt"}
@@ -68,6 +69,7 @@ class Agreement(AgreementCounts, frozen=True, kw_only=True):
     planted: tuple[PlantedCounts, ...] = ()
     rewards: tuple[RewardCounts, ...] = ()
     written: tuple[WrittenCounts, ...] = ()
+    trail: TrailCounts | None = None
     unsupported_before: dict[str, int] = msgspec.field(default_factory=dict)
 
 
@@ -109,6 +111,7 @@ def put_together(
     parts: Iterable[Part],
     judgements: Iterable[Judgement] = (),
     written: Iterable[WrittenCounts] = (),
+    trail: TrailCounts | None = None,
 ) -> Agreement:
     every = list(parts)
     authored = tuple(written)
@@ -118,6 +121,7 @@ def put_together(
     judged = list(judgements)
     return Agreement(
         scorer_version=SCORER_VERSION,
+        trail=trail,
         rules_sha256=hash_of_rules(),
         rules=tuple(
             RuleCounts(

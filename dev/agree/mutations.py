@@ -374,6 +374,7 @@ KINDS = (
 KINDS_OF: dict[str, tuple[str, ...]] = {
     "equation": ("equation",),
     "count": ("count",),
+    "misread": ("shift_number",),
     "value": ("shift_number", "shift_moment"),
     "identifier": ("shift_identifier",),
     "binding": ("swap_within_key", "swap_between_records"),
@@ -382,5 +383,8 @@ KINDS_OF: dict[str, tuple[str, ...]] = {
     "polarity": ("negate",),
     "weekday": ("weekday",),
     "deed": ("deed",),
+    "state": ("enum",),
+    "rank": ("rank",),
+    "name": ("name",),
     "denial": ("denial",),
 }

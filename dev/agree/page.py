@@ -35,11 +35,11 @@ Wilson interval.
   carry. They missed much (of the places where an answer calls a business cozy or trendy against
   its record, about four in ten are not marked), so some of what is called a false alarm here is
   none, and an unmarked answer is not surely right.
-- **written, first and second**: episodes in 30 domains (hotels, lab values, payroll, CI runs,
-  contracts …), right and wrong answers to them, written by two authors who had not seen the rules;
-  both authors are language models. One in eight answers is German, Spanish or French. Rules were
-  mended while looking at the first file; of the second only totals were looked at. They ship in
-  `dev/agree/written`.
+- **written**: episodes in 40 domains (hotels, lab values, payroll, CI runs, contracts …), right and
+  wrong answers to them, written by three authors who had not seen the rules; the authors are
+  language models. One in eight answers is German, Spanish or French. Rules were mended while
+  looking at two of the files (*seen*), the second one late; of the third (*unseen*) only totals
+  were looked at. They ship in `dev/agree/written`.
 """
 PLANTING = """\
 ## Mistakes planted in real answers
@@ -118,6 +118,15 @@ Opened when the rules were frozen. Both halves are untuned here.
 """
 
 
+TRAIL = """## Errors that people located: TRAIL
+
+{traces} traces of code agents (GAIA, SWE-bench) in which people marked {errors} errors, each on a
+span; {on_turns} of them lie on turns of a model, the others on calls that failed or on tools. Most
+are errors of planning, formatting and tool choice, which no rule here looks for: a flag says that
+nothing before a turn has what it states. Scored as a log, with `callmark score`.
+"""
+
+
 def document(agreement: Agreement) -> str:
     blocks = [INTRO.format(version=agreement.scorer_version, sha=agreement.rules_sha256[:16])]
     blocks += _false_alarms(agreement)
@@ -128,6 +137,7 @@ def document(agreement: Agreement) -> str:
     blocks += _planted_by_source(agreement)
     blocks += _written(agreement)
     blocks += _rewards(agreement)
+    blocks += _trail(agreement)
     blocks += _unsupported(agreement)
     blocks += _held_back(agreement)
     blocks.append(LIMITS)
@@ -317,6 +327,28 @@ def _rewards(agreement: Agreement) -> Iterator[str]:
     yield REWARDS
     kept = [one for one in agreement.rewards if one.source not in HELD]
     yield _reward_table(kept)
+
+
+def _trail(agreement: Agreement) -> Iterator[str]:
+    found = agreement.trail
+    if found is None:
+        return
+    yield TRAIL.format(traces=found.traces, errors=found.errors, on_turns=found.on_turns)
+    by_chance = share(found.turns_marked, found.turns)
+    rows = [
+        (
+            "annotated errors that lie where a flag lies",
+            share(found.errors_met_firm, found.errors),
+            share(found.errors_met, found.errors),
+        ),
+        (
+            "flags that lie on an annotated span",
+            share(found.firm_met, found.firm),
+            share(found.flags_met, found.flags),
+        ),
+        ("turns with an annotated error: so much by chance", by_chance, by_chance),
+    ]
+    yield _table(("", "firm flags", "all flags"), rows)
 
 
 def _reward_table(rewards: Sequence[RewardCounts]) -> str:

@@ -1,4 +1,4 @@
-"""callmark: does a model call its tools rightly and build its answer on what they returned?
+"""callmark: does a model call its tools correctly and build its answer on what they returned?
 
 The public names below are resolved when first used, so that `import callmark` stays cheap."""
 

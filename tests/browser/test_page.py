@@ -11,6 +11,8 @@ from callmark.cli import main
 from callmark.records.report import ReportHeader
 from callmark.records.statements import RULES
 from callmark.reports.html.page import write_run_page
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import label_of, label_words, rule_words, sentence_of
 from callmark.summary.summary import Summariser
 
 GROUNDED = "s=search-gemma-01&t=0"
@@ -39,15 +41,21 @@ def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_p
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
     shown = {row[1]: row for row in rows}
-    judged = {gate["name"]: gate for gate in report["gates"] if gate["status"] != "n/a"}
+    judged = {
+        label_of(gate["name"]) + sentence_of(gate["name"]): gate
+        for gate in report["gates"]
+        if gate["status"] != "n/a"
+    }
     assert judged.keys() <= shown.keys()
     for name, gate in judged.items():
         status, _, value, bound, n, *_ = shown[name]
         assert gate["status"] in status.lower()
         assert float(value) == pytest.approx(gate["value"], abs=6e-4)
-        assert bound.startswith(f"{gate['op']} {gate['bound']:g}")
+        assert bound.startswith(wanted_text(gate["op"], gate["bound"]))
         assert int(n) == gate["n"]
-    assert "0.926 to 0.990" in shown["integration_f1_macro_lax"]
+    f1 = "integration_f1_macro_lax"
+    assert "0.926 to 0.990" in shown[label_of(f1) + sentence_of(f1)]
+    assert browser.js(f"return document.querySelector('[title={f1}]').textContent") == label_of(f1)
     pins = "".join(browser.texts("#pins dd"))
     for name in ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint"):
         assert report["header"][name] in pins
@@ -109,7 +117,7 @@ def test_a137_a_gate_leads_to_the_samples_behind_it(browser, demo_page):
     failing = report["failing"]["integration_f1_macro_lax"]
     browser.js(
         "[...document.querySelectorAll('#table-gates tbody tr')]"
-        ".find((row) => row.textContent.includes('integration_f1_macro_lax'))"
+        ".find((row) => row.querySelector('[title=integration_f1_macro_lax]'))"
         ".querySelector('button').click()"
     )
     browser.wait("document.body.dataset.view === 'samples'")
@@ -387,9 +395,10 @@ def test_each_flag_is_marked_listed_and_lights_what_was_expected(browser, stated
     )
     assert [f"value {label} {tier}", "?" if tier == "advisory" else "✗", "wavy"] in marks
     [told] = browser.texts(".flags li")
-    assert f"{tier} {label}: says “" in told
-    assert f"(rule {rule})" in told
-    assert any(f"{label} " in text and text.endswith(tier) for text in browser.texts(".legend li"))
+    words = label_words(label)
+    assert f"{tier} {words}: says “" in told
+    assert f"(rule: {rule_words(rule)})" in told
+    assert any(f"{words} " in text and text.endswith(tier) for text in browser.texts(".legend li"))
     browser.js("document.querySelector('.flags li button').click()")
     browser.wait("document.activeElement.matches('mark.value')")
     assert tier in browser.texts(".peek")[0]

@@ -61,6 +61,28 @@ def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
     assert finished.returncode == 1, finished.stdout + finished.stderr
 
 
+def outcome_of(runner, url, model, out):
+    """What was said and called, and what it took, of the first samples of the shipped dataset."""
+    shipped = shipped_model()
+    dispatch(
+        ["run", "--config", str(ROOT / ".ci" / "parity.yaml"), "--runner", runner,
+         "--model", model, "--base-url", url, "--in", str(shipped.dataset),
+         "--fixtures", str(shipped.fixtures), "--out", str(out), "--limit", "6", "--quiet"]
+    )  # fmt: skip
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert {line["status"] for line in lines} == {"ok"}
+    said = [
+        (line["model_output"], [(one["name"], one["arguments"]) for one in line["tool_trace"]])
+        for line in lines
+    ]
+    timing = Path(f"{out}.timing.jsonl").read_text("utf-8").splitlines()
+    spent = sorted(
+        (one["sample_id"], one["prompt_tokens"], one["completion_tokens"])
+        for one in map(json.loads, timing)
+    )
+    return said, spent
+
+
 @pytest.mark.slow
 def test_somebody_elses_server_answers_alike_through_both_of_its_protocols(tmp_path, monkeypatch):
     """`transformers serve` speaks chat completions and Responses; the shipped model says the same,
@@ -68,29 +90,36 @@ def test_somebody_elses_server_answers_alike_through_both_of_its_protocols(tmp_p
     from dev.prove.serving import served
 
     monkeypatch.chdir(tmp_path)
-    shipped = shipped_model()
-    found, spent = {}, {}
-    with served(shipped.folder, tmp_path / "server") as url:
-        for runner in ("openai_http", "openai_responses"):
-            out = tmp_path / runner / "results.jsonl"
-            dispatch(
-                ["run", "--config", str(ROOT / ".ci" / "parity.yaml"), "--runner", runner,
-                 "--model", str(shipped.folder), "--base-url", url, "--in", str(shipped.dataset),
-                 "--fixtures", str(shipped.fixtures), "--out", str(out), "--limit", "6", "--quiet"]
-            )  # fmt: skip
-            lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-            assert {line["status"] for line in lines} == {"ok"}
-            found[runner] = [
-                (
-                    line["model_output"],
-                    [(one["name"], one["arguments"]) for one in line["tool_trace"]],
-                )
-                for line in lines
-            ]
-            timing = Path(f"{out}.timing.jsonl").read_text("utf-8").splitlines()
-            spent[runner] = sorted(
-                (one["sample_id"], one["prompt_tokens"], one["completion_tokens"])
-                for one in map(json.loads, timing)
-            )
-    assert found["openai_http"] == found["openai_responses"]
-    assert spent["openai_http"] == spent["openai_responses"]
+    folder = shipped_model().folder
+    with served(folder, tmp_path / "server") as url:
+        chat, responses = (
+            outcome_of(runner, url, str(folder), tmp_path / runner / "results.jsonl")
+            for runner in ("openai_http", "openai_responses")
+        )
+    assert chat == responses
+
+
+LITELLM = ROOT / "build" / "litellm" / "bin" / "litellm"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LITELLM.exists(), reason="`make test-slow` installs litellm")
+def test_a_proxy_answers_alike_through_all_three_protocols(tmp_path, monkeypatch):
+    """litellm's proxy in front of `transformers serve`: the shipped model says and calls the same
+    over chat completions, Responses and Messages as without it."""
+    from dev.prove.serving import PROXIED_MODEL, PROXY_KEY, proxied, served
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, PROXY_KEY)
+    folder, found = shipped_model().folder, {}
+    with served(folder, tmp_path / "server") as backend:
+        direct = outcome_of("openai_http", backend, str(folder), tmp_path / "direct.jsonl")
+        with proxied(LITELLM, folder, backend, tmp_path / "proxy") as url:
+            for runner in ("openai_http", "openai_responses", "anthropic_messages"):
+                out = tmp_path / runner / "results.jsonl"
+                found[runner] = outcome_of(runner, url, PROXIED_MODEL, out)
+    assert {runner: said for runner, (said, _) in found.items()} == dict.fromkeys(found, direct[0])
+    assert {runner: spent for runner, (_, spent) in found.items()} == dict.fromkeys(
+        found, direct[1]
+    )

@@ -82,10 +82,10 @@ def test_a_flag_names_call_path_value_and_what_was_expected(stated, capsys):
     said = capsys.readouterr().out
     assert "HAT009 costs ${?257?}" in said
     assert (
-        "  advisory  misattributed: says “257”; call 0 /flights/0/price has 120; "
-        "257 is price of /flights/1/price (rule binding)"
+        "  advisory  wrong record: says “257”; call 0 /flights/0/price has 120; "
+        "257 is price of /flights/1/price (rule: right record)"
     ) in said
-    assert "statements: 1 supported, 1 misattributed" in said
+    assert "statements: 1 supported, 1 wrong record" in said
     assert show.main([str(stated), "yes-for-no"]) == 0
     said = capsys.readouterr().out
     assert "[+You paid 1840.5, and {?bags?} are included+]." in said
@@ -105,10 +105,10 @@ def test_the_terminal_shows_counts_and_sentences(stated, option, capsys):
     assert show.main([str(stated), option]) == 0
     said = capsys.readouterr().out
     assert "17 statements in the answers of 7 trials" in said
-    assert "  misattributed  binding       advisory           1" in said
+    assert "  wrong record   right record         advisory           1" in said
     assert "1 altered, 2 unchecked" in said
     assert said.index("firm flags: they count (2)") < said.index("advisory flags: shown (3)")
-    assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule equation)" in said
+    assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule: equation)" in said
 
 
 def test_json_holds_the_same(stated, capsys):
@@ -159,11 +159,11 @@ def test_the_end_of_a_command_shows_counts_and_the_first_flags(stated, capsys):
     lines = stated.with_name("answers.jsonl")
     main(["score", str(lines), "--out", str(stated.with_name("again.jsonl"))])
     said = capsys.readouterr().out
-    at = said.index("statements: 10 supported, 1 unsupported, 1 misattributed, ")
-    assert said.startswith(
-        "  firm      shifted: unsupported: says “123.45”; ", said.index("\n", at) + 1
-    )
-    assert said.index("firm      invented-id") < said.index("advisory  yes-for-no")
+    at = said.index("statements: 10 supported, 1 unsupported, 1 wrong record, ")
+    first = said.index("\n  firm ", at)
+    assert first < said.index("\n  advisory ", at)
+    assert said.startswith("\n  firm      shifted: unsupported: says “123.45”; ", first)
+    assert said.index("firm      invented-id") < said.index("\n  advisory  ")
 
 
 def test_redacted_lines_say_the_same_without_what_is_personal(tmp_path):

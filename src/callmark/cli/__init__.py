@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     keep_streams()
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] in (["-h"], ["--help"], ["help"]):
+    if words[:1] in (["-h"], ["--help"], ["--help-all"], ["help"]):
         return _say(overview())
     if words[:1] in (["-V"], ["--version"]):
         from callmark._version import __version__
@@ -95,7 +95,7 @@ def overview() -> str:
     lines = [
         "usage: callmark COMMAND [options]",
         "",
-        "Does a model call its tools rightly, and build its answer on what they returned?",
+        "Does a model call its tools correctly, and build its answer on what they returned?",
     ]
     for group, commands in CONTENTS.items():
         lines += ["", f"{group}:"]

@@ -21,14 +21,19 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "agree",
         """
-        What do people's verdicts make of the flags? Reads the statements that `callmark label` drew
-        and people judged, and gives for every rule and label: how many of its flags are right
-        (precision), which share of all that is wrong it finds (recall, estimated for the whole
-        run), both with 95 % intervals. If the file has the verdicts of two readers (`verdict` and
-        `verdict_2`), or there are two files, it gives their agreement (Cohen's kappa), and where
-        they differ nobody is believed. --write-tiers makes a rule firm where its flags are surely
-        right in three of four cases, advisory where they surely are not, and leaves the others
-        alone: fewer than nine verdicts on the flags of a rule decide nothing.
+        How often are the flags right? Count what people said about the statements
+        that `callmark label` drew.
+
+        For every rule and label you get precision (how many of its flags are right)
+        and recall (how much it finds). Both come with 95 % intervals; recall is
+        estimated for the whole run.
+
+        With two readers (`verdict` and `verdict_2`, or two files) you also get their
+        agreement (Cohen's kappa). Where they differ, neither counts.
+
+        --write-tiers makes a rule firm where its flags are surely right in three of
+        four cases. It makes a rule advisory where they surely are not. Fewer than
+        nine verdicts on the flags of a rule decide nothing.
         """,
         """
         callmark agree --labels labels.jsonl

@@ -29,10 +29,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "baseline set",
         """
-        Keep the results of a run as the baseline for later ones: they are read once to make sure
-        that they are complete, and copied together with the specs of their tools. Several runs of
-        one model on the same data become one: their trials are numbered on, so that each sample has
-        a longer past. `callmark run --baseline FILE` then compares the new results with them;
+        Keep the results of a run as the baseline that later runs are compared with.
+
+        The results are read once to make sure they are complete, and copied together
+        with the specs of their tools. Several runs of one model on the same data
+        become one. Their trials are numbered on, so that each sample has a longer
+        past.
+
+        `callmark run --baseline FILE` then compares the new results with them.
         `baseline: FILE` in a callmark.yaml does so every time.
         """,
         """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from callmark.cli.options import FLAG, GATES, INPUTS, CommandParser, Group, add_groups, flags_given
 from callmark.cli.reporting import (
+    add_detail_options,
     add_own_forms,
     append_step_summary,
     own_forms_of,
@@ -17,7 +18,7 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import FOLD, write
 
 if TYPE_CHECKING:
     from callmark.compare.compare import CompareOptions
@@ -61,21 +62,35 @@ GROUPS: dict[str, Group] = {
     "what is decided": DECIDED,
     "settings": READ,
 }
+COMMON = (
+    "--common",
+    "--margin",
+    "--primary-metrics",
+    "--config",
+    "--json",
+    "--markdown",
+    "--html",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "compare",
         """
-        Is B worse than A? Both are results files (or folders with results.jsonl) for the same
-        dataset, tools and fixtures. They are paired sample by sample; what another version scored
-        is scored again. The difference in every metric is given with its interval, and the primary
-        metrics are tested: `regression` (worse, and not by chance), `non_inferior` (no worse than
-        the margin allows) or `inconclusive`. If the dataset was edited in between, --common
-        compares the samples that are still the same. Two reports without results give differences
-        only. Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
-        --max-f1-delta, that check replaces the margin. Tokens, latency
-        and cost of a trial are shown where the runs counted them; --max-ratio limits them.
+        Is B worse than A? Compare two runs of the same dataset, sample by sample.
+
+        Both are results files, or folders with results.jsonl, for the same dataset,
+        tools and fixtures. What another version scored is scored again. Every
+        difference comes with its interval, and the primary metrics are tested.
+
+        The decision is `regression` (worse, and not by chance), `non_inferior` (no
+        worse than the margin allows) or `inconclusive`. If the dataset was edited in
+        between, --common compares the samples that are still the same. Two reports
+        without results give differences only.
+
+        Exit code: 0 not worse, 1 worse, 3 not comparable, 5 inconclusive. With
+        --max-f1-delta, that check replaces the margin. Tokens, latency and cost of a
+        trial are shown where the runs counted them; --max-ratio limits them.
         """,
         """
         callmark compare runs/base runs/tuned
@@ -83,12 +98,13 @@ def build_parser() -> CommandParser:
         callmark compare runs/base runs/tuned --html comparison.html
         callmark compare openai/report.json local/report.json --max-f1-delta 0.03
         """,
+        common=COMMON,
     )
     parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
-    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
+    add_detail_options(parser, "decision", "all metrics, tools, slices and locales")
     return parser
 
 
@@ -123,7 +139,7 @@ def main(arguments: list[str]) -> int:
             },
         )
     append_step_summary(lambda: comparison_markdown(comparison))
-    return present(comparison, quiet=options.quiet)
+    return present(comparison, quiet=options.quiet, verbose=options.verbose)
 
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:
@@ -153,11 +169,13 @@ def _ratio(given: str) -> tuple[Measured, float]:
     raise UsageError(f"--max-ratio: must be tokens=R, latency=R or cost=R, not {given!r}")
 
 
-def present(comparison: Comparison, *, quiet: bool) -> int:
+def present(comparison: Comparison, *, quiet: bool, verbose: bool = False) -> int:
     from callmark.compare.records import exit_code
     from callmark.reports.compare import comparison_blocks, decision_line
 
-    write([decision_line(comparison)] if quiet else comparison_blocks(comparison), sys.stdout)
-    if quiet:
+    if not quiet:
+        write(comparison_blocks(comparison, verbose=verbose), sys.stdout, FOLD)
+    else:
+        write([decision_line(comparison)], sys.stdout)
         say_warnings(comparison.warnings)
     return exit_code(comparison)

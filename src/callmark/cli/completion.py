@@ -11,7 +11,9 @@ from callmark.cli.options import CommandParser
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "completion",
-        "Print a script that completes commands and options in your shell.",
+        """
+        Print a script that completes commands and options in your shell.
+        """,
         """
         eval "$(callmark completion bash)"
         callmark completion zsh > ~/.zfunc/_callmark

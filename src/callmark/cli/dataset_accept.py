@@ -14,11 +14,14 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset accept",
         """
-        Say that what was observed is right. `dataset import --expect observed` and `--per-step`
-        expect what some model did; until you accept it, a run that does otherwise has changed, and
-        is not wrong. From then on its calls and values count for every gate; where no call was
-        made, none may be made. What is rejected is asked in every run and expects nothing. A
-        header that pins the items pins the new ones. `callmark view --accept` does both by key.
+        Say that what was observed is right.
+
+        `dataset import --expect observed` and `--per-step` expect what some model
+        did. Until you accept it, a run that does something else has changed, but is
+        not wrong. From then on its calls and values count for every gate; where no
+        call was made, none may be made. What is rejected is asked in every run and
+        expects nothing. A header that pins the items pins the new ones.
+        `callmark view --accept` does both by key.
         """,
         """
         callmark dataset accept steps.jsonl refund-7#2 refund-7#3

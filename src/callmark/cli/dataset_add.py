@@ -18,11 +18,16 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset add",
         """
-        Turn a failure from a run into a sample, so that every later run asks it again: with the
-        prompt, user turns and metadata of the trial, and the results that it was served as fixtures
-        that only the new sample sees (appended to added.jsonl in --fixtures). The expected calls
-        are those in the metadata; if there are none, the observed ones are put there for you to
-        edit. Existing entries are not changed. A dataset that does not exist is created.
+        Turn a failure from a run into a sample, so that every later run asks it
+        again.
+
+        The sample gets the prompt, user turns and metadata of the trial. The results
+        that it was served become fixtures that only it sees (added.jsonl in
+        --fixtures).
+
+        The expected calls are those in the metadata; if there are none, the observed
+        ones are put there for you to edit. Existing entries are not changed. A
+        dataset that does not exist is created.
         """,
         """
         callmark dataset add dataset.jsonl --from-trace run/ search-01 --id search-01b --fixtures f

@@ -20,10 +20,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset diff",
         """
-        Compare two versions of a dataset by sample id: which samples are new, which are gone, which
-        changed and in which fields, what changed in the header, and whether the order did.
-        Differences in spelling only (blanks, order of keys) do not count. Samples without an id are
-        identified by their hash, so a changed one counts as one gone and one new.
+        Compare two versions of a dataset by sample id: what is new, gone or changed.
+
+        Changes are named by field, and changes of the header and the order are told
+        too. Differences in spelling only (blanks, order of keys) do not count.
+        Samples without an id are identified by their hash, so a changed one counts as
+        one gone and one new.
         """,
         """
         callmark dataset diff v1.jsonl v2.jsonl

@@ -20,9 +20,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset export",
         """
-        Write what you have in a format that other programs read: a results file as an Inspect log
-        (JSON, or an archive if the name ends in .eval), a dataset as plain JSON lines without a
-        header or as a Parquet table. `callmark dataset import` reads all of them back.
+        Write results as an Inspect log, or a dataset as plain JSON lines or a Parquet
+        table.
+
+        An Inspect log is JSON, or an archive if the name ends in .eval. `callmark
+        dataset import` reads all of them back.
         """,
         """
         callmark dataset export results.jsonl --out run.eval

@@ -30,11 +30,15 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset generate",
         """
-        Make a dataset from two numbers: stratified, in several languages, with controls, retries,
-        adversarial requests, negative controls, locale probes and long contexts, and with fixtures
-        that answer every call. The same numbers give the same bytes. With --with-answers, also
-        write answers whose true scores are known: good ones pass every gate that the dataset can
-        decide, flawed ones have exactly the faults that you ask for.
+        Make a dataset from two numbers, with fixtures that answer every call.
+
+        It is stratified and in several languages. It has controls, retries,
+        adversarial requests, negative controls, locale probes and long contexts. The
+        same numbers give the same bytes.
+
+        With --with-answers, answers with known true scores are written too. Good ones
+        pass every gate that the dataset can decide; flawed ones have exactly the
+        faults that you ask for.
         """,
         """
         callmark dataset generate --total 400 --out data.jsonl --fixtures fixtures

@@ -61,7 +61,7 @@ EXPECTING: Group = {
     "--pii": {
         "choices": ("surrogate", "keep"),
         "help": "replace personal data with made-up data of the same shape, or keep it (default:"
-        " surrogate with --expect or --per-step, else keep); secrets are removed in both",
+        " surrogate with --expect or --per-step, else keep). Secrets are always removed",
     },
 }
 CHOOSING: Group = {
@@ -73,18 +73,34 @@ CHOOSING: Group = {
     },
     "--seed": {"type": int, "metavar": "N", "help": "which N (default: 0)"},
 }
+COMMON = (
+    "--out",
+    "--format",
+    "--fixtures",
+    "--answers",
+    "--report",
+    "--expect",
+    "--per-step",
+    "--pii",
+    "--sample",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset import",
         """
-        Make a dataset from what you already have: exchanges with OpenAI or Anthropic, sessions of
-        coding agents, LangChain or ShareGPT conversations, results of tau-bench or tau2, BFCL
-        questions with their accepted answers, Inspect logs, or our own items as JSONL or Parquet.
-        The tools become a registry, the tool results become fixtures, and the model's answers
-        become a file that `callmark run --runner replay` and `callmark score` read. Each file is
-        recognised by what is in it. Whatever could not be mapped is counted and listed by kind.
+        Make a dataset from what you already have: logs, conversations, benchmarks, or
+        items as JSONL or Parquet.
+
+        It reads exchanges with OpenAI or Anthropic, sessions of coding agents, and
+        LangChain or ShareGPT conversations. It also reads traces, Inspect logs,
+        results of tau-bench or tau2, and BFCL questions. Each file is recognised by
+        what is in it.
+
+        Tools become a registry, tool results become fixtures, and the model's answers
+        become a file. `callmark run --runner replay` and `callmark score` read it.
+        Whatever could not be mapped is counted and listed by kind.
         """,
         """
         callmark dataset import conversations.jsonl --out talks.jsonl
@@ -92,6 +108,7 @@ def build_parser() -> CommandParser:
         callmark dataset import logs/ 'more/**/*.jsonl.gz' --out all.jsonl --report unmapped.json
         callmark dataset import BFCL_v4_simple_python.json --out bfcl.jsonl
         """,
+        common=COMMON,
     )
     add = parser.add_argument
     add(

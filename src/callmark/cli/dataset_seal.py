@@ -19,10 +19,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset seal",
         """
-        Record in the header of a dataset which items, tools and fixtures belong together, by their
-        SHA-256. `callmark run` and `callmark verify` check them before anything is run, and stop
-        with exit code 3 if one differs. The rest of the header stays as it is, and so does every
-        byte after it; a dataset without a header gets one. Sealing twice changes nothing.
+        Record in the header of a dataset which items, tools and fixtures belong
+        together, by their SHA-256.
+
+        `callmark run` and `callmark verify` check them before anything is run, and
+        stop with exit code 3 if one differs. The rest of the file stays as it is; a
+        dataset without a header gets one. Sealing twice changes nothing.
         """,
         """
         callmark dataset seal dataset.jsonl --fixtures fixtures/

@@ -20,9 +20,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "dataset stats",
         """
-        Describe a dataset: samples by kind, by scenario and complexity, by locale, slice and tool,
-        how many calls they expect and how long their prompts are. Also say which gates it can
-        decide: one with fewer than 15 samples stays inconclusive, whatever the model does.
+        Describe a dataset, and say which gates it can decide.
+
+        You see samples by kind, scenario, complexity, locale, slice and tool, how
+        many calls they expect, and how long prompts are. A gate with fewer than 15
+        samples stays inconclusive, whatever the model does.
         """,
         """
         callmark dataset stats dataset.jsonl

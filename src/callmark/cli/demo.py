@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import SWITCH, CommandParser
+from callmark.cli.reporting import add_detail_options
 from callmark.cli.run import REPORT, run_and_present
 from callmark.errors import MissingExtra
 
@@ -20,11 +21,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "demo",
         """
-        Evaluate the model that ships with callmark: a tiny one, trained to call tools, on a dataset
-        whose words it has never seen. It is loaded and asked, its calls are answered from the
-        bundled fixtures, and its answers are scored and judged. No network, no GPU; takes about a
-        minute. Without the extra `hf` (torch, transformers), its recorded answers are replayed
-        instead.
+        Evaluate the tiny model that ships with callmark, on a dataset whose words it
+        has never seen.
+
+        The model is loaded and asked, its calls are answered from the bundled
+        fixtures, and its answers are scored and judged. No network, no GPU; it takes
+        about a minute. Without the extra `hf` (torch, transformers), its recorded
+        answers are replayed instead.
         """,
         """
         callmark demo
@@ -38,6 +41,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--replay", action="store_true", help="replay the recorded answers; does not need torch"
     )
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -63,7 +67,7 @@ def main(arguments: list[str]) -> int:
         },
     )
     own = "callmark init my-eval --example: the same with your own data"
-    return run_and_present(config, quiet=False, more=(own,))
+    return run_and_present(config, quiet=options.quiet, verbose=options.verbose, more=(own,))
 
 
 def _who_answers(shipped: ShippedModel, *, replay: bool) -> dict[str, Json]:

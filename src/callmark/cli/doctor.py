@@ -35,21 +35,38 @@ MARKS: dict[Verdict, tuple[str, Style]] = {
     "unchecked": ("open", "quiet"),
 }
 MARK_WIDTH, NAME_WIDTH = 6, 22
+COMMON = (
+    "--in",
+    "--fixtures",
+    "--registry",
+    "--config",
+    "--runner",
+    "--model",
+    "--base-url",
+    "--repeat",
+    "--json",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "doctor",
         """
-        Check this machine: Python, the versions of all dependencies, the files that ship with
-        callmark. With a callmark.yaml in this folder, or with the options below, also check your
-        own dataset, fixtures and tools, and the hashes that the dataset's header pins. Exit code 1
-        if something is wrong.
-        With --runner: open it as `callmark run` would, with the same options, and find out whether
-        it is reachable, answers, calls a tool and uses what the tool returned, makes two calls at
-        once, keeps the tools in its chat template, gives equal answers on repeat (5 times, or
-        --repeat K, at temperature 0), and which settings a server leaves aside. Exit code: 0 all is
-        well, 1 something is wrong, 2 a wrong setting, 4 infrastructure.
+        Check this machine: Python, all dependencies, and the files that ship with
+        callmark.
+
+        With a callmark.yaml in this folder, or with options, your own dataset,
+        fixtures and tools are checked too. So are the hashes that the dataset's
+        header pins.
+
+        With --runner, it is opened as `callmark run` would. Is it reachable, does it
+        answer, call a tool and use what the tool returned? Can it make two calls at
+        once, and does its chat template keep the tools? Are answers equal on repeat
+        (5 times, or --repeat K, at temperature 0), and which settings does a server
+        ignore?
+
+        Exit code: 0 all is well, 1 something is wrong, 2 a wrong setting, 4
+        infrastructure.
         """,
         """
         callmark doctor
@@ -57,6 +74,7 @@ def build_parser() -> CommandParser:
         callmark doctor --runner openai_http --model my-model --base-url http://localhost:8000/v1
         callmark doctor --runner anthropic_messages --model my-model
         """,
+        common=COMMON,
     )
     add_groups(parser, GROUPS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -29,11 +29,16 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures check",
         """
-        Ask for every recorded tool answer in many spellings (case, blanks, nulls, key order, 3.0
-        for 3, _ for .) and see whether it is found. With --in, also look up every call that the
-        dataset expects. With the tools as they are now (--registry, --mcp or --python), also tell
-        which of them changed since they were recorded, and which samples that touches. Exit code 1
-        if fewer than 95 % are answered, or if a tool vanished or takes other arguments.
+        Ask for every recorded tool answer in many spellings, and see whether it is
+        found.
+
+        Spellings vary in case, blanks, nulls, key order, 3.0 for 3 and _ for a dot.
+        With --in, every call that the dataset expects is looked up too. With the
+        tools as they are now (--registry, --mcp or --python), changed tools and the
+        samples they touch are named.
+
+        Exit code 1 if fewer than 95 % are answered, or if a tool vanished or takes
+        other arguments.
         """,
         """
         callmark fixtures check fixtures/

@@ -19,22 +19,36 @@ if TYPE_CHECKING:
     from callmark.live.recorder import Mode
 
 SHOWN = 10
+COMMON = (
+    "--in",
+    "--calls",
+    "--mode",
+    "--mcp",
+    "--python",
+    "--registry",
+    "--pin",
+    "--pii",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures record",
         """
-        Call live tools with the calls of a dataset or a file, and keep their answers as fixtures;
-        their schemas become a registry. Nothing is called unless --mode allows it: none (the
-        default) only lists the calls that have no fixture, and fails if there are any; once records
-        into an empty folder; new makes the calls that have no fixture; all makes every call again.
+        Call live tools with the calls of a dataset or a file, and keep their answers
+        as fixtures.
+
+        Their schemas become a registry. Nothing is called unless --mode allows it.
+        none (the default) lists the calls that have no fixture, and fails if there
+        are any. once records into an empty folder; new makes the calls that have no
+        fixture; all makes every call again.
         """,
         """
         callmark fixtures record fixtures/ --in dataset.jsonl
         callmark fixtures record fixtures/ --in dataset.jsonl --mcp "uvx mcp-server-time" --mode new
         callmark fixtures record fixtures/ --calls calls.jsonl --python shop:find_order --mode new
         """,
+        common=COMMON,
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder for the fixtures")
     parser.add_argument(

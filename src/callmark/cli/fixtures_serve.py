@@ -22,10 +22,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures serve",
         """
-        Serve recorded tool answers as an MCP server, so that an agent built with any framework can
-        run on them unchanged: over standard input and output, or with --http over streamable HTTP.
-        A call without a fixture gets an error that names the nearest ones. Every call is written to
-        --trace, which `callmark score` reads.
+        Serve recorded tool answers as an MCP server, so that any agent can run on
+        them unchanged.
+
+        It speaks over standard input and output, or over streamable HTTP with --http.
+        A call without a fixture gets an error that names the nearest ones. Every call
+        is written to --trace, which `callmark score` reads.
         """,
         """
         callmark fixtures serve fixtures/ --sample search-rope-01 --trace trace.jsonl
@@ -56,9 +58,9 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--token",
         metavar="NAME",
-        help="environment variable that holds the token every request must carry, as"
-        " `Authorization: Bearer` or `?token=` (default: none on this machine's own address,"
-        " a new one that is printed where other machines can reach it)",
+        help="environment variable with the token that every request must carry, as"
+        " `Authorization: Bearer` or `?token=`. Default: none on this machine's own address;"
+        " elsewhere a new one, which is printed",
     )
     return parser
 

@@ -18,9 +18,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "fixtures suggest",
         """
-        Turn the calls of a run that no fixture answered into fixture lines, one per distinct call,
-        on standard output. Put the tool's answer where it says _fill_in and paste the line into
-        your fixtures; a line that is not filled in is refused when fixtures are loaded.
+        Turn the calls of a run that no fixture answered into fixture lines, one per
+        distinct call.
+
+        They go to standard output. Put the tool's answer where it says _fill_in and
+        paste the line into your fixtures. A line that is not filled in is refused
+        when fixtures are loaded.
         """,
         """
         callmark fixtures suggest runs/latest

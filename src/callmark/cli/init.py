@@ -12,10 +12,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "init",
         """
-        Write a commented callmark.yaml, which `callmark run` reads when it is called in that
-        folder. With --example, also copy the bundled dataset, fixtures and recorded answers to
-        where that file expects them, so that `callmark run` works right away and you can replace
-        them one by one. Existing files are never overwritten.
+        Write a commented callmark.yaml, which `callmark run` reads when you call it
+        in that folder.
+
+        With --example, the bundled dataset, fixtures and recorded answers are copied
+        next to it. `callmark run` then works right away, and you can replace them one
+        by one. Existing files are never overwritten.
         """,
         """
         callmark init

@@ -22,12 +22,16 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "label",
         """
-        Are the flags right on your own answers? Draws statements of a run for a person to judge: as
-        many of each rule as of the others, and statements without a flag too, in an order that
-        tells nothing. The file holds each with its sentence, what the user said and what the tools
-        returned, but not what a rule says of it: that stands in FILE.key.json, which nobody who
-        judges should open. On a terminal you are asked one by one, and may stop and go on later;
-        or set `verdict` in the file to right, wrong or unclear. `callmark agree` counts.
+        Are the flags right on your own answers? Draw statements from a run for a
+        person to judge.
+
+        Every rule gets equally many, and some statements without a flag are mixed in.
+        The order gives nothing away. The file shows each statement with what the user
+        said and what the tools returned. What the rules say is in FILE.key.json;
+        whoever judges should not open it.
+
+        On a terminal you are asked one by one; you can stop and continue later. Or
+        set `verdict` in the file to right, wrong or unclear. `callmark agree` counts.
         """,
         """
         callmark label runs/latest --sample 60

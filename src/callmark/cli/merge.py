@@ -6,20 +6,25 @@ import sys
 from pathlib import Path
 
 from callmark.cli.options import CommandParser
-from callmark.cli.reporting import RunPaths, present
+from callmark.cli.reporting import RunPaths, add_detail_options, present
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "merge",
         """
-        Combine the shards of a run: results and report become those of a run without shards, byte
-        for byte (except `timing`). Nothing is scored again; the gates are judged on the whole, by
-        the rules the shards were run with, and the exit code follows from them. A missing,
-        incomplete, duplicated or changed shard, a sample that is missing or does not belong, and
-        shards of different runs are refused by name. The report of `results.X.jsonl` is
-        `report.X.json` beside it; that of any other `NAME.jsonl` is `NAME.report.json` (or a
-        `report.json` in the same folder).
+        Combine the shards of a run into the results and report of a run without
+        shards, byte for byte (except `timing`).
+
+        Nothing is scored again. The gates are judged on the whole, by the rules the
+        shards were run with, and the exit code follows.
+
+        A missing, incomplete, duplicated or changed shard is refused by name. So are
+        samples that are missing or do not belong, and shards of different runs.
+
+        The report of `results.X.jsonl` is `report.X.json` beside it. That of any
+        other `NAME.jsonl` is `NAME.report.json`, or a `report.json` in the same
+        folder.
         """,
         """
         callmark merge results.shard_*.jsonl
@@ -56,7 +61,7 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="the reports, one per SHARD, in the same order",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -77,5 +82,5 @@ def main(arguments: list[str]) -> int:
             reports=options.reports,
         )
     places = RunPaths(results=str(options.out), report=str(report))
-    present(outcome.report, places, quiet=options.quiet)
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose)
     return outcome.exit_code

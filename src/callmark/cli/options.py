@@ -150,7 +150,7 @@ LOCAL: Group = {
         "choices": ("float32", "bfloat16", "float16"),
         "help": "type of the weights (default: float32)",
     },
-    "--device": {"metavar": "NAME", "help": "cpu, cuda or mps"},
+    "--device": {"metavar": "NAME", "help": "cpu, cuda, mps, or auto: the fastest that is there"},
     "--batch-size": {
         "type": number_or_auto,
         "metavar": "N",
@@ -258,27 +258,85 @@ def _read_bound(text: str) -> tuple[str, dict[str, Json]]:
         ) from None
 
 
-class CommandParser(argparse.ArgumentParser):
-    """Options are never abbreviated: a new option must not change what an old script means."""
+class _WholeHelp(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        assert isinstance(parser, CommandParser)  # noqa: S101 - there is no other
+        sys.stdout.write(parser.format_whole())
+        parser.exit()
 
-    def __init__(self, command: str, purpose: str, examples: str) -> None:
+
+class CommandParser(argparse.ArgumentParser):
+    """`--help` shows the first paragraph of the purpose and the options in `common` (none named:
+    all of them); `--help-all` shows everything. Options are never abbreviated: a new option must
+    not change what an old script means."""
+
+    def __init__(
+        self, command: str, purpose: str, examples: str, common: Iterable[str] = ()
+    ) -> None:
         super().__init__(
             prog=f"callmark {command}",
             description=dedent(purpose).strip(),
-            epilog="examples:\n" + _indent(examples),
+            epilog=_show_examples(examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self._common = frozenset(common)
+        self._first_examples = _show_examples(examples, SHOWN_EXAMPLES)
+        self.add_argument("--help-all", action=_WholeHelp, nargs=0, help="show every option")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         (file or sys.stdout).write(self.format_help())  # argparse itself hides a full disk
+
+    def format_whole(self) -> str:
+        return super().format_help()
+
+    def format_help(self) -> str:
+        """The short one. Of a command with few options it differs only in its usage."""
+        formatter = self._get_formatter()
+        formatter.add_text((self.description or "").partition("\n\n")[0])
+        left = 0
+        for group in self._action_groups:
+            shown = [action for action in group._group_actions if self._is_common(action)]
+            left += len(group._group_actions) - len(shown)
+            formatter.start_section(group.title)
+            formatter.add_arguments(shown)
+            formatter.end_section()
+        formatter.add_text(self._first_examples)
+        if left:
+            formatter.add_text(f"{left} more options: {self.prog} --help-all")
+        named = "".join(
+            f" {_MANY.get(one.nargs, '{}').format(one.metavar or one.dest)}"
+            for one in self._actions
+            if not one.option_strings
+        )
+        return f"usage: {self.prog}{named} [options]\n\n{formatter.format_help()}"
+
+    def _is_common(self, action: argparse.Action) -> bool:
+        flags = set(action.option_strings)
+        always = not flags or bool(flags & _ALWAYS)
+        return always or not self._common or bool(flags & self._common)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n  see: {self.prog} --help")
 
 
-def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in dedent(text).strip().splitlines())
+_ALWAYS = {"--help", "--help-all", "--quiet", "--verbose"}
+_MANY: dict[int | str | None, str] = {"+": "{} …", "*": "[{} …]", "?": "[{}]"}
+SHOWN_EXAMPLES = 3
+EXAMPLE_WIDTH = 76
+
+
+def _show_examples(text: str, most: int | None = None) -> str:
+    """Each command on lines of its own, broken before an option where it is too long."""
+    whole = dedent(text).strip().replace(" \\\n", " ").splitlines()
+    return "\n".join(("examples:", *(f"  {_fold(' '.join(one.split()))}" for one in whole[:most])))
+
+
+def _fold(command: str) -> str:
+    at = command.rfind(" --", 0, EXAMPLE_WIDTH)
+    if len(command) <= EXAMPLE_WIDTH or at < 0:
+        return command
+    return f"{command[:at]} \\\n      {_fold(command[at + 1 :])}"
 
 
 def refuse_options(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:

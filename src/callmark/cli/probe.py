@@ -18,6 +18,7 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import (
+    add_detail_options,
     add_own_forms,
     append_step_summary,
     own_forms_of,
@@ -25,7 +26,7 @@ from callmark.cli.reporting import (
     write_own_forms,
 )
 from callmark.errors import UsageError
-from callmark.reports.layout import TextLine, line, write
+from callmark.reports.layout import FOLD, TextLine, line, write
 
 if TYPE_CHECKING:
     import msgspec
@@ -44,7 +45,7 @@ MODEL_FLAGS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url
                "tuned_kind", "tuned_dtype", "dataset")  # fmt: skip
 CHURN = {
     0.0: "the fine-tune only loses calls",
-    0.05: "it also mends 5 of 100 calls and breaks 5 more",
+    0.05: "it also fixes 5 of 100 calls and breaks 5 more",
 }
 SERVED_FLAGS = ("base_url", "tuned_url", "kind", "tuned_kind")
 _MODEL = "--model: "  # how a runner calls what it was given
@@ -183,20 +184,40 @@ FOR_SPECS = ("base", "adapter", "checkpoints", "tuned", "base_url", "tuned_url",
              "tuned_kind", "tuned_dtype", "cases", "dataset",
              "limit", "schema", "expect_format", "nulls", "null_method", "init_scale",
              "rank_multiplier", "seed")  # fmt: skip
+COMMON = (
+    "--base",
+    "--adapter",
+    "--checkpoints",
+    "--tuned",
+    "--base-url",
+    "--cases",
+    "--dataset",
+    "--fixtures",
+    "--json",
+    "--html",
+    "--plan",
+    "--require-power",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "probe",
         """
-        What did a fine-tune do to the tool calls? The model is asked the same cases before and
-        after it, greedily; its calls are read, checked against the tool's schema and compared.
-        Random adapters of the same shape show what noise would do. With --checkpoints, or several
-        --adapter, the base is asked once, every checkpoint is decided about, and the first that
-        loses is named; the exit code is that of the last. With --dataset, both models also
-        go through the whole pipeline, and every metric is compared sample by sample. Exit code: 0
-        no regression, or no drop seen in 20 cases or more; 1 regression (or invented tools, no call
-        in either view, an adapter that is not applied); 5 inconclusive.
+        What did a fine-tune do to the tool calls? Ask the model the same cases before
+        and after it, and compare.
+
+        Decoding is greedy; calls are read and checked against the tool's schema.
+        Random adapters of the same shape show what noise would do.
+
+        With --checkpoints, or several --adapter, the base is asked once and every
+        checkpoint is judged. The first one that loses is named; the exit code is that
+        of the last. With --dataset, both models also go through the whole pipeline,
+        and every metric is compared sample by sample.
+
+        Exit code: 0 no regression, or no drop seen in 20 cases or more. 1 regression,
+        invented tools, no call in either view, or an adapter that is not applied. 5
+        inconclusive.
         """,
         """
         callmark probe spec.yaml --json probe.json
@@ -205,6 +226,7 @@ def build_parser() -> CommandParser:
         callmark probe --base models/base --checkpoints outputs --cases cases.jsonl --html p.html
         callmark probe --base one --tuned two --base-url http://127.0.0.1:8000/v1 --cases c.jsonl
         """,
+        common=COMMON,
     )
     parser.add_argument("spec", nargs="?", type=Path, metavar="SPEC", help="a YAML spec")
     add_groups(parser, GROUPS)
@@ -233,7 +255,7 @@ def build_parser() -> CommandParser:
         action="store_true",
         help="exit 5 unless a drop beyond the floor is ruled out; seeing no drop is not enough",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the decision and warnings")
+    add_detail_options(parser, "decision", "every table")
     return parser
 
 
@@ -278,8 +300,10 @@ def main(arguments: list[str]) -> int:
         },
     )
     append_step_summary(lambda: probe_markdown(report))
-    write(quiet_lines(report) if options.quiet else probe_blocks(report), sys.stdout)
-    if options.quiet:
+    if not options.quiet:
+        write(probe_blocks(report, verbose=options.verbose), sys.stdout, FOLD)
+    else:
+        write(quiet_lines(report), sys.stdout)
         say_warnings(report.warnings)
     return report.exit_code
 

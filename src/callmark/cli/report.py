@@ -14,12 +14,16 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "report",
         """
-        Write the report of a run in another format: a page (.html) with plots and every
-        conversation, JUnit XML (.xml) with a case for each gate and each failing trial, Markdown
-        (.md) for a pull request, CSV or Parquet with one row per trial, or JSON. Nothing is run,
-        and nothing is scored again. For a results file, the report.json beside it is used; if there
-        is none, its lines are judged by the default gates. A report on its own has no trials: JUnit
-        and Markdown then name the samples behind each gate, and the page shows the numbers.
+        Write the report of a run as a page, JUnit XML, Markdown, CSV, Parquet or
+        JSON.
+
+        The page (.html) has plots and every conversation. JUnit (.xml) has a case for
+        each gate and each failing trial. CSV and Parquet have one row per trial.
+        Nothing is run or scored again.
+
+        For a results file, the report.json beside it is used; without one, the
+        default gates judge its lines. A report on its own has no trials. JUnit and
+        Markdown then name samples by gate, and the page shows the numbers.
         """,
         """
         callmark report runs --html report.html

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from callmark.errors import BadInput, UsageError
-from callmark.reports.layout import neutralise, write
+from callmark.reports.layout import FOLD, Block, neutralise, write
 
 if TYPE_CHECKING:
     from callmark.records.report import MissedCall, Report
@@ -33,33 +33,53 @@ class RunPaths(NamedTuple):
     redact_pii: bool = False
 
 
+def add_detail_options(parser: argparse.ArgumentParser, what: str, more: str) -> None:
+    """How much is printed: `what` in one line, the short report, or all of it."""
+    section = parser.add_argument_group("what is printed").add_mutually_exclusive_group()
+    section.add_argument("--quiet", action="store_true", help=f"only the {what} and warnings")
+    section.add_argument("-v", "--verbose", action="store_true", help=f"{more} as well")
+
+
 def present(
     report: Report,
     places: RunPaths,
     *,
     quiet: bool,
+    verbose: bool = False,
     more: Sequence[str] = (),
     is_log: bool = False,
 ) -> None:
-    """The whole report, or its first line; what a person should know is said in any case.
-    `is_log`: its findings were told before."""
+    """The report, or its first line; what a person should know is said in any case. `is_log`: its
+    findings were told before."""
     from callmark.reports.terminal import log_blocks, report_blocks, verdict_line
 
     if quiet:
         write([verdict_line(report)], sys.stdout)
         say_warnings(report.warnings)
         return
+    results = places.results if report.complete else None
+    tables = _tables(report) if verbose else None
+    steps = [*_next_steps(report, places), *more]
     if is_log:
-        write(log_blocks(report, next_steps=[*_next_steps(report, places), *more]), sys.stdout)
+        told = log_blocks(report, results=results, tables=tables, next_steps=steps)
+        write(told, sys.stdout, FOLD)
         return
     blocks = report_blocks(
         report,
+        results=results,
+        tables=tables,
         misses=explained_misses(report, places),
         statements=first_statements(report, places),
         changes=first_changes(report, places),
-        next_steps=[*_next_steps(report, places), *more],
+        next_steps=steps,
     )
-    write(blocks, sys.stdout)
+    write(blocks, sys.stdout, FOLD)
+
+
+def _tables(report: Report) -> Iterator[Block]:
+    from callmark.reports.terminal_tables import table_blocks
+
+    return table_blocks(report)
 
 
 def say_warnings(warnings: Sequence[str]) -> None:
@@ -119,26 +139,20 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
 
 
 def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
-    if places.report is not None:
-        yield f"{places.report}: all numbers"
     if places.page is not None:
-        yield f"{places.page}: look at them, and at every sample, in a browser"
+        yield f"{places.page}: every sample in a browser"
+    if places.report is not None:
+        yield f"{places.report}: all numbers (--verbose prints them)"
     if places.results is None:
         return
-    if report.complete:
-        yield f"{places.results}: every trial with its calls and scores"
-    else:
+    if not report.complete:
         yield f"{places.results}.journal: what is finished; the same command with --resume goes on"
         return
+    if places.page is None:
+        yield f"{places.results}: every trial"
     if report.misses.count:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
-    warnings = report.warning_gates
-    # The first sample to look at is one that failed, not one that was only warned about.
-    for _, failing in sorted(report.failing.items(), key=lambda one: one[0] in warnings):
-        if failing.sample_ids:
-            yield f"callmark show {places.results} {failing.sample_ids[0]}"
-            return
 
 
 def open_finished(

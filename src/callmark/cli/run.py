@@ -32,6 +32,7 @@ from callmark.cli.options import (
 from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.cli.reporting import (
     RunPaths,
+    add_detail_options,
     add_form_options,
     append_step_summary,
     forms_of,
@@ -189,8 +190,8 @@ OUTPUT: Group = {
 FAULTS: Group = {
     "--faults": {
         "metavar": "FILE",
-        "help": "plant faults: which calls of which tools fail, time out, or answer with an error,"
-        " with nothing or with a part; recovery is measured (YAML or JSON)",
+        "help": "plant faults in tool answers, to measure recovery: errors, timeouts, empty or"
+        " partial answers (YAML or JSON)",
     },
 }
 BASELINE: Group = {
@@ -212,16 +213,35 @@ GROUPS: dict[str, Group] = {
     "against an earlier run": BASELINE,
     "output": OUTPUT,
 }
+COMMON = (
+    "--in",
+    "--fixtures",
+    "--registry",
+    "--config",
+    "--runner",
+    "--model",
+    "--base-url",
+    "--repeat",
+    "--only",
+    "--limit",
+    "--gate",
+    "--baseline",
+    "--name",
+    "--resume",
+    "--junit",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "run",
         """
-        Run a dataset: send every prompt to the runner, answer its tool calls from the fixtures,
-        score what it says against what the tools returned, and judge the gates. Results and report
-        are written, the report is printed, and the exit code tells how it ended. Any option can
-        also be set in a callmark.yaml (`callmark init`); flags win.
+        Run a dataset: ask the model, answer its tool calls from the fixtures, score
+        its answers, and judge the gates.
+
+        Results and report are written, a summary is printed, and the exit code says
+        how it ended. Any option can also be set in a callmark.yaml (`callmark init`);
+        flags win.
         """,
         """
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
@@ -229,13 +249,14 @@ def build_parser() -> CommandParser:
         callmark run --baseline baseline.jsonl --junit junit.xml
         callmark run --resume
         """,
+        common=COMMON,
     )
     add_groups(parser, {**GROUPS, "recording live tools": RECORDING})
     add_form_options(parser)
     parser.add_argument(
         "--show-prompt", metavar="ID", help="print the first request for this sample, and stop"
     )
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -262,7 +283,9 @@ def _run(options: argparse.Namespace, config: RunConfig) -> int:
     if config.baseline is not None:
         results_of(Path(config.baseline))  # a missing one is said before hours of running
     with live_tools(options, config) as tools:
-        code = run_and_present(config, forms, quiet=options.quiet, tools=tools)
+        code = run_and_present(
+            config, forms, quiet=options.quiet, verbose=options.verbose, tools=tools
+        )
     if config.baseline is None:
         return code
     if _is_one_shard(config):
@@ -273,7 +296,7 @@ def _run(options: argparse.Namespace, config: RunConfig) -> int:
     if code in (INTERRUPTED, Incomplete.exit_code):
         print(f"not compared with {config.baseline}: the run is not complete", file=sys.stderr)
         return code
-    return min(code, compare_with_baseline(config, quiet=options.quiet), key=BY_URGENCY.index)
+    return min(code, compare_with_baseline(config, options), key=BY_URGENCY.index)
 
 
 def run_and_present(
@@ -281,6 +304,7 @@ def run_and_present(
     forms: Sequence[WantedForm] = (),
     *,
     quiet: bool,
+    verbose: bool = False,
     more: Sequence[str] = (),
     tools: GivenTools | None = None,
 ) -> int:
@@ -316,7 +340,7 @@ def run_and_present(
         registry=config.registry,
         redact_pii=config.redact_pii,
     )
-    present(outcome.report, places, quiet=quiet, more=more)
+    present(outcome.report, places, quiet=quiet, verbose=verbose, more=more)
     return outcome.exit_code
 
 
@@ -371,7 +395,7 @@ def publish_report(
     append_step_summary(markdown)
 
 
-def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
+def compare_with_baseline(config: RunConfig, options: argparse.Namespace) -> int:
     """The new results against the baseline; written beside the report."""
     from callmark.compare.compare import Tools, compare_runs, write_comparison
     from callmark.reports.compare import comparison_markdown
@@ -384,7 +408,7 @@ def compare_with_baseline(config: RunConfig, *, quiet: bool) -> int:
     )
     write_comparison(Path(str(config.report)).with_name(COMPARISON), comparison)
     append_step_summary(lambda: comparison_markdown(comparison))
-    code = present_comparison(comparison, quiet=quiet)
+    code = present_comparison(comparison, quiet=options.quiet, verbose=options.verbose)
     is_open = comparison.own_past.status == "inconclusive"
     return INCONCLUSIVE if is_open and config.fail_on_inconclusive and not code else code
 

@@ -18,7 +18,13 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
+from callmark.cli.reporting import (
+    RunPaths,
+    add_detail_options,
+    add_form_options,
+    forms_of,
+    present,
+)
 from callmark.cli.run import PAGE_COSTS, PAGE_TRIALS
 from callmark.errors import BadInput, UsageError
 from callmark.reports.layout import Block, line, write
@@ -42,27 +48,43 @@ WRITTEN: Group = {
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
 GROUPS = {"input": READ, "scoring": SCORING, "gates and exit code": JUDGED, "output": WRITTEN}
+COMMON = (
+    "--in",
+    "--answers",
+    "--gate",
+    "--out",
+    "--report",
+    "--config",
+    "-o",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "score",
         """
-        Score what already happened, without a model or fixtures. Logs of any format that `callmark
-        dataset import` reads: which statements the tools do not back, which deeds were not done,
-        which arguments came from nowhere, which calls break their schema. Or answers: a results
-        file of `callmark run` (shards may be concatenated), results of another program
-        (`sample_id`, `model_output`, `tool_trace` with results). With --in, prompts and
-        expectations come from that dataset, matched by id. Logs without a dataset have no
-        expectations: statements, arguments and privacy are reported, and gates on eligible samples
-        do not apply. What is scored of a log goes to runs/NAME-N, with a page, unless --out says
-        where.
+        Score what already happened, without a model or fixtures: logs, conversations,
+        or the results of a run.
+
+        Logs can be of any format that `callmark dataset import` reads. You see which
+        statements the tools do not back, which actions were never taken, and which
+        arguments came from nowhere. You also see which calls break their schema.
+
+        Answers can be a results file of `callmark run` (shards may be concatenated).
+        Results of another program work too, with `sample_id`, `model_output` and
+        `tool_trace`. With --in, prompts and expectations come from that dataset,
+        matched by id.
+
+        Logs without a dataset have no expectations. Statements, arguments and privacy
+        are reported, and gates on samples that need a tool do not apply. A scored log
+        goes to runs/NAME-N, with a page, unless --out says where.
         """,
         """
         callmark score logs/
         callmark score runs/latest --gate integration_f1_macro_lax=0.95
         callmark score conversations.jsonl --out scored.jsonl --report report.json
         """,
+        common=COMMON,
     )
     parser.add_argument(
         "file",
@@ -78,7 +100,7 @@ def build_parser() -> CommandParser:
     )
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -131,7 +153,14 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
     places = RunPaths(results=config.out, report=config.report, page=shown)
     # Without lines there are no findings, so the report has to tell them.
     told = is_log and config.out is not None
-    present(outcome.report, places, quiet=options.quiet, more=more, is_log=told)
+    present(
+        outcome.report,
+        places,
+        quiet=options.quiet,
+        verbose=options.verbose,
+        more=more,
+        is_log=told,
+    )
     return outcome.exit_code
 
 

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.reports.layout import write
+from callmark.reports.layout import line, write
+
+if TYPE_CHECKING:
+    from callmark.records.results import Result
+
+RULED = 72  # between two conversations
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "show",
         """
-        Show one conversation of a run: the prompt; every call with its arguments, verdict and
-        result; the answer with its spans and flags marked; what each statement in it rests on
-        (which call, which JSON path, which value); and every flag in one sentence. With
-        --statements, for one sample or the whole run: how many statements of the answers have
-        each label (supported, derived, unsupported, misattributed, unchecked, …), by which rule,
-        and every flag with what was expected instead. Of a probe's JSON report: its cases, or what
-        both views wrote to one of them.
+        Show conversations of a run: the prompt, every call and its result, the
+        answer, and what each statement rests on.
+
+        Flags are marked in the answer and explained in one sentence each, with the
+        call, JSON path and value behind them. With --statements, see how many
+        statements have each label, by which rule, and every flag. For a probe's JSON
+        report, see its cases, or what both models wrote for one of them.
         """,
         """
         callmark show results.jsonl search-rope-01
@@ -33,7 +40,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="results file, a folder with one, or a probe's report"
     )
-    parser.add_argument("id", nargs="?", metavar="ID", help="sample id, or a probe's case")
+    parser.add_argument("id", nargs="*", metavar="ID", help="sample ids, or a probe's case")
     parser.add_argument(
         "--trial", type=int, default=0, metavar="N", help="which trial (default: 0)"
     )
@@ -67,10 +74,12 @@ def main(arguments: list[str]) -> int:
     path = results_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
-    if options.id is None or options.json:
+    if not options.id or options.json:
         raise UsageError("show: name a sample (callmark show RUN ID), or give --statements")
-    _, result = find_result(path, options.id, options.trial)
-    write(show_blocks(result, full=options.full), sys.stdout)
+    found = [find_result(path, sample_id, options.trial)[1] for sample_id in options.id]
+    for number, result in enumerate(found):
+        rule = [line(), line("─" * RULED, "quiet")] if number else []
+        write([*rule, *show_blocks(result, full=options.full)], sys.stdout)
     return 0
 
 
@@ -84,7 +93,7 @@ def _is_probe(path: Path) -> bool:
         return is_probe_report(stream.read(64))
 
 
-def _show_probe(path: Path, case: str | None, checkpoint: str | None) -> int:
+def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int:
     import msgspec
 
     from callmark.errors import BadInput
@@ -102,20 +111,21 @@ def _show_probe(path: Path, case: str | None, checkpoint: str | None) -> int:
         ) from None
     if checkpoint is not None:
         report = of_checkpoint(report, checkpoint)
-    if case is None:
+    if not cases:
         write(case_list_blocks(report), sys.stdout)
-    else:
+    for case in cases:
         write(case_blocks(*find_case(report, case)), sys.stdout)
     return 0
 
 
-def _show_statements(path: Path, sample_id: str | None, trial: int, *, as_json: bool) -> int:
+def _show_statements(path: Path, ids: Sequence[str], trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
     from callmark.reports.show import statement_blocks
     from callmark.store.files import find_result, read_results
     from callmark.summary.failing import list_statements
 
-    results = read_results(path) if sample_id is None else [find_result(path, sample_id, trial)[1]]
+    named = [find_result(path, sample_id, trial)[1] for sample_id in ids]
+    results: Iterable[Result] = named or read_results(path)
     listed = list_statements(results)
     if as_json:
         print(canonical_json(plain(listed)))

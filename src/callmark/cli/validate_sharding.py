@@ -50,12 +50,16 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "validate-sharding",
         """
-        Does running in shards change anything? The dataset is run once as a whole and once in
-        shards, each in its own process in determinism mode, on one thread and with one hash seed.
-        Then everything is compared: fingerprints, which samples are where, every trial, the metrics
-        of all shards together, and whether a shard missed fixtures or breached privacy. The report
-        says what differs, and is always written. Exit code: 0 equal; 1 different, or equal but such
-        a gate failed; if a run itself fails, nothing is compared, and its exit code is returned.
+        Does running in shards change anything? Run a dataset as a whole and in
+        shards, and compare everything.
+
+        Each run has its own process in determinism mode, on one thread and with one
+        hash seed. Fingerprints, places of samples, trials and metrics are compared,
+        and whether a shard missed fixtures or breached privacy. The report says what
+        differs, and is always written.
+
+        Exit code: 0 equal; 1 different, or equal but such a gate failed. If a run
+        itself fails, nothing is compared, and its exit code is returned.
         """,
         """
         callmark validate-sharding --dataset dataset.jsonl --fixtures fixtures --model a.jsonl

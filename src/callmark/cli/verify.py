@@ -16,7 +16,13 @@ from callmark.cli.options import (
     add_groups,
     flags_given,
 )
-from callmark.cli.reporting import RunPaths, add_form_options, forms_of, present
+from callmark.cli.reporting import (
+    RunPaths,
+    add_detail_options,
+    add_form_options,
+    forms_of,
+    present,
+)
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
@@ -29,30 +35,45 @@ WRITTEN: Group = {
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
 GROUPS = {"input": READ, "scoring": SCORED, "gates and exit code": JUDGED, "output": WRITTEN}
+COMMON = (
+    "--fixtures",
+    "--registry",
+    "--gate",
+    "--out",
+    "--report",
+    "--config",
+)  # what most people need
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         "verify",
         """
-        Judge a dataset by the same scorer and gates as a model, with its own `teacher_text` as the
-        answers. Calls come from `call_sequence`, otherwise from the text; results from --fixtures,
-        otherwise from the item's `tool_result_fields` (a list: one result per call; an object: the
-        result of every call). Repeating PII from the prompt is a breach here. The dataset has gates
-        of its own as well: every item has a text that can be verified, each scenario × complexity
-        cell has 3 items, 10 % are controls, 5 % long contexts (from 40 items on), and the byte
-        spans that items state are right. Exit code: 0 passed, 1 failed, 5 inconclusive.
+        Judge a dataset by its own answers: score each `teacher_text` with the scorer
+        and gates that a model gets.
+
+        Calls come from `call_sequence`, otherwise from the text. Results come from
+        --fixtures, otherwise from `tool_result_fields` (a list: one per call; an
+        object: for every call). Repeating PII from the prompt is a breach here.
+
+        The dataset has gates of its own. Every item needs a text that can be
+        verified, and each scenario × complexity cell needs 3 items. At least 10 % are
+        controls and, from 40 items on, 5 % long contexts. Byte spans that items state
+        must be right.
+
+        Exit code: 0 passed, 1 failed, 5 inconclusive.
         """,
         """
         callmark verify dataset.jsonl --fixtures fixtures/
         callmark verify dataset.jsonl --gate dataset_controls=0.05 --report verification.json
         callmark verify dataset.jsonl --out verified.jsonl; callmark show verified.jsonl ID
         """,
+        common=COMMON,
     )
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
     add_groups(parser, GROUPS)
     add_form_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only the verdict and warnings")
+    add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
     return parser
 
 
@@ -79,7 +100,7 @@ def main(arguments: list[str]) -> int:
         fixtures=config.fixtures,
         registry=config.registry,
     )
-    present(outcome.report, places, quiet=options.quiet)
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose)
     return outcome.exit_code
 
 

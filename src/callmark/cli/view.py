@@ -29,11 +29,13 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "view",
         """
-        Browse the runs below FOLDER: the list, the trend of every metric, two runs compared with a
-        click, every sample, and runs that are still in progress. The address that is printed
-        contains a token; it can only be opened on this machine, and only with the token. Ctrl-C
-        stops the viewer. Nothing is written to the folder. With --accept, `a` and `r` on a sample
-        of a run accept or reject what that dataset merely observed.
+        Browse the runs below FOLDER: list, trends, comparisons, every sample, and
+        runs still in progress.
+
+        The address that is printed contains a token. It can only be opened on this
+        machine, and only with the token. Ctrl-C stops the viewer. Nothing is written
+        to the folder. With --accept, `a` and `r` on a sample of a run accept or
+        reject what that dataset merely observed.
         """,
         """
         callmark view

@@ -142,7 +142,8 @@ class Binder:
         head = self._head_cell(value, line)
         is_prose = head is None and not self.text.startswith("|", line.start)
         before = (max(line.start, value.start - WIDE), value.start)
-        for place in (before, *(() if head is None else (head,))):
+        places: list[Span] = [before] if head is None else [before, head]
+        for place in places:
             found = self._within(*place, value)
             if found:
                 return RecordSubject(_most_specific(found[-1:]), distant=is_prose)

@@ -13,6 +13,7 @@ from callmark.grounding import arithmetic, field_words
 from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
 from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
+from callmark.grounding.misreading import Slips
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.reading import convert, read_otherwise
 from callmark.grounding.record_tree import (
@@ -114,6 +115,7 @@ class Checker:
     ) -> None:
         """`failed`: what results that are errors say. They support nothing. `named`: what the
         model itself named in a call that was served, such as a file that it made."""
+        self._slips = Slips(index)
         self.text = outline.text
         self.outline = outline
         self.values = values
@@ -195,7 +197,11 @@ class Checker:
     def _unsupported(self, value: Value) -> StatementFinding:
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
-        return self._found(value, "unsupported", "prose" if self.index.is_prose else "value")
+        if self.index.is_prose:
+            return self._found(value, "unsupported", "prose")
+        near = self._slips.leaf_near(value, self.turn_at(value.start))
+        rule, fields = ("value", ()) if near is None else ("misread", (near,))
+        return self._found(value, "unsupported", rule, *fields)
 
     def _found(
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""

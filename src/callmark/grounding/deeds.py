@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from callmark.grounding.record_tree import key_stems, stem
 from callmark.grounding.spans import Outline, Span
+from callmark.records.jsontext import Json
+from callmark.records.trace import json_inside
 
 # `write`: any call that changes something will do. The others need a call of their own kind.
 DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "ship", "delete", "write"]
@@ -197,6 +199,8 @@ _ALONG = re.compile(
     r"|[$€£]\s?\d",
     re.IGNORECASE,
 )
+MOST_KEYS = 200  # of one call that say what it did
+LONGEST_ABOUT = 400  # characters of a text about a call
 _OBJECT = 50
 _NEAR_OBJECT = 60
 _NEAR = 200  # characters of a clause; or a long one would be read again for each verb
@@ -398,8 +402,9 @@ def _call_kinds(name: str, description: str) -> frozenset[CallKind]:
     for words in (key_stems(name), [stem(one) for one in _WORD.findall(first[0] if first else "")]):
         kinds = [_KINDS[word] for word in words if word in _KINDS]
         if kinds:
-            removes = {"delete"} if not _REMOVING.isdisjoint(words) else set()
-            return frozenset() if kinds[0] == "read" else frozenset({*kinds, *removes}) - {"read"}
+            if not _REMOVING.isdisjoint(words):
+                kinds.append("delete")
+            return frozenset() if kinds[0] == "read" else frozenset(kinds) - {"read"}
     return _UNKNOWN
 
 
@@ -409,3 +414,28 @@ def _covers(kinds: frozenset[CallKind], deed: DeedKind) -> bool:
     if deed == "write":
         return bool(kinds - {"transfer"})
     return not kinds.isdisjoint(_DOES.get(deed, {deed}))
+
+
+def words_of_call(
+    name: str, about: str, texts: Sequence[str], values: Iterable[Json]
+) -> frozenset[str]:
+    """Stems of its name, of what is said of it, of the texts of its arguments, and of the keys of
+    its arguments and its result."""
+    words = [one for text in (about, *texts) for one in _WORD.findall(text[:LONGEST_ABOUT])]
+    keys = [key for value in values for key in _keys_in(value)]
+    of_keys = (one for key in (name, *keys) for one in key_stems(key))
+    return frozenset((*of_keys, *map(stem, words)))
+
+
+def _keys_in(value: Json) -> list[str]:
+    """The keys of an object and of what lies in it, as many as anybody would read."""
+    found: list[str] = []
+    left = [json_inside(value) if isinstance(value, str) else value]
+    while left and len(found) < MOST_KEYS:
+        one = left.pop()
+        if isinstance(one, dict):
+            found += one
+            left += one.values()
+        elif isinstance(one, list):
+            left += one[:2]
+    return found[:MOST_KEYS]

@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 # One line for each thing that keys speak of, in en, de, es, fr.
 _CLASSES = """
 arrival arr arrive arrives arriving arrived land lands landing ankunft llegada llega arrivée
-departure dep depart departs departing departed leave leaves leaving takeoff abfahrt abflug salida départ
+departure dep depart departs departing leave leaves leaving takeoff abfahrt abflug salida départ
 minimum min lowest low lows mínimo mínima minimal tiefst tiefstwert
 maximum max highest high highs peak máximo máxima maximal höchst höchstwert
 opening open opens opened eröffnung apertura ouverture
@@ -99,10 +99,10 @@ for _line in _CLASSES.strip().splitlines():
 _GENERIC = frozenset(
     stem(word)
     for word in """
-    value amount number id code usd eur gbp chf pct percent percentage km mi miles m cm mm kg g lb lbs
-    ml l c f min mins minutes hrs hours sec seconds mph kmh kph scheduled est utc local iso at of the
-    in on to is and per by from total current item items count time date datetime timestamp info
-    details data figure unit units
+    value amount number id code usd eur gbp chf pct percent percentage km mi miles m cm mm kg g
+    lb lbs ml l c f min mins minutes hrs hours sec seconds mph kmh kph scheduled est utc local
+    iso at of the in on to is and per by from total current item items count time date datetime
+    timestamp info details data figure unit units
     """.split()
 )
 
@@ -182,12 +182,12 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
 # week was`.
 _FILLER = frozenset(
     """
-    of is was are were be been at for to from in on by the a an your its their this that will about
-    around approximately roughly only just now currently up as per each with it set comes go goes get
-    listed recorded reported stands currently class price prices time date amount day week month year
-    already still usually local est ist war sind am um von bis bei der die das den dem ein eine ihr
-    ihre auf para de del la el en es son un una a las los por est sont le les des du à au aux une
-    votre vos
+    of is was are were be been at for to from in on by the a an your its their this that will
+    about around approximately roughly only just now currently up as per each with it set comes
+    go goes get listed recorded reported stands currently class price prices time date amount
+    day week month year already still usually local est ist war sind am um von bis bei der die
+    das den dem ein eine ihr ihre auf para de del la el en es son un una a las los por est sont
+    le les des du à au aux une votre vos
     """.split()
 )
 

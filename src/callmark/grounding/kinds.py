@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -28,6 +29,8 @@ SHORTEST, LONGEST = 3, 40  # characters of such a text
 MOST_WORDS = 4
 MOST_FIELDS = 60  # with one text; with more of them it tells nothing
 MOST_OWN = 4  # texts of one record under one key; with more, which is meant?
+LONGEST_RECORD = 10000  # characters; what a longer one tells, nobody looks for
+MOST_PARTS = 200  # of a record
 BESIDE = 30  # characters around a text in which its key is named
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
@@ -40,10 +43,13 @@ _FREE = frozenset(
 )
 # What is compared, wished for, left open or changed is not said of a record.
 _UNSURE = re.compile(
-    r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new|previous\w*"
-    r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched|switching|select\w*|cho[os]s?en?|than|like|unlike|similar|or|either|neither|nor|other"
+    r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
+    r"|previous\w*"
+    r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched"
+    r"|switching|select\w*|cho[os]s?en?|than|like|unlike|similar|or|either|neither|nor|other"
     r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should|may"
-    r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near|nearby"
+    r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near"
+    r"|nearby"
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
@@ -158,13 +164,15 @@ class KindFields:
         """Does any other text or key of the record speak of it?"""
         known = self._texts.get(record.number)
         if known is None:
-            parts = [one for inner in record.within() for one in inner.fields[:100]]
+            inside = islice(record.within(), MOST_PARTS)
+            parts = [one for inner in inside for one in inner.fields[:100]]
             above = [one for inner in record.ancestors() for one in inner.fields[:100]]
-            known = self._texts[record.number] = " ".join(
+            known = " ".join(
                 f"{' '.join(key_words(one.key))} {one.value if isinstance(one.value, str) else ''}"
                 for one in (*parts, *above)
             )
-        return _holds(fold(known), text)
+            known = self._texts[record.number] = fold(known[: LONGEST_RECORD + 1])
+        return len(known) > LONGEST_RECORD or _holds(known, text)
 
 
 def _is_same_column(one: Field, other: Field) -> bool:

@@ -1,5 +1,5 @@
-"""Which leaves belong to the records that a value is said of: their own, those of what they are a part
-of, and those of records that name them."""
+"""Which leaves belong to the records that a value is said of: their own, those of what they are a
+part of, and those of records that name them."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.naming import KnownWords
@@ -17,6 +18,7 @@ from callmark.grounding.words import NUMBER_WORDS, STOP_WORDS
 LONGEST_NAME = 40  # characters of a text that is a name
 LETTERS = 4  # of a word by which a name is known
 LONG = 5  # of a word that is misspelt rather than another one
+MOST_FIELDS = 60  # of a person
 MOST_ALIKE = 200  # names with one word in common that are looked at
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w’']*[^\W\d_]"
 _NAMES = re.compile(rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])")
@@ -30,31 +32,32 @@ _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,60}\*\*:?\s*$)")
 # Of places many names have a word in common.
 _PLACES = frozenset(
     """
-    city state address street location neighborhood neighbourhood region country district area station
-    venue place origin destination county town province
+    city state address street location neighborhood neighbourhood region country district area
+    station venue place origin destination county town province
     """.split()
 )
 # What often follows a name and makes no other of it.
 _COMMON = frozenset(
     """
-    street road avenue lane square station airport hotel city town county state island river lake park
-    university college school hospital clinic company inc ltd llc corp group team office center centre
-    store shop bank club service services account card order ticket plan class section line north south
-    east west new old upper lower grand great january february march april may june july august
-    september october november december monday tuesday wednesday thursday friday saturday sunday
-    total price cost details summary status date time type name number option options note notes
-    standard premium basic pro plus max mini lite edition series version model
-    san santa santo los las saint mount fort port el la le les de del da di van von der den the
+    street road avenue lane square station airport hotel city town county state island river
+    lake park university college school hospital clinic company inc ltd llc corp group team
+    office center centre store shop bank club service services account card order ticket plan
+    class section line north south east west new old upper lower grand great january february
+    march april may june july august september october november december monday tuesday
+    wednesday thursday friday saturday sunday total price cost details summary status date time
+    type name number option options note notes standard premium basic pro plus max mini lite
+    edition series version model san santa santo los las saint mount fort port el la le les de
+    del da di van von der den the
     """.split()
 )
 
 
 _PEOPLE = frozenset(
     """
-    passenger guest doctor physician therapist client agent contact author manager employee customer
-    user patient owner host driver payee recipient sender assignee reviewer organizer organiser attendee
-    attendees attendees person member candidate applicant tenant landlord teacher student nurse
-    technician inspector broker buyer seller holder first last full
+    passenger guest doctor physician therapist client agent contact author manager employee
+    customer user patient owner host driver payee recipient sender assignee reviewer organizer
+    organiser attendee attendees person member candidate applicant tenant landlord
+    teacher student nurse technician inspector broker buyer seller holder first last full
     """.split()
 )
 
@@ -91,13 +94,13 @@ class GivenNames:
                     if len(word) >= LETTERS and word not in _COMMON:
                         found.setdefault((is_first, word), []).append((name, field))
         for record in self._tree.records:  # first_name and last_name
-            for full in record.names:
+            for full in record.names if len(record.fields) <= MOST_FIELDS else ():
                 name = tuple(map(fold, full.split()))
                 if len(name) == 2 and full not in (one.value for one in record.fields):
-                    field = next((one for one in record.fields if one.value in full.split()), None)
-                    if field is not None and all(map(str.isalpha, name)):
-                        found.setdefault((True, name[0]), []).append((name, field))
-                        found.setdefault((False, name[1]), []).append((name, field))
+                    half = next((one for one in record.fields if one.value in full.split()), None)
+                    if half is not None and all(map(str.isalpha, name)):
+                        found.setdefault((True, name[0]), []).append((name, half))
+                        found.setdefault((False, name[1]), []).append((name, half))
         return found
 
     @cached_property
@@ -142,7 +145,7 @@ class GivenNames:
             if _HEADING.match(outline.text, line.start, line.end) or head == line:
                 continue
             words = list(_WORD.finditer(outline.text, *found.span()))
-            for left, right in zip(words, words[1:], strict=False):
+            for left, right in pairwise(words):
                 near = self._half_of(left[0], right[0], outline.text)
                 if near is not None:
                     yield Misnamed(left.start(), right.end(), near)

@@ -19,24 +19,37 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.grounding.words import NUMBER_WORDS
 
-MOST_RECORDS = 400  # of a list that is ranked
-MOST_CLAIMS = 60  # superlatives of one answer that are looked at
+MOST_RECORDS = 200  # of a list that is ranked
+MOST_CLAIMS = 40  # superlatives of one answer that are looked at
 MOST_FIELDS = 40  # of one record
 _LONGEST_TEXT = 40
 
-# Superlatives, whether they are the most of something, and the words of keys that say of what.
+# Superlatives, whether they are the most of something, and the words of keys that say of what;
+# those after a comma count where none of the others is there.
 _TABLE = """
-- price cost fare rate rent amount total fee: cheapest|least expensive|most affordable|lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat|económic)[oa]s?|(?:le|la|les) moins ch(?:er|ère)s?
-+ price cost fare rate rent amount total fee: most expensive|priciest|dearest|costliest|highest-priced|highest priced|teuerste\\w*|más car[oa]s?|(?:le|la|les) plus ch(?:er|ère)s?
-+ rating score stars: best[- ]rated|highest[- ]rated|top[- ]rated|bestbewertete\\w*|mejor (?:valorad|puntuad)[oa]s?|(?:le|la|les) mieux notée?s?
-- rating score stars: worst[- ]rated|lowest[- ]rated|schlechtestbewertete\\w*|peor (?:valorad|puntuad)[oa]s?|(?:le|la|les) moins bien notée?s?
-- distance: nearest|closest|nächstgelegene\\w*|más (?:cercan|próxim)[oa]s?|(?:le|la|les) plus proches?
-+ distance: farthest|furthest|most distant|entfernteste\\w*|más lejan[oa]s?|(?:le|la|les) plus éloignée?s?
-- duration time minutes hours transit delivery days: fastest|quickest|schnellste\\w*|más rápid[oa]s?|(?:le|la|les) plus rapides?
-+ duration time minutes hours transit delivery days: slowest|langsamste\\w*|más lent[oa]s?|(?:le|la|les) plus lente?s?
-+ date time created updated published day: latest|newest|most recent|neueste\\w*|jüngste\\w*|más reciente|(?:le|la|les) plus récente?s?
-- date time created updated published day year built: oldest|earliest|älteste\\w*|früheste\\w*|más antigu[oa]s?|(?:le|la|les) plus ancien(?:ne)?s?
-+ temperature high: hottest|warmest|wärmste\\w*|heißeste\\w*|más (?:cálid|caluros)[oa]s?|(?:le|la|les) plus chaude?s?
+- price cost fare rent, fee: cheapest|least expensive|most affordable
+    |lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat
+    |económic)[oa]s?|(?:le|la|les) moins ch(?:er|ère)s?
++ price cost fare rent, fee: most expensive|priciest|dearest|costliest
+    |highest-priced|highest priced|teuerste\\w*|más car[oa]s?|(?:le|la|les) plus ch(?:er|ère)s?
++ rating score stars: best[- ]rated|highest[- ]rated|top[- ]rated|bestbewertete\\w*
+    |mejor (?:valorad|puntuad)[oa]s?|(?:le|la|les) mieux notée?s?
+- rating score stars: worst[- ]rated|lowest[- ]rated|schlechtestbewertete\\w*|peor (?:valorad
+    |puntuad)[oa]s?|(?:le|la|les) moins bien notée?s?
+- distance: nearest|closest|nächstgelegene\\w*|más (?:cercan|próxim)[oa]s?|(?:le|la
+    |les) plus proches?
++ distance: farthest|furthest|most distant|entfernteste\\w*|más lejan[oa]s?|(?:le|la
+    |les) plus éloignée?s?
+- duration time minutes hours transit delivery days: fastest|quickest|schnellste\\w*
+    |más rápid[oa]s?|(?:le|la|les) plus rapides?
++ duration time minutes hours transit delivery days: slowest|langsamste\\w*|más lent[oa]s?|(?:le
+    |la|les) plus lente?s?
++ date time created updated published day: latest|newest|most recent|neueste\\w*|jüngste\\w*
+    |más reciente|(?:le|la|les) plus récente?s?
+- date time created updated published day year built: oldest|earliest|älteste\\w*|früheste\\w*
+    |más antigu[oa]s?|(?:le|la|les) plus ancien(?:ne)?s?
++ temperature high: hottest|warmest|wärmste\\w*|heißeste\\w*|más (?:cálid|caluros)[oa]s?|(?:le
+    |la|les) plus chaude?s?
 - temperature low: coldest|coolest|kälteste\\w*|más frí[oa]s?|(?:le|la|les) plus froide?s?
 + weight: heaviest|schwerste\\w*|más pesad[oa]s?|(?:le|la|les) plus lourde?s?
 - weight: lightest|leichteste\\w*|más ligero|(?:le|la|les) plus légère?s?
@@ -46,10 +59,17 @@ _TABLE = """
 - area size: smallest|kleinste\\w*|más pequeñ[oa]s?|(?:le|la|les) plus petite?s?
 + length distance duration: longest|längste\\w*|más larg[oa]s?|(?:le|la|les) plus longue?s?
 - length distance duration: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
-+ *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la|les) plus élevée?s?
-- *: lowest|fewest|least|niedrigste\\w*|geringste\\w*|wenigsten|más baj[oa]s?|menor|(?:le|la|les) plus (?:bas|basse|faible)s?
-? *: worst|strongest|weakest|top|cleanest|dirtiest|busiest|quietest|safest|toughest|schlechteste\\w*|beste\\w*|stärkste\\w*|schwächste\\w*|peor|(?:le|la|les) (?:meilleur|pire)e?s?
++ *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la
+    |les) plus élevée?s?
+- *: lowest|fewest|least|niedrigste\\w*|geringste\\w*|wenigsten|más baj[oa]s?|menor|(?:le|la
+    |les) plus (?:bas|basse|faible)s?
+? *: worst|strongest|weakest|top|cleanest|dirtiest|busiest|quietest|safest|toughest
+    |schlechteste\\w*|beste\\w*|stärkste\\w*|schwächste\\w*|peor|(?:le|la|les) (?:meilleur
+    |pire)e?s?
 """
+
+
+_Path = tuple[str, str]  # the key of an object in the record, or none, and that of a value
 
 
 class _Superlative(NamedTuple):
@@ -57,17 +77,20 @@ class _Superlative(NamedTuple):
 
     is_most: bool | None
     words: frozenset[str]  # empty: the noun that follows names the key
+    also: frozenset[str] = frozenset()
 
 
 def _read_table() -> tuple[dict[str, _Superlative], str]:
     groups: dict[str, _Superlative] = {}
     patterns = []
-    for number, line in enumerate(_TABLE.strip().splitlines()):
-        sign, rest = line[0], line[2:]
-        words, _, forms = rest.partition(": ")
+    for number, line in enumerate(_TABLE.replace("\n    ", "").strip().splitlines()):
+        sign = line[0]
+        words, _, forms = line[2:].partition(": ")
         name = f"s{number}"
-        named = frozenset() if words == "*" else field_words.words_of_key(words.replace(" ", "_"))
-        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named)
+        first, _, rest = words.partition(", ")
+        named = frozenset() if words == "*" else field_words.words_of_key(first.replace(" ", "_"))
+        also = field_words.words_of_key(rest)
+        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named, also)
         patterns.append(f"(?P<{name}>{forms})")
     return groups, "|".join(patterns)
 
@@ -77,20 +100,25 @@ _RANK = re.compile(rf"(?<![\w-])(?:{_PATTERN})(?!\w)", re.IGNORECASE)
 _NOUN = re.compile(r"[-\s*]+((?:[^\W\d_][\w.%-]*\s?){1,3})")
 # `the second cheapest`, `one of the cheapest`, `at most`, `almost the cheapest`.
 _NOT_FIRST = re.compile(
-    r"\b(?:second|third|fourth|next|2nd|3rd|one of(?: the)?|among(?: the)?|not(?: the)?|at|almost(?: the)?"
-    r"|nearly(?: the)?|isn['’]t the|no|zweit|dritt|nicht der|segund[oa]|no es el|deuxième|pas le|the two"
+    r"\b(?:second|third|fourth|next|2nd|3rd|one of(?: the)?|among(?: the)?|not(?: the)?|at"
+    r"|almost(?: the)?"
+    r"|nearly(?: the)?|isn['’]t the|no|zweit|dritt|nicht der|segund[oa]|no es el|deuxième"
+    r"|pas le|the two"
     r"|the three|two|three|if|would|your|you)\s*$",
     re.IGNORECASE,
 )
 _AMONG = re.compile(
-    r"[^.;:!?\n]{0,40}?\b(?:of|among|out of|von|unter|de|entre|parmi)\s(?:the|these|those|all|den|diesen"
+    r"[^.;:!?\n]{0,40}?\b(?:of|among|out of|von|unter|de|entre|parmi)\s(?:the|these|those|all"
+    r"|den|diesen"
     r"|allen|los|las|estos|les|ces|tous les)?\s?(?P<number>[^\W\d_]+|\d{1,3})\b",
     re.IGNORECASE,
 )
 # Words that narrow what is compared in a way that no field need say.
 _NARROWED = re.compile(
-    r"\b(?:with|without|under|over|above|below|that|which|who|within|between|less than|more than|for"
-    r"|after|before|until|still|mit|ohne|unter|über|con|sin|bajo|que|avec|sans|sous|qui|pour|para|für"
+    r"\b(?:with|without|under|over|above|below|that|which|who|within|between|less than"
+    r"|more than|for"
+    r"|after|before|until|still|mit|ohne|unter|über|con|sin|bajo|que|avec|sans|sous|qui|pour"
+    r"|para|für"
     r"|if|ever|possible|available|when|where|per)\b",
     re.IGNORECASE,
 )
@@ -124,6 +152,7 @@ class Ranks:
         self._mentions = mentions
         self._values = values
         self._starts = [one.start for one in mentions]
+        self._compared: dict[int, list[list[ResultRecord]]] = {}
 
     def wrong_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
@@ -142,50 +171,29 @@ class Ranks:
     ) -> WrongRank | None:
         text = outline.text
         sentence = outline.sentence_at(found.start())
-        clause = outline.clause_at(found.start())
-        if outline.is_proposed(sentence):
-            return None
-        if _NOT_FIRST.search(text, max(sentence[0], found.start() - 24), found.start()):
+        if not _is_claimed(outline, found, sentence):
             return None
         superlative = _SUPERLATIVES[found.lastgroup or ""]
-        words, end = superlative.words, found.end()
-        noun = _NOUN.match(text, end)
-        if not words and noun is not None:
-            words, end = field_words.words_said(text, *noun.span(1)), noun.end()
-        if _NARROWED.search(text, found.end(), min(clause[1], end + 30)):
-            return None
         place = Value(found.start(), found.end(), "quote", found[0])
         record = self._record_of(binder, place, sentence)
         if record is None or not record.counts_for(turn):
             return None
-        group = self._groups[record.number]
-        columns = list(_columns(record, words))
+        noun = _NOUN.match(text, found.end())
+        words = superlative.words
+        if not words and noun is not None:
+            words = field_words.words_said(text, *noun.span(1))
+        columns = list(_columns(record, words)) or list(_columns(record, superlative.also))
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
-        if not columns:
-            return None
         among = _AMONG.match(text, found.end(), sentence[1])
         number = among and _number_of(among["number"])
-        sets = self._sets(outline, sentence, record, group)
+        sets = self._compared.get(record.number) if columns else []
+        if sets is None:
+            sets = self._sets(outline, record, self._groups[record.number])
+            self._compared[record.number] = sets
         if number:
             sets = [one for one in sets if len(one) == number] or sets
-        first: WrongRank | None = None
-        for path in columns:
-            for members in sets:
-                best = _best(members, path)
-                own = _value(record, path)
-                if best is None or own is None:
-                    return None
-                least, most = best
-                is_first = (own[0] == least[0], own[0] == most[0])
-                if superlative.is_most is None:
-                    if any(is_first):
-                        return None
-                elif is_first[superlative.is_most]:
-                    return None
-                other = least if superlative.is_most is False else most
-                first = first or WrongRank(found.start(), found.end(), own[1], other[1])
-        return first
+        return _deserved(found.span(), record, columns, sets, superlative.is_most)
 
     def _stated(
         self, outline: Outline, found: re.Match[str], record: ResultRecord
@@ -211,7 +219,7 @@ class Ranks:
         return records[0] if len(records) == 1 else None
 
     def _sets(
-        self, outline: Outline, sentence: Span, record: ResultRecord, group: list[ResultRecord]
+        self, outline: Outline, record: ResultRecord, group: list[ResultRecord]
     ) -> list[list[ResultRecord]]:
         """All that the record may have been compared with: its list, those of them that the answer
         or a part of it names, and those that are in some way as it is."""
@@ -239,6 +247,42 @@ class Ranks:
         }
 
 
+def _is_claimed(outline: Outline, found: re.Match[str], sentence: Span) -> bool:
+    """Not proposed, not the second, and not of those that are narrowed down by other words."""
+    text = outline.text
+    clause = outline.clause_at(found.start())
+    noun = _NOUN.match(text, found.end())
+    end = noun.end() if noun is not None else found.end()
+    return (
+        not outline.is_proposed(sentence)
+        and not _NOT_FIRST.search(text, max(sentence[0], found.start() - 24), found.start())
+        and not _NARROWED.search(text, found.end(), min(clause[1], end + 30))
+    )
+
+
+def _deserved(
+    span: Span,
+    record: ResultRecord,
+    columns: Sequence[_Path],
+    sets: Sequence[Sequence[ResultRecord]],
+    is_most: bool | None,
+) -> WrongRank | None:
+    """Wrong only where it holds in no column, among none that it may be compared with."""
+    first: WrongRank | None = None
+    for path in columns:
+        own = _value(record, path)
+        for members in sets:
+            best = _best(members, path)
+            if best is None or own is None:
+                return None
+            is_first = (own[0] == best[0][0], own[0] == best[1][0])
+            if is_first[is_most] if is_most is not None else any(is_first):
+                return None
+            other = best[0] if is_most is False else best[1]
+            first = first or WrongRank(*span, own[1], other[1])
+    return first
+
+
 def _number_of(word: str) -> int | None:
     return int(word) if word.isdecimal() else NUMBER_WORDS.get(word.casefold())
 
@@ -249,10 +293,6 @@ def _blocks(text: str) -> Iterator[Span]:
         yield start, found.start()
         start = found.end()
     yield start, len(text)
-
-
-# Where a value stands: the key of an object in the record, or none, and the key.
-_Path = tuple[str, str]
 
 
 def _near_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
@@ -325,7 +365,13 @@ def _plain_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
 
 def _holds(record: ResultRecord, like: tuple[str, Field]) -> bool:
     above, wanted = like
+    near = (
+        [record]
+        if not above
+        else [one for one in record.children[:MOST_FIELDS] if one.key == above]
+    )
     return any(
-        (key, field.key, field.value) == (above, wanted.key, wanted.value)
-        for key, field in _near_fields(record)
+        field.key == wanted.key and field.value == wanted.value
+        for one in near
+        for field in one.fields[:MOST_FIELDS]
     )

@@ -567,8 +567,8 @@ _AROUND = 60, 30  # characters around a number whose words may carry its sign
 
 
 def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
-    """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is 19:00. Amounts in lists, such as those of an account,
-    stand without a sign."""
+    """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is
+    19:00. Amounts in lists, such as those of an account, stand without a sign."""
     if value.kind != "number" or not value.readings:
         return None
     hour, rest = divmod(value.readings[0], SCALE)

@@ -1,6 +1,5 @@
-"""States and kinds: what an answer says that a record is, against what its field says. `pending` and
-`completed` exclude each other whoever uses them; what else excludes each other, the siblings of a
-record show."""
+"""States: what an answer says that something is, against what a field says of it. `pending` and
+`completed` exclude each other, whoever uses them."""
 
 from __future__ import annotations
 
@@ -31,14 +30,21 @@ _WORD = re.compile(r"[^\W_]+")
 # One family a block, one state a line: those of a family exclude each other. A line that begins
 # with `>` is reached by way of those before it: what was delivered was shipped.
 _FAMILIES = """
-pending|in progress|processing|in process|in processing|ongoing|queued|awaiting|unprocessed|scheduled|ausstehend|in Bearbeitung|pendiente|pendientes|en curso|en proceso|en attente|en cours
-completed|complete|finished|finalized|succeeded|successful|done|abgeschlossen|erledigt|completado|completada|terminado|terminada|finalizado|finalizada|terminé|terminée|achevé|achevée
+pending|in progress|processing|in process|in processing|ongoing|queued|awaiting|unprocessed
+    |scheduled|ausstehend|in Bearbeitung|pendiente|pendientes|en curso|en proceso|en attente
+    |en cours
+completed|complete|finished|finalized|succeeded|successful|done|abgeschlossen|erledigt
+    |completado|completada|terminado|terminada|finalizado|finalizada|terminé|terminée|achevé
+    |achevée
 failed|unsuccessful|fehlgeschlagen|gescheitert|fallido|fallida|échoué|échouée
 cancelled|canceled|voided|storniert|abgesagt|cancelado|cancelada|anulado|anulada|annulé|annulée
 
-approved|accepted|granted|genehmigt|bewilligt|aprobado|aprobada|aceptado|aceptada|approuvé|approuvée|accepté|acceptée
-pending|under review|in review|awaiting approval|needsAction|needs action|no response|in Prüfung|en revisión|pendiente|en attente
-rejected|denied|declined|refused|abgelehnt|rechazado|rechazada|denegado|denegada|refusé|refusée|rejeté|rejetée
+approved|accepted|granted|genehmigt|bewilligt|aprobado|aprobada|aceptado|aceptada|approuvé
+    |approuvée|accepté|acceptée
+pending|under review|in review|awaiting approval|needsAction|needs action|no response|in Prüfung
+    |en revisión|pendiente|en attente
+rejected|denied|declined|refused|abgelehnt|rechazado|rechazada|denegado|denegada|refusé|refusée
+    |rejeté|rejetée
 tentative|tentatively accepted
 
 active|enabled|in force|aktiv|activo|activa|actif
@@ -54,10 +60,13 @@ paid|settled|paid in full|bezahlt|beglichen|pagado|pagada|payé|payée|réglé|r
 overdue|past due|überfällig|en retard de paiement
 refunded|erstattet|reembolsado|reembolsada|remboursé|remboursée
 
-processing|preparing|label created|awaiting shipment|not yet shipped|in Vorbereitung|en preparación|en préparation
+processing|preparing|label created|awaiting shipment|not yet shipped|in Vorbereitung
+    |en preparación|en préparation
 >shipped|dispatched|versandt|verschickt|enviado|enviada|expédié|expédiée
-in transit|on its way|on the way|out for delivery|unterwegs|in Zustellung|en tránsito|en camino|en reparto|en transit|en route
-delivered|zugestellt|geliefert|ausgeliefert|entregado|entregada|entregados|entregadas|livré|livrée
+in transit|on its way|on the way|out for delivery|unterwegs|in Zustellung|en tránsito|en camino
+    |en reparto|en transit|en route
+delivered|zugestellt|geliefert|ausgeliefert|entregado|entregada|entregados|entregadas|livré
+    |livrée
 returned|zurückgeschickt|retourniert|devuelto|devuelta|devueltos|retourné|retournée
 
 on time|on schedule|pünktlich|puntual|a tiempo|à l'heure
@@ -65,11 +74,13 @@ delayed|running late|verspätet|retrasado|retrasada|retardé|retardée|en retard
 cancelled|canceled|gestrichen|cancelado|cancelada|annulé|annulée
 
 in stock|available|auf Lager|vorrätig|verfügbar|en stock|disponible
-out of stock|sold out|unavailable|backordered|ausverkauft|nicht verfügbar|vergriffen|agotado|agotada|no disponible|épuisé|épuisée|en rupture de stock
+out of stock|sold out|unavailable|backordered|ausverkauft|nicht verfügbar|vergriffen|agotado
+    |agotada|no disponible|épuisé|épuisée|en rupture de stock
 discontinued
 
 confirmed|bestätigt|confirmado|confirmada|confirmé|confirmée
-tentative|provisional|unconfirmed|pending|waitlisted|on the waiting list|vorläufig|unbestätigt|pendiente|provisoire|en attente
+tentative|provisional|unconfirmed|pending|waitlisted|on the waiting list|vorläufig|unbestätigt
+    |pendiente|provisoire|en attente
 cancelled|canceled|storniert|abgesagt|cancelado|cancelada|annulé|annulée
 
 full-time|full time|Vollzeit|tiempo completo|temps plein
@@ -109,7 +120,7 @@ round-trip|round trip|return trip|Hin- und Rückfahrt|ida y vuelta|aller-retour
 """
 
 
-class State(NamedTuple):
+class KnownState(NamedTuple):
     """One state of one family; `passed`: those that are over when this one is reached."""
 
     family: int
@@ -121,12 +132,12 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(fold(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))))
 
 
-def _read_families() -> tuple[dict[str, list[State]], set[State]]:
-    found: dict[str, list[State]] = {}
-    passed: set[State] = set()
-    for family, block in enumerate(_FAMILIES.strip().split("\n\n")):
+def _read_families() -> tuple[dict[str, list[KnownState]], set[KnownState]]:
+    found: dict[str, list[KnownState]] = {}
+    passed: set[KnownState] = set()
+    for family, block in enumerate(_FAMILIES.replace("\n    ", "").strip().split("\n\n")):
         for number, line in enumerate(block.split("\n")):
-            state = State(family, number)
+            state = KnownState(family, number)
             if line.startswith(">"):
                 passed.add(state)
             for name in line.lstrip(">").split("|"):
@@ -146,21 +157,28 @@ _ANY_STATE = re.compile(
 _FIRST_WORDS = frozenset(name.split()[0] for name in _STATES)
 # The verb that a state is said with, and the small words between.
 _SAID = re.compile(
-    r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing|recorded)"
-    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été|ont été|reste"
+    r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing"
+    r"|recorded)"
+    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été"
+    r"|ont été|reste"
     r"|been|still|already)|['’]s|['’]re|\b(?:status|state)(?:\sis|:)?)"
-    r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing|yet|again"
-    r"|been|successfully|bereits|noch|schon|jetzt|derzeit|nun|aktuell|als|ya|aún|todavía|actualmente"
+    r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing"
+    r"|yet|again"
+    r"|been|successfully|bereits|noch|schon|jetzt|derzeit|nun|aktuell|als|ya|aún|todavía"
+    r"|actualmente"
     r"|déjà|encore|toujours|actuellement)[\s*_`\"“]+)*$",
     re.IGNORECASE,
 )
 _HAVE_SAID = re.compile(
-    r"(?<!\bi)(?<!\bwe)(?<!\byou)\s(?:has|have)\s(?:(?:both|all|already|now|also|just|since|each)\s)*$",
+    r"(?<!\bi)(?<!\bwe)(?<!\byou)\s(?:has|have)\s(?:(?:both|all|already|now|also|just|since"
+    r"|each)\s)*$",
     re.IGNORECASE,
 )
 _UNSAID = re.compile(
-    r"\b(?:if|once|when|whenever|after|before|until|unless|whether|not|no|none|neither|never|no longer"
-    r"|will|would|can|cannot|could|should|may|might|must|needs?|either|or|any|previously|originally|than"
+    r"\b(?:if|once|when|whenever|after|before|until|unless|whether|not|no|none|neither|never"
+    r"|no longer"
+    r"|will|would|can|cannot|could|should|may|might|must|needs?|either|or|any|previously"
+    r"|originally|than"
     r"|instead|rather|wenn|falls|sobald|bis|nicht|kein\w*|oder|wird|werden|si|cuando|hasta|nunca"
     r"|será|quand|lorsque|pas|jusqu|sera|aucun\w*|ou|to be|as)\b|n['’]t\b",
     re.IGNORECASE,
@@ -174,7 +192,8 @@ _DEED_NOUN = re.compile(
 )
 # What follows a state that is said, and no part of a noun: not `the processing time`.
 _ENDS_HERE = re.compile(
-    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while|yet|und|aber"
+    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while"
+    r"|yet|und|aber"
     r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
 )
@@ -197,7 +216,7 @@ class StateFields:
     """The fields of the results that hold a state that has others which it excludes."""
 
     def __init__(self, index: RecordIndex) -> None:
-        self._fields: dict[int, list[tuple[State, Field]]] = {}
+        self._fields: dict[int, list[tuple[KnownState, Field]]] = {}
         for field in index.tree.fields:
             if isinstance(field.value, str) and 3 < len(field.value) <= LONGEST:
                 for state in states_of(field.value):
@@ -208,9 +227,13 @@ class StateFields:
     def said_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
     ) -> Iterator[SaidState]:
-        if not self._fields or _FIRST_WORDS.isdisjoint(outline.words):
-            return
-        for found in _ANY_STATE.finditer(outline.text):
+        words = _FIRST_WORDS & outline.words if self._fields else frozenset[str]()
+        end = 0
+        for place in outline.places_of(words):
+            found = _ANY_STATE.match(outline.text, place) if place >= end else None
+            if found is None:
+                continue
+            end = found.end()
             sentence = outline.sentence_at(found.start())
             if outline.is_proposed(sentence) or not is_stated(outline, found.start(), found.end()):
                 continue
@@ -260,7 +283,7 @@ class StateFields:
 
 
 @lru_cache(maxsize=1 << 10)
-def states_of(text: str) -> tuple[State, ...]:
+def states_of(text: str) -> tuple[KnownState, ...]:
     """Of the whole text, else of its first word: `PENDING_DEPOSIT`."""
     plain = _plain(text)
     found = _STATES.get(plain)
@@ -269,7 +292,7 @@ def states_of(text: str) -> tuple[State, ...]:
     return tuple(found or ())
 
 
-def excludes(state: State, said: Iterable[State]) -> bool:
+def excludes(state: KnownState, said: Iterable[KnownState]) -> bool:
     """Is it another state than any of those that were said, in their family?"""
     same = [one for one in said if one.family == state.family]
     return bool(same) and all(
@@ -278,8 +301,8 @@ def excludes(state: State, said: Iterable[State]) -> bool:
 
 
 def _named_in(
-    text: str, clause: Span, rows: Sequence[tuple[State, Field]]
-) -> list[tuple[State, Field]]:
+    text: str, clause: Span, rows: Sequence[tuple[KnownState, Field]]
+) -> list[tuple[KnownState, Field]]:
     """Those whose key, or whose object, the clause names: `the refund is completed`."""
     words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
     return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]

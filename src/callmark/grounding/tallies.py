@@ -15,6 +15,7 @@ from callmark.grounding.text import fold
 from callmark.grounding.words import NUMBER_WORDS
 
 MOST_RECORDS = 2000  # of a list that is counted
+MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
 _NUMBER = "|".join(sorted((one for one in NUMBER_WORDS if one != "dozen"), key=len, reverse=True))
@@ -33,7 +34,8 @@ _ADVERBS = re.compile(
     re.I,
 )
 _LIMITED = re.compile(
-    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to|by|if"
+    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to"
+    r"|by|if"
     r"|with|that|which|per|either)\b|\d",
     re.IGNORECASE,
 )
@@ -52,11 +54,11 @@ _MORE = 2  # words beside those of the key
 
 
 class WrongTally(NamedTuple):
-    """From `start` to `end` the number; `count` of the `total` records are so, as `field` is."""
+    """From `start` to `end` the number; `counted` of the `total` records are so, as `field` is."""
 
     start: int
     end: int
-    count: int
+    counted: int
     total: int
     field: Field
 
@@ -80,7 +82,7 @@ class Tallies:
             if len(group) <= MOST_RECORDS:
                 for key, column in _columns_of(group).items():
                     found.setdefault(key, []).append(column)
-        return found
+        return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
 
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
         for found in _TALLY.finditer(outline.text):

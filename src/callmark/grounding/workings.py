@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from itertools import combinations, islice, permutations
+from itertools import accumulate, combinations, islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
@@ -30,6 +30,7 @@ TELLING = 4  # so many digits tell a number from others
 AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
 BESIDE_SHARE = 0.7
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
+MOST_COLUMNS = 40  # of the tables and lists of an answer
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
 CLOSE = 40  # characters around a number whose words say how it came about
@@ -388,13 +389,25 @@ class Workings:
         if digits_of(value) < TELLING - 2:
             return None
         line = self.outline.line_at(value.start)
-        for column in self._stated_columns:
-            others = [number for at, number in column if not line.start <= at < line.end]
-            before = [number for at, number in column if at < line.start]
-            for numbers in (others, before):
-                if len(numbers) > 1 and low <= abs(sum(numbers)) <= high:
-                    return _worked(arithmetic.Sum("sum", tuple(numbers[:MAX_TERMS])))
+        for starts, sums_so_far in self._running_totals:
+            first, last = bisect_left(starts, line.start), bisect_left(starts, line.end)
+            before = sums_so_far[first]
+            others = before + sums_so_far[-1] - sums_so_far[last]
+            for number, count in ((others, len(starts) - last + first), (before, first)):
+                if count > 1 and low <= abs(number) <= high:
+                    return Worked("sum", f"{count} numbers of a table or list")
         return None
+
+    @cached_property
+    def _running_totals(self) -> list[tuple[list[int], list[int]]]:
+        """Where the numbers of each column stand, and what those before each come to."""
+        return [
+            (
+                [at for at, _ in column],
+                list(accumulate((number for _, number in column), initial=0)),
+            )
+            for column in self._stated_columns[:MOST_COLUMNS]
+        ]
 
     def _of_results(self, value: Value, sentence: Span) -> Worked | None:
         """What the records come to, all of them or those of one kind."""

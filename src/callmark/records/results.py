@@ -197,6 +197,8 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     answered: bool | None = None
     # What is otherwise than it was observed; absent where the expectation is more than that.
     changes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Which of the required facts were not found, by their place; absent where none is missing.
+    missing_facts: tuple[Count, ...] | msgspec.UnsetType = msgspec.UNSET
     more: Measures | msgspec.UnsetType = msgspec.UNSET
 
     @property

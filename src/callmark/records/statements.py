@@ -63,7 +63,8 @@ RULES: dict[str, Rule] = {
             "equation", "miscalculated", "advisory", "a sum that is written out does not come out"
         ),
         Rule("count", "miscounted", "advisory", "more things are counted than the results list"),
-        Rule("value", "unsupported", "firm", "a value that nothing served, said or implied"),
+        Rule("misread", "unsupported", "firm", "a number a slip away from one that a result gives"),
+        Rule("value", "unsupported", "advisory", "a value that nothing served, said or implied"),
         Rule("prose", "unsupported", "advisory", "a value that the long texts served do not hold"),
         Rule("link", "unsupported", "advisory", "an address that nothing served or said"),
         Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),

@@ -16,11 +16,17 @@ from callmark.compare.records import (
 )
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
+from callmark.summary.metrics import in_words, label_of
 
 DECISION_STYLE: dict[Decision, Style] = {
     "regression": "bad",
     "inconclusive": "warn",
     "non_inferior": "good",
+}
+DECISION_WORDS: dict[Decision, str] = {
+    "regression": "worse",
+    "inconclusive": "inconclusive",
+    "non_inferior": "not worse",
 }
 CHECK_WORD: dict[bool | None, tuple[str, Style]] = {
     True: ("POINT CHECK OK", "good"),
@@ -32,16 +38,21 @@ LONGEST_ID = 60
 GROUPS = {"tool": "by_tool", "slice": "by_slice", "locale": "by_locale"}
 
 
-def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
+def comparison_blocks(comparison: Comparison, *, verbose: bool = False) -> Iterator[Block]:
+    """The decision and what it rests on; `verbose`: what was not tested, too."""
     yield decision_line(comparison)
     yield from (line(text, indent=2) for text in facts(comparison))
     yield from (line(f"warning: {text}", "warn", indent=2) for text in comparison.warnings)
     yield from _primary(comparison)
     yield from _flips(comparison.flips)
-    yield from _exploratory(comparison)
-    for title, field in GROUPS.items():
-        yield from _groups(title, getattr(comparison, field))
+    if verbose:
+        yield from _exploratory(comparison)
+        for title, field in GROUPS.items():
+            yield from _groups(title, getattr(comparison, field))
     yield from _edits(comparison)
+    if not verbose and any(one.difference for one in comparison.exploratory):
+        yield line()
+        yield line("--verbose shows the other metrics, by tool, slice and locale too", "quiet")
 
 
 def decision_line(comparison: Comparison) -> TextLine:
@@ -50,7 +61,7 @@ def decision_line(comparison: Comparison) -> TextLine:
         word, style = CHECK_WORD[check.ok]
         return TextLine((Cell(word, style), Cell(f"  {check_text(check)}")))
     decision = Cell(comparison.decision.upper(), DECISION_STYLE[comparison.decision])
-    return TextLine((decision, Cell(f"  {comparison.decision_reason}")))
+    return TextLine((decision, Cell(f"  {in_words(comparison.decision_reason)}")))
 
 
 def check_leads(comparison: Comparison) -> bool:
@@ -60,7 +71,7 @@ def check_leads(comparison: Comparison) -> bool:
 
 def check_text(check: PointCheck) -> str:
     return (
-        f"{check.metric} differs by {round_text(check.delta, check.limit)},"
+        f"{label_of(check.metric)} differs by {round_text(check.delta, check.limit)},"
         f" {check.limit:g} is allowed (a plain limit, no test)"
     )
 
@@ -93,7 +104,7 @@ def facts(comparison: Comparison) -> Iterator[str]:
     if not check_leads(comparison):
         yield f"{CHECK_WORD[check.ok][0].lower()}: {check_text(check)}"
     elif comparison.paired:
-        yield f"the tests: {comparison.decision}; {comparison.decision_reason}"
+        yield f"the tests: {comparison.decision}; {in_words(comparison.decision_reason)}"
 
 
 def past_texts(past: OwnPast) -> Iterator[str]:
@@ -159,31 +170,44 @@ def _primary(comparison: Comparison) -> Iterator[Block]:
         return
     yield line()
     yield Table(
-        ("primary", "A", "B", "B - A", "95 % interval", "n", "worse / better", "p (Holm)", ""),
+        ("decided by", "A", "B", "B - A", "n", ""),
         tuple(_primary_row(one) for one in comparison.primary),
-        frozenset({1, 2, 3, 5, 6, 7}),
+        frozenset({1, 2, 3, 4}),
+        elastic=frozenset({0}),
+        notes=tuple(tuple(_primary_notes(one)) for one in comparison.primary),
     )
-    for one in comparison.primary:
-        if one.reason is not None:
-            style = DECISION_STYLE[one.decision] if one.decision else "quiet"
-            yield line(f"{one.metric}: {one.reason}", style, indent=2)
 
 
 def _primary_row(one: Compared) -> tuple[Cell, ...]:
     decision = Cell("")
     if one.decision is not None:
-        word = one.decision if one.decision == "non_inferior" else one.decision.upper()
-        decision = Cell(word, DECISION_STYLE[one.decision])
-    return (*_numbers(one), Cell(count_text(one)), Cell(p_text(one.p_adjusted)), decision)
+        word = DECISION_WORDS[one.decision]
+        decision = Cell(
+            word if one.decision == "non_inferior" else word.upper(), DECISION_STYLE[one.decision]
+        )
+    return (*_numbers(one), decision)
+
+
+def _primary_notes(one: Compared) -> Iterator[str]:
+    """How sure the difference is, and why it was decided so."""
+    found = (
+        f"95 % interval {interval(one)}" if one.ci_95 is not None else "",
+        f"{one.worse} worse, {one.better} better" if one.worse is not None else "",
+        f"p {p_text(one.p_adjusted)} (Holm)" if one.p_adjusted is not None else "",
+    )
+    told = "; ".join(filter(None, found))
+    if told:
+        yield told
+    if one.reason is not None:
+        yield in_words(one.reason)
 
 
 def _numbers(one: Compared) -> tuple[Cell, ...]:
     return (
-        Cell(one.metric),
+        Cell(label_of(one.metric)),
         Cell(round_text(one.a)),
         Cell(round_text(one.b)),
         Cell(sign_text(one.difference)),
-        Cell(interval(one), "quiet"),
         Cell(str(one.n)),
     )
 
@@ -194,10 +218,16 @@ def _exploratory(comparison: Comparison) -> Iterator[Block]:
         return
     yield line()
     yield Table(
-        ("exploratory (not tested)", "A", "B", "B - A", "95 % interval", "n", "worse / better"),
+        ("not tested", "A", "B", "B - A", "n", "worse / better"),
         tuple((*_numbers(one), Cell(count_text(one))) for one in known),
-        frozenset({1, 2, 3, 5, 6}),
+        frozenset({1, 2, 3, 4, 5}),
+        elastic=frozenset({0}),
+        notes=tuple((f"{one.metric}{_in_interval(one)}",) for one in known),
     )
+
+
+def _in_interval(one: Compared) -> str:
+    return f"; 95 % interval {interval(one)}" if one.ci_95 is not None else ""
 
 
 def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Block]:
@@ -208,9 +238,9 @@ def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Bl
         if one.difference or one.worse or one.better  # what stayed the same is in the JSON
     )
     if rows:
-        columns = (title, "metric", "A", "B", "B - A", "95 % interval", "n", "worse / better")
+        columns = (title, "metric", "A", "B", "B - A", "n", "worse / better")
         yield line()
-        yield Table(columns, rows, frozenset({2, 3, 4, 6, 7}))
+        yield Table(columns, rows, frozenset({2, 3, 4, 5, 6}), elastic=frozenset({0, 1}))
 
 
 def _flips(flips: Mapping[str, Flips]) -> Iterator[Block]:
@@ -221,9 +251,10 @@ def _flips(flips: Mapping[str, Flips]) -> Iterator[Block]:
     yield line("samples that flipped", "strong")
     for name, both in found.items():
         if both.lost.count:
-            yield line(f"{name}, lost ({both.lost.count}): {ids(both.lost)}", "bad", indent=2)
+            text = f"{label_of(name)}, lost ({both.lost.count}): {ids(both.lost)}"
+            yield line(text, "bad", indent=2)
         if both.gained.count:
-            text = f"{name}, gained ({both.gained.count}): {ids(both.gained)}"
+            text = f"{label_of(name)}, gained ({both.gained.count}): {ids(both.gained)}"
             yield line(text, "good", indent=2)
 
 
@@ -272,7 +303,7 @@ def comparison_sections(comparison: Comparison) -> Iterator[Sequence[str]]:
     )
     for name, both in comparison.flips.items():
         for word, listed in (("lost", both.lost), ("gained", both.gained)):
-            yield _samples(f"{name}: {listed.count} {word}", listed)
+            yield _samples(f"{label_of(name)}: {listed.count} {word}", listed)
     if comparison.common:
         for word in ("added", "removed", "changed"):
             listed = getattr(comparison.pairs, word)
@@ -291,13 +322,13 @@ def _headline(comparison: Comparison) -> str:
     if check is not None and check_leads(comparison):
         word = CHECK_WORD[check.ok][0].capitalize()
         return f"{_CHECK_SIGN[check.ok]} {word}: {as_text(check_text(check))}"
-    word, reason = _WORDS[comparison.decision], comparison.decision_reason
+    word, reason = _WORDS[comparison.decision], in_words(comparison.decision_reason)
     return f"{word}: {as_text(reason.removeprefix('not worse: '))}"
 
 
 def _row(one: Compared) -> tuple[str, ...]:
     return (
-        as_code(one.metric),
+        f"{as_text(label_of(one.metric))} ({as_code(one.metric)})",
         round_text(one.a),
         round_text(one.b),
         sign_text(one.difference),

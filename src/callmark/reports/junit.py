@@ -15,7 +15,8 @@ import msgspec
 from callmark.records.report import GateOutcome, Report
 from callmark.reports.finished_run import FailedTrial, FinishedRun, failed_trials
 from callmark.reports.layout import neutralise, one_line
-from callmark.reports.terminal import gate_text
+from callmark.reports.terminal import gate_text, verdict_text
+from callmark.summary.metrics import label_of, sentence_of
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000
@@ -64,10 +65,10 @@ def _suites(finished: FinishedRun) -> Iterator[JunitSuite]:
 
 
 def _verdict_case(report: Report, *, strict: bool) -> JunitCase:
-    reason = report.verdict_reason
+    reason = verdict_text(report)
     match report.verdict:
         case "pass":
-            return JunitCase("verdict", "passed", text=reason)
+            return JunitCase("verdict", "passed", text=f"{reason}; {report.verdict_reason}")
         case "fail":
             return JunitCase("verdict", "failure", reason)
         case "inconclusive" if report.header.num_shards > 1 and not strict:
@@ -82,7 +83,7 @@ def _gate_case(gate: GateOutcome, *, strict: bool) -> JunitCase:
     said = gate_text(gate)
     match gate.status:
         case "pass":
-            return JunitCase(gate.name, "passed")
+            return JunitCase(gate.name, "passed", text=said)
         case "warn":
             return JunitCase(gate.name, "passed", text=f"warning: {said}")
         case "fail":
@@ -90,7 +91,8 @@ def _gate_case(gate: GateOutcome, *, strict: bool) -> JunitCase:
         case "inconclusive":
             return JunitCase(gate.name, "error" if strict else "skipped", f"inconclusive: {said}")
         case "n/a":
-            return JunitCase(gate.name, "skipped", f"n/a: {gate.reason}")
+            words = f"{label_of(gate.name)}: {sentence_of(gate.name)}"
+            return JunitCase(gate.name, "skipped", f"n/a: {gate.reason}. {words}")
         case _:
             assert_never(gate.status)
 

@@ -87,6 +87,7 @@ _COLOURS: dict[Style, str] = {
     "unsupported": "bold red underline",
 }
 NARROWEST = 40
+FOLD = 80  # columns of a report where there is no screen that says how many it has
 SMALLEST_COLUMN = 12
 
 
@@ -98,18 +99,22 @@ class Cell(NamedTuple):
 
 
 class TextLine(NamedTuple):
+    """`copied`: a command, which is broken so that a shell still reads it as one."""
+
     cells: tuple[Cell, ...]
     indent: int = 0
+    copied: bool = False
 
 
 class Table(NamedTuple):
     """`right` holds the numbers of the columns that are aligned to the right, `elastic` those that
-    may be cut where a screen is too narrow."""
+    may be cut where a screen is too narrow. `notes`: what is said below each row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     right: frozenset[int] = frozenset()
     elastic: frozenset[int] = frozenset()
+    notes: tuple[tuple[str, ...], ...] = ()
 
 
 Block = TextLine | Table
@@ -120,10 +125,14 @@ def line(text: str = "", style: Style = "plain", indent: int = 0) -> TextLine:
     return TextLine((Cell(text, style),), indent)
 
 
-def write(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Colours on a terminal, plain text everywhere else. Lines are broken for a screen only: a
-    file or another program gets them whole."""
-    width = max(NARROWEST, get_terminal_size().columns) if stream.isatty() else None
+def command(text: str, indent: int = 0) -> TextLine:
+    return TextLine((Cell(text, "strong"),), indent, copied=True)
+
+
+def write(blocks: Iterable[Block], stream: TextIO, fold: int | None = None) -> None:
+    """Colours on a terminal, plain text everywhere else. Lines are broken for a screen; a file or
+    another program gets them whole, or folded at `fold` columns."""
+    width = max(NARROWEST, get_terminal_size().columns) if stream.isatty() else fold
     if wants_colour(stream):
         _write_colours(blocks, stream, width)
     else:
@@ -152,16 +161,19 @@ def _write_colours(blocks: Iterable[Block], stream: TextIO, width: int | None) -
 def _screen_lines(blocks: Iterable[Block], width: int | None) -> Iterator[Painted]:
     for block in blocks:
         match block:
-            case TextLine(cells=cells, indent=indent):
-                yield from _wrap([_safe(cell) for cell in cells], indent, width)
+            case TextLine(cells=cells, indent=indent, copied=copied):
+                end = " \\" if copied and not any("'" in cell.text for cell in cells) else ""
+                whole = copied and not end
+                safe = [_safe(cell) for cell in cells]
+                yield from _wrap(safe, indent, None if whole else width, end)
             case Table():
                 yield from _table_lines(block, width)
             case _:
                 assert_never(block)
 
 
-def _wrap(cells: Painted, indent: int, width: int | None) -> Iterator[Painted]:
-    """Broken between words; what follows stands a little further in."""
+def _wrap(cells: Painted, indent: int, width: int | None, end: str = "") -> Iterator[Painted]:
+    """Broken between words; what follows stands a little further in. `end`: of a broken line."""
     start = Cell(" " * indent)
     if width is None or indent + sum(_width(cell.text) for cell in cells) <= width:
         yield [start, *cells]
@@ -170,8 +182,10 @@ def _wrap(cells: Painted, indent: int, width: int | None) -> Iterator[Painted]:
     for cell in cells:
         for word in re.findall(r" +|[^ ]+", cell.text):
             size = _width(word)
-            if used + size > width and not first:
-                yield _join(row)
+            if used + size + len(end) > width and not first and not word.isspace():
+                while len(row) > 1 and row[-1].text.isspace():
+                    row.pop()
+                yield _join([*row, Cell(end)] if end else row)
                 row, used, first = [Cell(" " * (indent + 2))], indent + 2, True
             if not (first and word.isspace() and len(row) == 1 and used > indent):
                 row.append(Cell(word, cell.style))
@@ -191,7 +205,8 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Painted]:
     widths = [max(_width(cell.text) for cell in column) for column in zip(*grid, strict=True)]
     if width is not None:
         widths = _narrow(widths, table.elastic, width)
-    for row in grid:
+    notes = ((), *table.notes) if table.notes else ((),) * len(grid)
+    for row, below in zip(grid, notes, strict=True):
         painted = [Cell("  ")]
         for number, (whole, size) in enumerate(zip(row, widths, strict=True)):
             cell = Cell(_cut(whole.text, size), whole.style)
@@ -199,6 +214,8 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Painted]:
             painted += [gap, cell] if number in table.right else [cell, gap]
             painted.append(Cell("  "))
         yield painted
+        for text in below:
+            yield from _wrap([Cell(one_line(text), "quiet")], 4, width)
 
 
 def _narrow(widths: list[int], elastic: frozenset[int], width: int) -> list[int]:

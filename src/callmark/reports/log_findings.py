@@ -1,4 +1,4 @@
-"""What a scored log shows: statements, deeds, arguments and calls that nothing stands behind."""
+"""What a scored log shows: statements, deeds, arguments and calls that nothing backs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 from callmark.records.jsontext import canonical_json
 from callmark.records.results import Result, Statement
 from callmark.records.trace import TraceEntry
+from callmark.summary.metrics import label_words
 
 SHOWN = 3  # places of each kind
 LONGEST = 160
@@ -61,13 +62,13 @@ def _flags(result: Result, *, deeds: bool) -> Iterator[Statement]:
 def _statements(result: Result) -> Iterator[str]:
     for one in _flags(result, deeds=False):
         if one.is_firm:
-            yield f"{one.label}: {one.because}"
+            yield f"{label_words(one.label)}: {one.because}"
 
 
 def _doubtful(result: Result) -> Iterator[str]:
     for one in _flags(result, deeds=False):
         if not one.is_firm:
-            yield f"{one.label}: {one.because}"
+            yield f"{label_words(one.label)}: {one.because}"
 
 
 def _deeds(result: Result) -> Iterator[str]:

@@ -13,11 +13,13 @@ from callmark.reports.layout import one_line, round_text
 from callmark.reports.terminal import (
     STATUS_STYLE,
     absent_gates,
-    bound_text,
     counts_text,
     interval,
+    policy_text,
     verdict_text,
 )
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import in_words, label_of, sentence_of
 
 # A comment may have 65,536 characters, a step summary 1 MiB.
 LIMIT = 60_000
@@ -146,33 +148,40 @@ def _gates(finished: FinishedRun) -> Iterator[Sequence[str]]:
     loud = [gate for gate in gates if gate.status in ("fail", "inconclusive", "warn")]
     passed = [gate for gate in gates if gate.status == "pass"]
     yield _gate_table(loud, metrics)
-    yield [
-        f"- {as_code(gate.name)}: {as_text(gate.reason)}"
-        for gate in loud
-        if gate.reason is not None
-    ] + ([""] if loud else [])
+    yield [_explained(gate) for gate in loud] + ([""] if loud else [])
     yield fold_lines(f"What passed ({len(passed)})", _gate_table(passed, metrics))
     for why, absent in absent_gates(gates):
-        yield [f"n/a, {as_text(why)}: {', '.join(map(as_code, absent))}", ""]
+        yield [f"n/a, {as_text(why)}: {', '.join(map(_named, absent))}", ""]
+
+
+def _named(name: str) -> str:
+    """The label, and the key beside it for whoever sets a bound."""
+    label = label_of(name)
+    return as_code(name) if label == name else f"{as_text(label)} ({as_code(name)})"
+
+
+def _explained(gate: GateOutcome) -> str:
+    reason = "" if gate.reason is None else f" {as_text(in_words(gate.reason))}."
+    policy = as_text(policy_text(gate))
+    return f"- **{as_text(label_of(gate.name))}**: {sentence_of(gate.name)} It {policy}.{reason}"
 
 
 def _gate_table(gates: Sequence[GateOutcome], metrics: dict[str, Metric]) -> list[str]:
-    columns = ("", "gate", "value", "bound", "n", "95 % interval", "policy")
+    columns = ("", "gate", "value", "wanted", "n", "95 % interval", "policy")
     return table(columns, [_gate_row(gate, metrics.get(gate.name)) for gate in gates])
 
 
 def _gate_row(gate: GateOutcome, metric: Metric | None) -> tuple[str, ...]:
-    misses = "" if gate.misses is None else f" {gate.misses}/{gate.allowed}"
     low = " (low end)" if gate.compared == "ci_95_low" else ""
     loosened = " **LOOSENED**" if gate.loosened else ""
     return (
         _STATUSES[gate.status],
-        as_code(gate.name),
+        _named(gate.name),
         round_text(gate.value, gate.bound),
-        as_text(bound_text(gate.op, gate.bound)) + low + loosened,
+        wanted_text(gate.op, gate.bound) + low + loosened,
         str(gate.n),
         interval(metric),
-        as_text(gate.policy) + misses,
+        as_text(policy_text(gate)),
     )
 
 

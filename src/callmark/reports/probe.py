@@ -48,13 +48,13 @@ DECISIONS: dict[Decision, tuple[str, Style]] = {
 }
 
 
-def probe_blocks(report: ProbeReport) -> Iterator[Block]:
+def probe_blocks(report: ProbeReport, *, verbose: bool = False) -> Iterator[Block]:
     yield from result_blocks(report)
     yield from (line(f"warning: {text}", "warn", indent=2) for text in report.warnings)
     if report.comparison is not None:
         yield line()
         yield line("the whole dataset, base (A) against tuned (B)", "strong")
-        yield from comparison_blocks(report.comparison)
+        yield from comparison_blocks(report.comparison, verbose=verbose)
 
 
 def result_blocks(report: ProbeReport) -> Iterator[Block]:

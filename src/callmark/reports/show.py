@@ -19,10 +19,18 @@ from callmark.records.samples import ExtractorBy, describe_check
 from callmark.records.statements import GOOD
 from callmark.records.trace import EntryStatus, TraceEntry
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
-from callmark.summary.failing import ORDER, StatementList, explain_flag, show_measure
+from callmark.summary.failing import (
+    ORDER,
+    StatementList,
+    explain_flag,
+    missing_facts,
+    show_measure,
+)
+from callmark.summary.metrics import label_words, rule_words
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60
+RECALL_WORDS = {"facts": "facts", "presence": "by presence"}
 EXTRACTOR_WHY: dict[ExtractorBy, str] = {
     "flag": "an option says so",
     "config": "the settings file says so",
@@ -54,7 +62,7 @@ def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
     yield from _thought_calls(result, limit)
     if result.scores is not None:
         yield from _evidence(result)
-        yield from _scores(result.scores)
+        yield from _scores(result.scores, missing_facts(result))
 
 
 def _head(result: Result) -> Iterator[Block]:
@@ -286,10 +294,10 @@ def _flags(scores: Scores) -> Iterator[Block]:
         )
     for one in flags:
         style: Style = "bad" if one.is_firm else "warn"
-        told = f"  {explain_flag(one)} (rule {one.rule})"
+        told = f"  {explain_flag(one)} (rule: {rule_words(one.rule)})"
         yield TextLine((Cell(f"{one.tier:<8}", style), Cell(told)), indent=2)
     counts = Counter(one.label for one in scores.statements)
-    told = ", ".join(f"{counts[label]} {label}" for label in ORDER if counts[label])
+    told = ", ".join(f"{counts[label]} {label_words(label)}" for label in ORDER if counts[label])
     yield line()
     yield line(f"statements: {told}")
 
@@ -331,7 +339,7 @@ def _evidence_rows(answer: bytes, scores: Scores) -> tuple[tuple[Cell, ...], ...
 
 
 def _statement_row(answer: bytes, one: Statement, match: Match | None) -> tuple[Cell, ...]:
-    is_ = f"{one.label} ({one.rule})"
+    is_ = f"{label_words(one.label)} ({rule_words(one.rule)})"
     if match is not None:
         return _match_row(answer, match, is_)
     style: Style = "bad" if one.is_firm else "warn" if one.is_flag else "plain"
@@ -376,7 +384,7 @@ def _excerpt(value: Json, quoted: str) -> str:
     return f"{'…' if start else ''}{one_line(text[start:end])}{'…' if end < len(text) else ''}"
 
 
-def _scores(scores: Scores) -> Iterator[Block]:
+def _scores(scores: Scores, missing: Sequence[str]) -> Iterator[Block]:
     yield line()
     if scores.kind != "eligible" and scores.spans_counted:
         found = f"{scores.lax.grounded} of {scores.spans_counted} spans grounded"
@@ -386,8 +394,10 @@ def _scores(scores: Scores) -> Iterator[Block]:
         yield line(
             f"{name:<6}  F1 {round_text(part.f1)}  precision {round_text(part.precision)} "
             f"({part.grounded} of {scores.spans_counted})  recall {round_text(part.recall)} "
-            f"({part.found} of {scores.facts_required} by {scores.recall_kind})"
+            f"({part.found} of {scores.facts_required} {RECALL_WORDS[scores.recall_kind]})"
         )
+    if missing:
+        yield line(f"missing facts: {', '.join(missing)}", "bad", indent=2)
     for name, verdict in _verdicts(scores):
         if verdict is not None:
             yield TextLine(
@@ -451,8 +461,8 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
         ("label", "rule", "tier", "statements"),
         tuple(
             (
-                Cell(row.label, _label_style(row.tier, row.label in GOOD)),
-                Cell(row.rule),
+                Cell(label_words(row.label), _label_style(row.tier, row.label in GOOD)),
+                Cell(rule_words(row.rule)),
                 Cell(row.tier or ""),
                 Cell(str(row.statements)),
             )
@@ -461,7 +471,7 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
         right=frozenset({3}),
     )
     yield line()
-    yield line(", ".join(f"{count} {label}" for label, count in listed.by_label.items()))
+    yield line(", ".join(f"{n} {label_words(label)}" for label, n in listed.by_label.items()))
     for tier, title in (("firm", "firm flags: they count"), ("advisory", "advisory flags: shown")):
         flags = [flag for flag in listed.flags if flag.tier == tier]
         if flags:
@@ -469,7 +479,7 @@ def statement_blocks(listed: StatementList) -> Iterator[Block]:
             yield line(f"{title} ({len(flags)})", "bad" if tier == "firm" else "warn")
         for flag in flags:
             where = f"{flag.sample_id}, trial {flag.trial}  "
-            told = f"{explain_flag(flag)} (rule {flag.rule})"
+            told = f"{explain_flag(flag)} (rule: {rule_words(flag.rule)})"
             yield TextLine((Cell(where, "strong"), Cell(told)), indent=2)
 
 

@@ -20,7 +20,13 @@ from callmark.records.statements import StatementLabel
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.layout import neutralise
 from callmark.store.files import read_results
-from callmark.summary.failing import TierCounts, count_tiers, explain_firm, why_failed
+from callmark.summary.failing import (
+    TierCounts,
+    count_tiers,
+    explain_firm,
+    missing_facts,
+    why_failed,
+)
 from callmark.summary.gates import is_measure
 
 if TYPE_CHECKING:
@@ -89,6 +95,7 @@ COLUMNS: dict[str, Type] = {
     "arguments_invented": "whole",
     "checks": "text",
     "changes": "text",
+    "missing_facts": "text",
     **dict.fromkeys(_METADATA, "text"),
     "tools": "text",
     "model_output": "text",
@@ -140,6 +147,7 @@ def row_of(
         *_statement_cells(scores),
         None if scores is None else "; ".join(map(explain_check, scores.checks)),
         _changes(scores),
+        None if scores is None else "; ".join(missing_facts(result)),
         *(_show(result.metadata.get(name)) for name in _METADATA),
         "; ".join(entry.name or "(no name)" for entry in result.tool_trace),
         result.model_output,

@@ -1,8 +1,9 @@
-"""The report as a person reads it: verdict, gates, then what to look at. Only here numbers are
-rounded."""
+"""The report as a person reads it: the verdict, what failed and where to look, then the rest. Only
+here numbers are rounded."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,18 +12,33 @@ from callmark.records.report import (
     Failing,
     GateOutcome,
     Metric,
-    Number,
-    Op,
     Power,
     Repeat,
     Report,
     Status,
     Verdict,
 )
-from callmark.records.report import MetricBlock as MetricBlock
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.records.statements import GOOD
+from callmark.reports.layout import (
+    Block,
+    Cell,
+    Style,
+    TextLine,
+    command,
+    line,
+    one_line,
+    round_text,
+)
 from callmark.summary.failing import StatementList, explain_flag
-from callmark.summary.metrics import UNCHANGED
+from callmark.summary.gates import policy_sentence, wanted_text
+from callmark.summary.metrics import (
+    UNCHANGED,
+    in_words,
+    label_of,
+    label_words,
+    labels_of,
+    sentence_of,
+)
 
 VERDICT_STYLE: dict[Verdict, Style] = {
     "pass": "good",
@@ -39,69 +55,84 @@ STATUS_STYLE: dict[Status, Style] = {
     "n/a": "quiet",
 }  # in the order in which they are listed
 SHOWN_IDS = 6
+SHOWN_SAMPLES = 3  # to look at, for each gate
+SHOWN_GATES = 3  # that one reason keeps open
 SHOWN_MISSES = 3
 SHOWN_ERRORS = 5
-SHOWN_STATEMENTS = 5
+SHOWN_FLAGS = 3
 SHOWN_CHANGES = 20
 LONGEST_FLAG = 300
-_BLOCK_COLUMNS = (
-    "integration_f1_macro_lax",
-    "integration_f1_macro_strict",
-    "call_f1_macro",
-    "privacy_ok_rate",
-)
 
 
 def report_blocks(
     report: Report,
     *,
+    results: str | None = None,
     misses: Sequence[str] = (),
     statements: StatementList | None = None,
     changes: Sequence[str] = (),
     next_steps: Sequence[str] = (),
+    tables: Iterable[Block] | None = None,
 ) -> Iterator[Block]:
-    """`misses` explains calls without a fixture, `statements` are those of the first trials,
-    `changes` says what is otherwise than it was observed, `next_steps` what one can do now."""
-    yield from _verdict(report)
-    yield from _gates(report)
-    if statements is not None:
-        yield from _statements(report, statements)
-    yield from _ungated(report)
-    yield from _per_tool(report)
-    yield from _groups("locale", report.locales)
-    yield from _groups("slice", report.slices)
-    yield from _failing(report)
-    yield from _changed(report, changes)
-    yield from _misses(report, misses)
+    """`results`: the file with the trials, for the commands that look at them. `misses` explains
+    calls without a fixture, `statements` are those of the first trials, `changes` says what is
+    otherwise than it was observed, `next_steps` what one can do now. `tables`: those of
+    `terminal_tables`, for whoever wants all numbers."""
+    verbose = tables is not None
+    yield verdict_line(report)
+    yield from _judged(report, "fail", "failed", results)
+    yield from _open(report, results)
+    yield from _facts(report, verbose=verbose)
+    yield from _judged(report, "warn", "warnings", results)
     yield from _errors(report)
-    yield from _notes(report, next_steps)
+    yield from _misses(report, misses)
+    if statements is not None:
+        yield from _statements(report, statements, results, verbose=verbose)
+    yield from _changed(report, changes)
+    yield from tables or ()
+    yield from _next(next_steps)
 
 
-def log_blocks(report: Report, *, next_steps: Sequence[str] = ()) -> Iterator[Block]:
+def log_blocks(
+    report: Report,
+    *,
+    results: str | None = None,
+    next_steps: Sequence[str] = (),
+    tables: Iterable[Block] | None = None,
+) -> Iterator[Block]:
     """The same of a log, whose findings were told: what is judged, and where to look. What asks for
     expectations is left out, for a log has none."""
     yield verdict_line(report)
-    for warning in report.warnings:
-        yield line(f"warning: {warning}", "warn", indent=2)
-    yield from _judged_gates(_outcomes(report), report)
-    yield from _failing(report)
+    yield from _judged(report, "fail", "failed", results)
+    yield from _open(report, results)
+    yield from _judged(report, "warn", "warnings", results)
     yield from _errors(report)
-    yield from _notes(report, next_steps)
-
-
-def bound_text(op: Op, bound: Number) -> str:
-    return f"{op} {bound:g}"
+    yield from tables or ()
+    yield from _next(next_steps)
 
 
 def gate_text(outcome: GateOutcome) -> str:
     """What a gate saw and wanted, in one line."""
-    low = ", the low end of the interval" if outcome.compared == "ci_95_low" else ""
-    value = f"{round_text(outcome.value, outcome.bound)}{low}"
-    wanted = bound_text(outcome.op, outcome.bound)
     loosened = ", LOOSENED" if outcome.loosened else ""
-    about = f"n {outcome.n}, {policy_text(outcome)}, from {outcome.source}{loosened}"
-    reason = f"; {outcome.reason}" if outcome.reason else ""
-    return f"{outcome.name} is {value}; wanted {wanted} ({about}){reason}"
+    about = f"{outcome.n} samples; {policy_text(outcome)}; bound from {outcome.source}{loosened}"
+    reason = f"; {in_words(outcome.reason)}" if outcome.reason else ""
+    label = label_of(outcome.name)
+    named = label if label == outcome.name else f"{label} ({outcome.name})"
+    return f"{named}: {value_text(outcome)}. {sentence_of(outcome.name)} {about}{reason}"
+
+
+def value_text(outcome: GateOutcome) -> str:
+    """`0.812, wanted at least 0.9`."""
+    low = " (low end of the interval)" if outcome.compared == "ci_95_low" else ""
+    value = "no value" if outcome.value is None else round_text(outcome.value, outcome.bound)
+    return f"{value}{low}, wanted {wanted_text(outcome.op, outcome.bound)}"
+
+
+def policy_text(outcome: GateOutcome) -> str:
+    """When it fails, and how far it is from that."""
+    if outcome.misses is None:
+        return policy_sentence(outcome)
+    return f"{policy_sentence(outcome)}; {outcome.misses} fall short"
 
 
 def interval(metric: Metric | None) -> str:
@@ -119,9 +150,14 @@ def verdict_line(report: Report) -> TextLine:
 def verdict_text(report: Report) -> str:
     """A pass is counted, since the reason would list most gates; all else says its reason."""
     if report.verdict != "pass":
-        return report.verdict_reason
+        return in_words(report.verdict_reason)
     found = Counter(outcome.status for outcome in report.gates)
-    return f"{found['pass']} gates passed, {found['warn']} warn, {found['inconclusive']} open"
+    told = [f"{found['pass']} gates passed"]
+    if found["warn"]:
+        told.append(f"{found['warn']} warning{'s' if found['warn'] > 1 else ''}")
+    if found["inconclusive"]:
+        told.append(f"{found['inconclusive']} inconclusive")
+    return ", ".join(told)
 
 
 def counts_text(report: Report) -> Iterator[str]:
@@ -136,6 +172,18 @@ def counts_text(report: Report) -> Iterator[str]:
         f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
         f"{counts.unresolved} samples with a call without a fixture"
     )
+    grounding = report.grounding
+    if grounding.spans:
+        values = ", ".join(f"{n} {label_words(label)}" for label, n in grounding.values.items())
+        yield (
+            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
+            f"({grounding.grounded_strict} strictly); values: {values}"
+        )
+    yield from notable_texts(report)
+
+
+def notable_texts(report: Report) -> Iterator[str]:
+    """What is not as it should be in every run, and what so many samples can tell."""
     wrong = report.misses.wrong_calls
     if wrong:
         tools = ", ".join(f"{tool} {count}" for tool, count in wrong.items())
@@ -146,13 +194,6 @@ def counts_text(report: Report) -> Iterator[str]:
         yield (
             f"calls in no known format, all of them invalid: {report.unparsed.count}; the first, in"
             f" {shown} (a format of your own would read them: docs/call-formats.md)"
-        )
-    grounding = report.grounding
-    if grounding.spans:
-        values = ", ".join(f"{count} {label}" for label, count in grounding.values.items())
-        yield (
-            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
-            f"({grounding.grounded_strict} strictly); values: {values}"
         )
     if report.power is not None:
         yield power_text(report.power)
@@ -188,7 +229,7 @@ def power_text(power: Power) -> str:
     first, *others = power.at
     more = "".join(f", {one.rate:.2f} in {_percent(one.fails)}" for one in others)
     said = f"a true rate of {first.rate:.2f} fails in {_percent(first.fails)} of runs{more}"
-    return f"{power.n} samples: {said} ({power.gate})"
+    return f"{power.n} samples: {said} ({label_of(power.gate)})"
 
 
 def _percent(share: float) -> str:
@@ -199,22 +240,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "under 0.1 %"
 
 
-def _verdict(report: Report) -> Iterator[Block]:
-    yield verdict_line(report)
-    yield from (line(text, indent=2) for text in counts_text(report))
-    for warning in report.warnings:
-        yield line(f"warning: {warning}", "warn", indent=2)
-
-
-def _gates(report: Report) -> Iterator[Block]:
-    outcomes = _outcomes(report)
-    yield from _judged_gates(outcomes, report)
-    for why, names in absent_gates(outcomes):
-        yield line(f"n/a ({why}): {', '.join(names)}", "quiet", indent=2)
-
-
-def _outcomes(report: Report) -> list[GateOutcome]:
-    """Of all gates, those to look at first."""
+def gates_of(report: Report) -> list[GateOutcome]:
+    """All of them, the most urgent first, the budget that a clock measured among them."""
     outcomes = [*report.gates]
     if report.timing.perf_budget is not None:
         outcomes.append(report.timing.perf_budget)
@@ -222,17 +249,110 @@ def _outcomes(report: Report) -> list[GateOutcome]:
     return sorted(outcomes, key=lambda outcome: order.index(outcome.status))
 
 
-def _judged_gates(outcomes: Sequence[GateOutcome], report: Report) -> Iterator[Block]:
-    judged = [outcome for outcome in outcomes if outcome.status != "n/a"]
-    if judged:
+def _judged(report: Report, status: Status, title: str, results: str | None) -> Iterator[Block]:
+    """The gates with this status: what each saw and wanted, why, and the samples to look at."""
+    found = [outcome for outcome in gates_of(report) if outcome.status == status]
+    warnings = report.warnings if status == "warn" else ()
+    if not found and not warnings:
+        return
+    yield line()
+    yield line(title, STATUS_STYLE[status])
+    for outcome in found:
+        name = Cell(label_of(outcome.name), "strong")
+        n = f" ({outcome.n} samples)" if outcome.n else ""
+        loosened = f", LOOSENED by {outcome.source}" if outcome.loosened else ""
+        yield TextLine((name, Cell(f": {value_text(outcome)}{n}{loosened}")), indent=2)
+        yield line(sentence_of(outcome.name), "quiet", indent=4)
+        if status == "fail":
+            yield line(f"It {policy_text(outcome)}.", "quiet", indent=4)
+        if outcome.reason:
+            yield line(in_words(outcome.reason), indent=4)
+        yield from _look(report.failing.get(outcome.name), results)
+    yield from (line(warning, indent=2) for warning in warnings)
+
+
+def _look(failing: Failing | None, results: str | None) -> Iterator[Block]:
+    """Up to three samples, and the command that shows them."""
+    if failing is None or not failing.sample_ids:
+        return
+    shown = failing.sample_ids[:SHOWN_SAMPLES]
+    left = failing.count - len(shown)
+    if results is None:
+        ids = ", ".join(one_line(sample_id, 60) for sample_id in shown)
+        yield line(f"look at: {ids}{f' and {left} more' if left else ''}", indent=4)
+        return
+    yield command(f"callmark show {_quoted((results, *shown))}", indent=4)
+    if left:
+        yield line(f"and {left} more", "quiet", indent=4)
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return " ".join(shlex.quote(one_line(word)) for word in words)
+
+
+def _open(report: Report, results: str | None) -> Iterator[Block]:
+    """Each reason once, with the first of the gates that it keeps open; then the samples that fall
+    short of any of them."""
+    found: dict[str, list[str]] = {}
+    for outcome in gates_of(report):
+        if outcome.status == "inconclusive":
+            needed = outcome.needed_n
+            decide = "" if needed is None else f" ({needed} samples would decide)"
+            found.setdefault(f"{outcome.reason or 'no reason'}{decide}", []).append(outcome.name)
+    if not found:
+        return
+    yield line()
+    yield line("INCONCLUSIVE: not judged, so not passed", "warn")
+    for reason, names in found.items():
+        left = len(names) - SHOWN_GATES
+        more = f" and {left} more" if left > 0 else ""
+        told = f"{labels_of(names[:SHOWN_GATES])}{more}"
+        yield TextLine((Cell(told, "strong"), Cell(f": {in_words(reason)}")), indent=2)
+    binding = {name for several in found.values() for name in several} - report.warning_gates
+    short = [one for name, one in report.failing.items() if name in binding]
+    ids = tuple(dict.fromkeys(sample_id for one in short for sample_id in one.sample_ids))
+    yield from _look(Failing(len(ids), ids), results)
+
+
+def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
+    """In short: how many samples, trials and seconds; what is not as it should be."""
+    if any(outcome.status in ("fail", "inconclusive") for outcome in gates_of(report)):
         yield line()
-        yield Table(
-            ("status", "gate", "value", "bound", "n", "95 % interval", "policy", "from"),
-            tuple(_gate_row(outcome, report.metrics.get(outcome.name)) for outcome in judged),
-            frozenset({2, 4}),
-        )
-    for (status, reason), names in _reasons(judged).items():
-        yield line(f"{', '.join(names)}: {reason}", STATUS_STYLE[status], indent=2)
+    if verbose:
+        yield from (line(text, indent=2) for text in counts_text(report))
+        yield from (line(text, indent=2) for text in time_texts(report))
+        return
+    counts = report.counts
+    lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
+    told = "".join(f", {count} {what}" for what, count in lost.items() if count)
+    need = f" ({counts.eligible} need a tool)" if counts.eligible else ""
+    first, *others = (*time_texts(report), "")
+    took = f"{first}{told}" if first else f"{counts.trials} trials{told}"
+    yield line(f"{counts.samples} samples{need}, {took}", indent=2)
+    yield from (line(text, "quiet", indent=2) for text in filter(None, others))
+    if counts.unresolved:
+        yield line(f"{counts.unresolved} samples with a call without a fixture", indent=2)
+    yield from (line(text, indent=2) for text in notable_texts(report))
+    if report.repeat is not None:
+        yield line(repeat_text(report.repeat), indent=2)
+
+
+def repeat_text(repeat: Repeat) -> str:
+    return (
+        f"over {repeat.trials} trials: pass@1 {round_text(repeat.pass_at_1.value)}, "
+        f"pass^{repeat.trials} {round_text(repeat.pass_hat_k.value)}, "
+        f"verdict flips on {round_text(repeat.flip_share.value)} of the samples"
+    )
+
+
+def time_texts(report: Report) -> Iterator[str]:
+    """How long the trials took, and what they cost, as far as somebody measured it."""
+    seconds = report.timing.wall_time_sec
+    if seconds is not None:
+        yield f"{report.counts.trials} trials in {seconds:.1f} s{_cache_note(report.timing.more)}"
+        spent = spending_note(report.timing.more)
+        if spent:
+            yield spent
 
 
 def absent_gates(outcomes: Iterable[GateOutcome]) -> list[tuple[str, list[str]]]:
@@ -244,157 +364,35 @@ def absent_gates(outcomes: Iterable[GateOutcome]) -> list[tuple[str, list[str]]]
     return list(found.items())
 
 
-def _gate_row(outcome: GateOutcome, metric: Metric | None) -> tuple[Cell, ...]:
-    open_ = outcome.status == "inconclusive"
-    status = outcome.status.upper() if open_ or outcome.status == "fail" else outcome.status
-    low = " (low end)" if outcome.compared == "ci_95_low" else ""
-    return (
-        Cell(status, STATUS_STYLE[outcome.status]),
-        Cell(outcome.name),
-        Cell(round_text(outcome.value, outcome.bound)),
-        Cell(bound_text(outcome.op, outcome.bound) + low),
-        Cell(str(outcome.n)),
-        Cell(interval(metric), "quiet"),
-        Cell(policy_text(outcome), "quiet"),
-        Cell(outcome.source + (" LOOSENED" if outcome.loosened else ""), _source_style(outcome)),
-    )
-
-
-def policy_text(outcome: GateOutcome) -> str:
-    if outcome.misses is None or outcome.allowed is None:
-        return outcome.policy
-    return f"{outcome.policy} {outcome.misses}/{outcome.allowed}"
-
-
-def _source_style(outcome: GateOutcome) -> Style:
-    return "warn" if outcome.loosened else "quiet"
-
-
-def _reasons(outcomes: Sequence[GateOutcome]) -> dict[tuple[Status, str], list[str]]:
-    """Why gates did not pass, each reason once, with the gates that have it."""
-    found: dict[tuple[Status, str], list[str]] = {}
-    for outcome in outcomes:
-        if outcome.reason and outcome.status != "pass":
-            needed = outcome.needed_n
-            decide = "" if needed is None else f" ({needed} samples would decide)"
-            found.setdefault((outcome.status, outcome.reason + decide), []).append(outcome.name)
-    return found
-
-
-def _statements(report: Report, listed: StatementList) -> Iterator[Block]:
-    """Counts by label, and the first flags, the firm ones before the advisory."""
+def _statements(
+    report: Report, listed: StatementList, results: str | None, *, verbose: bool
+) -> Iterator[Block]:
+    """Counts by label; the first flags, the firm ones before the advisory. A run that passed only
+    says where to find them."""
     if not listed.statements:
         return
     first = listed.trials < report.counts.trials
     which = f" of the first {listed.trials} trials" if first else ""
-    counts = ", ".join(f"{count} {label}" for label, count in listed.by_label.items())
+    in_short = report.verdict == "pass" and not verbose
+    labels = listed.by_label.items()
+    counts = ", ".join(f"{n} {label_words(label)}" for label, n in labels)
+    if in_short:
+        good = sum(n for label, n in labels if label in GOOD)
+        unchecked = listed.by_label.get("unchecked", 0)
+        counts = f"{good} backed by results, {len(listed.flags)} flagged, {unchecked} unchecked"
     yield line()
     yield TextLine((Cell(f"statements{which}", "strong"), Cell(f": {counts}")))
-    for flag in listed.flags[:SHOWN_STATEMENTS]:
+    shown = 0 if in_short else SHOWN_FLAGS
+    for flag in listed.flags[:shown]:
         style: Style = "bad" if flag.tier == "firm" else "warn"
         told = f"  {one_line(flag.sample_id, 60)}: {one_line(explain_flag(flag), LONGEST_FLAG)}"
         yield TextLine((Cell(f"{flag.tier:<8}", style), Cell(told)), indent=2)
-    left = len(listed.flags) - SHOWN_STATEMENTS
+    left = len(listed.flags) - shown
     if left > 0:
-        yield line(f"and {left} more flags: callmark show RESULTS --statements", "quiet", indent=2)
-
-
-def _ungated(report: Report) -> Iterator[Block]:
-    gated = {outcome.name for outcome in report.gates}
-    free = {name: metric for name, metric in report.metrics.items() if name not in gated}
-    known = {name: metric for name, metric in free.items() if metric.value is not None}
-    if known:
-        yield line()
-        yield Table(
-            ("without a gate", "value", "n", "95 % interval"),
-            tuple(
-                (
-                    Cell(name),
-                    Cell(round_text(metric.value)),
-                    Cell(str(metric.n)),
-                    Cell(interval(metric), "quiet"),
-                )
-                for name, metric in known.items()
-            ),
-            frozenset({1, 2}),
-        )
-    if report.repeat is not None:
-        repeat = report.repeat
-        yield line(
-            f"over {repeat.trials} trials: pass@1 {round_text(repeat.pass_at_1.value)}, "
-            f"pass^{repeat.trials} {round_text(repeat.pass_hat_k.value)}, "
-            f"verdict flips on {round_text(repeat.flip_share.value)} of the samples",
-            indent=2,
-        )
-        floors = {name: noise.floor for name, noise in repeat.noise.items() if name in gated}
-        moving = ", ".join(f"{name} {one:.3f}" for name, one in floors.items() if one >= 5e-4)
-        if moving:
-            what = "noise floor (95 of 100 pairs of equal runs of one trial differ by less)"
-            yield line(f"{what}: {moving}", indent=2)
-
-
-def _per_tool(report: Report) -> Iterator[Block]:
-    if not report.per_tool_deltas:
-        return
-    yield line()
-    yield Table(
-        ("tool", "F1 lax", "F1 strict", "lax - strict", "n"),
-        tuple(
-            (
-                Cell(tool),
-                Cell(round_text(delta.lax)),
-                Cell(round_text(delta.strict)),
-                Cell(round_text(delta.delta_lax_minus_strict)),
-                Cell(str(delta.sample_count)),
-            )
-            for tool, delta in report.per_tool_deltas.items()
-        ),
-        frozenset({1, 2, 3, 4}),
-    )
-
-
-def _groups(title: str, blocks: dict[str, MetricBlock]) -> Iterator[Block]:
-    if not blocks:
-        return
-    yield line()
-    yield Table(
-        (title, "samples", "eligible", "F1 lax", "F1 strict", "call F1", "privacy"),
-        tuple(
-            (
-                Cell(name),
-                Cell(str(block.n)),
-                Cell(str(block.num_eligible)),
-                *(Cell(_value(block.metrics.get(column))) for column in _BLOCK_COLUMNS),
-            )
-            for name, block in blocks.items()
-        ),
-        frozenset(range(1, 7)),
-    )
-
-
-def _value(metric: Metric | None) -> str:
-    return round_text(None if metric is None else metric.value)
-
-
-def _failing(report: Report) -> Iterator[Block]:
-    """What falls short of a gate that can fail, apart from what none decides about."""
-    binding = {outcome.name for outcome in report.gates} - report.warning_gates
-    failed = {name: short for name, short in report.failing.items() if name in binding}
-    others = {name: short for name, short in report.failing.items() if name not in binding}
-    yield from _list("samples to look at", failed)
-    yield from _list("not failed, but worth a look (warnings, no gate)", others)
-
-
-def _list(title: str, found: dict[str, Failing]) -> Iterator[Block]:
-    found = {name: samples for name, samples in found.items() if samples.count}
-    if not found:
-        return
-    yield line()
-    yield line(title, "strong")
-    for name, samples in found.items():
-        ids = [one_line(sample_id, 60) for sample_id in samples.sample_ids[:SHOWN_IDS]]
-        more = f" and {samples.count - len(ids)} more" if samples.count > len(ids) else ""
-        yield line(f"{name} ({samples.count}): {', '.join(ids)}{more}", indent=2)
+        where = "RESULTS" if results is None else _quoted((results,))
+        if shown:
+            yield line(f"and {left} more", "quiet", indent=2)
+        yield command(f"callmark show {where} --statements", indent=2)
 
 
 def _changed(report: Report, texts: Sequence[str]) -> Iterator[Block]:
@@ -428,18 +426,14 @@ def _errors(report: Report) -> Iterator[Block]:
         yield line(f"{failed.sample_id} trial {failed.trial}: {failed.error}", indent=2)
 
 
-def _notes(report: Report, next_steps: Sequence[str]) -> Iterator[Block]:
-    seconds = report.timing.wall_time_sec
-    if seconds is not None:
-        yield line()
-        cache, spent = _cache_note(report.timing.more), spending_note(report.timing.more)
-        yield line(f"{report.counts.trials} trials in {seconds:.1f} s{cache}", "quiet", indent=2)
-        if spent:
-            yield line(spent, "quiet", indent=2)
-    if next_steps:
-        yield line()
-        yield line("next", "strong")
-        yield from (line(step, indent=2) for step in next_steps)
+def _next(steps: Sequence[str]) -> Iterator[Block]:
+    if not steps:
+        return
+    yield line()
+    yield line("next", "strong")
+    for step in steps:
+        is_command = step.startswith("callmark ") and ": " not in step
+        yield command(step, indent=2) if is_command else line(step, indent=2)
 
 
 def spending_note(measured: dict[str, Json]) -> str:

@@ -124,6 +124,7 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         if kind != "eligible" or (expectation.is_step and expectation.calls)
         else is_answered(reading),
         changes=changes,
+        missing_facts=integration.missing_facts or msgspec.UNSET,
         more=measure_more(sample, trace, settings.scorers) if settings.scorers else msgspec.UNSET,
     )
 

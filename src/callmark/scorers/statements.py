@@ -20,6 +20,7 @@ from callmark.grounding.deeds import (
     DoneCall,
     Tells,
     find_deeds,
+    words_of_call,
     writes,
 )
 from callmark.grounding.emptiness import Amounts
@@ -36,7 +37,6 @@ from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
-    key_stems,
     key_words,
     stem,
     texts_in,
@@ -52,12 +52,11 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
-from callmark.records.trace import json_inside
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import ordinal_of, place_of
 
-MOST_TEXTS, MOST_KEYS = 40, 200  # of one call that say what it did
-LONGEST_ABOUT = 400  # characters of a text about a call
+MOST_TEXTS = 40  # of one call that say what it did
+MOST_SIBLINGS = 200  # of a record that a deed is told of
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
@@ -121,9 +120,13 @@ def _check_rules(
         yield from _check_weekdays(reading, index, values)
     if any(map(_may_say_yes_or_no, tree.fields)):
         yield from _check_polarity(reading, outline, tree, binder, registry)
-    yield from _check_states(reading, outline, index, binder, registry)
+    states = list(_check_states(reading, outline, index, binder, registry))
+    yield from states
     yield from _check_amounts(reading, outline, tree, binder)
-    yield from _check_kinds(reading, outline, index, binder, registry)
+    told = {one.start for one in states}
+    for kind in _check_kinds(reading, outline, index, binder, registry):
+        if kind.start not in told:
+            yield kind
     yield from _check_ranks(reading, outline, tree, binder, values)
     yield from _check_tallies(reading, outline, tree)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
@@ -356,7 +359,8 @@ def _check_amounts(
         if not field.counts_for(reading.turn_at(said.start)):
             continue
         if said.asserted is said.amount.is_some:
-            yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
+            if not said.asserted:  # that there are some is little to say
+                yield StatementFinding(said.start, said.end, "supported", "polarity", (field,))
         else:
             because = f"the answer says that there {'is some' if said.asserted else 'is none'}"
             yield StatementFinding(
@@ -388,7 +392,7 @@ def _check_tallies(
     for wrong in Tallies(tree).wrong_in(outline):
         if not wrong.field.counts_for(reading.turn_at(wrong.start)):
             continue
-        because = f"{wrong.field.key}: {wrong.count} of {wrong.total}"
+        because = f"{wrong.field.key}: {wrong.counted} of {wrong.total}"
         yield StatementFinding(
             wrong.start, wrong.end, "miscounted", "count", (wrong.field,), because
         )
@@ -482,7 +486,7 @@ def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None
     siblings = record.parent.children if record.parent is not None else []
     others = {
         fold(name)
-        for one in siblings[:MOST_KEYS]
+        for one in siblings[:MOST_SIBLINGS]
         if one is not record and one.kind == record.kind
         for name in one.names
         if _CODE.search(name)
@@ -566,34 +570,9 @@ def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]
                 turn,
                 entry.name,
                 about,
-                _stems_of(entry.name, about, texts, entry.arguments, entry.result),
+                words_of_call(entry.name, about, texts, (entry.arguments, entry.result)),
                 frozenset(map(fold, texts)),
             )
-
-
-def _stems_of(
-    name: str, about: str, texts: list[str], arguments: Json, result: Json
-) -> frozenset[str]:
-    """The words of a call: its name, what is said of it, its arguments, the keys of its result."""
-    keys = [*_keys_in(arguments), *_keys_in(result)]
-    words = [one for text in (about, *texts) for one in _STATE_WORD.findall(text[:LONGEST_ABOUT])]
-    return frozenset(
-        (*key_stems(name), *map(stem, words), *(s for k in keys for s in key_stems(k)))
-    )
-
-
-def _keys_in(value: Json) -> list[str]:
-    """The keys of an object and of what lies in it, as many as anybody would read."""
-    found: list[str] = []
-    left = [json_inside(value) if isinstance(value, str) else value]
-    while left and len(found) < MOST_KEYS:
-        one = left.pop()
-        if isinstance(one, dict):
-            found += one
-            left += one.values()
-        elif isinstance(one, list):
-            left += one[:2]
-    return found[:MOST_KEYS]
 
 
 def _reads_as_error(result: Json) -> bool:

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec import UNSET
 
+from callmark.records.jsontext import canonical_json
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
@@ -48,6 +49,7 @@ from callmark.summary.metrics import (
     UNCHANGED,
     Over,
     Subset,
+    label_words,
 )
 from callmark.summary.trials import has_served, is_integrating, is_no_copy
 
@@ -359,7 +361,7 @@ def why_failed(
         for verdict in (
             *_verdicts(scores, echo_denied=echo_denied),
             *(_flag_verdicts(scores) if has_served(result) else ()),
-            *_number_verdicts(scores),
+            *_number_verdicts(scores, missing_facts(result)),
             *_measure_verdicts(scores, rules or {}),
         )
         if verdict.ok is False and verdict.gate not in warnings
@@ -381,7 +383,23 @@ def _sentence(verdict: _Verdict) -> str:
     return f"{verdict.what}: {'; '.join(details[:_SHOWN])}{cut}" if details else verdict.what
 
 
-def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
+def missing_facts(result: Result) -> tuple[str, ...]:
+    """The required facts that the answer does not state, as the dataset writes them. A line that
+    somebody edited, or an older scorer wrote, may name none."""
+    scores, facts = result.scores, result.metadata.get("required_facts")
+    if scores is None or scores.missing_facts is UNSET or not isinstance(facts, list):
+        return ()
+    places = (at for at in scores.missing_facts if at < len(facts))
+    return tuple(canonical_json(facts[at]) for at in places)
+
+
+def missing_text(missing: Sequence[str]) -> str:
+    """`; missing: "gate B12", 45`, or nothing."""
+    cut = ", …" if len(missing) > _SHOWN else ""
+    return f"; missing: {', '.join(missing[:_SHOWN])}{cut}" if missing else ""
+
+
+def _number_verdicts(scores: Scores, missing: Sequence[str]) -> Iterator[_Verdict]:
     """What a number decides: the calls (where no stricter verdict names them), then the F1."""
     if scores.call_f1 is not None and scores.multi_call_parity_ok is not False:
         right = not is_below(scores.call_f1, PASSING_F1)
@@ -390,18 +408,20 @@ def _number_verdicts(scores: Scores) -> Iterator[_Verdict]:
     lax = scores.lax
     if scores.kind == "eligible" and is_integrating(scores):
         unsupported = scores.values.get("unsupported", 0)
-        said = f", {unsupported} values that no result supports" if unsupported else ""
+        told = missing_text(missing)
+        sign = ";" if told else ","
+        said = f"{sign} {unsupported} values that no result supports" if unsupported else ""
         yield _Verdict(
             "integration_f1_macro_lax",
             not is_below(lax.f1, PASSING_F1),
             f"F1 {lax.f1:.3f}: {lax.grounded} of {scores.spans_counted} spans grounded,"
-            f" {lax.found} of {scores.facts_required} facts found{said}",
+            f" {lax.found} of {scores.facts_required} facts found{told}{said}",
         )
 
 
 def _flag_verdicts(scores: Scores) -> Iterator[_Verdict]:
     """Each firm flag in its own words, the first of them."""
-    firm = [f"{one.label}: {one.because}" for one in scores.statements if one.is_firm]
+    firm = [f"{label_words(one.label)}: {one.because}" for one in scores.statements if one.is_firm]
     for number, because in enumerate(firm[:_SHOWN], start=1):
         cut = " …" if number == _SHOWN < len(firm) else ""
         yield _Verdict(FLAGGED, False, f"{because}{cut}")
@@ -596,7 +616,7 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
     """The sentences of the firm flags of a trial that are not `told` already: the first ones, and
     how many more there are."""
     statements = () if scores is None else scores.statements
-    found = [one for one in statements if one.is_firm and f"{one.label}: {one.because}" not in told]
+    found = [one for one in statements if one.is_firm and explain_flag(one) not in told]
     sentences = [explain_flag(one) for one in found[:SHOWN_FLAGS]]
     if len(found) > SHOWN_FLAGS:
         sentences.append(f"and {len(found) - SHOWN_FLAGS} more flags")
@@ -604,5 +624,5 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
 
 
 def explain_flag(one: Statement | ListedFlag) -> str:
-    """`misattributed: says “257”; call 0 /flights/0/price has 120; …`"""
-    return f"{one.label}: {one.because}"
+    """`wrong record: says “257”; call 0 /flights/0/price has 120; …`"""
+    return f"{label_words(one.label)}: {one.because}"

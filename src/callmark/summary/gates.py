@@ -338,6 +338,50 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
     return hint(name, names) or f"; known: {', '.join(names)}"
 
 
+_WANTED: dict[Op, str] = {">=": "at least", "<=": "at most", ">": "more than", "=": "exactly"}
+
+
+def wanted_text(op: Op, bound: Number) -> str:
+    """`at least 0.9`."""
+    return f"{_WANTED[op]} {bound:g}"
+
+
+def policy_sentence(outcome: GateOutcome) -> str:
+    """When this gate fails, with its numbers."""
+    beyond = _beyond(outcome)
+    match outcome.policy:
+        case "hard_fail":
+            return f"fails {beyond}"
+        case "warning_only":
+            return f"warns {beyond}, never fails"
+        case "clear_fail":
+            return f"fails when clearly {beyond}, beyond what chance explains"
+        case "confident":
+            return f"fails when surely {beyond}, passes when surely not, else stays open"
+        case "count_based_misses" if outcome.allowed is None:
+            return f"fails when the mean is {beyond} and too many samples fall short"
+        case "count_based_misses":
+            many = f"more than {outcome.allowed} of {outcome.n} fall short"
+            return f"fails when {many} and the mean is {beyond}"
+        case _:
+            assert_never(outcome.policy)
+
+
+def _beyond(outcome: GateOutcome) -> str:
+    bound = f"{outcome.bound:g}"
+    match outcome.op:
+        case ">=":
+            return f"below {bound}"
+        case "<=":
+            return f"above {bound}"
+        case ">":
+            return f"at {bound} or below"
+        case "=":
+            return f"unless it is {bound}"
+        case _:
+            assert_never(outcome.op)
+
+
 __all__ = [
     "JudgeContext",
     "VerdictContext",

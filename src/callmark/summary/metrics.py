@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
+import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,7 @@ from callmark.records.samples import CALL_FREE, Kind
 from callmark.records.statements import RULES
 from callmark.stats.columns import is_there
 from callmark.stats.estimates import SampledValue, Statistic, estimate, interval_95
+from callmark.summary import wording
 from callmark.summary.trials import (
     KIND_CODE,
     KINDS,
@@ -39,6 +41,40 @@ UNCHANGED = "unchanged_rate"
 FLAGGED = "flagged_sample_rate"
 UNCHECKED = "unchecked_share"
 INVENTED = "invented_argument_rate"
+
+
+def label_of(name: str) -> str:
+    """Of a gate or metric. A plug-in's measure has no words but its own name."""
+    found = wording.METRICS.get(name)
+    return name if found is None else found.label
+
+
+def sentence_of(name: str) -> str:
+    found = wording.METRICS.get(name)
+    return "A measure of one of your plug-ins." if found is None else found.sentence
+
+
+def labels_of(names: Iterable[str]) -> str:
+    return ", ".join(label_of(name) for name in names)
+
+
+_NAMES = re.compile(r"(?<![\w.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w.(=])")
+
+
+def in_words(text: str) -> str:
+    """A sentence that names gates and metrics by their keys, with their labels instead."""
+    return _NAMES.sub(lambda found: label_of(found.group()), text)
+
+
+def label_words(label: str) -> str:
+    """Of a statement, as a file has it: a label of another version stands for itself."""
+    found = wording.LABELS.get(label)  # type: ignore[call-overload]
+    return label if found is None else found.label
+
+
+def rule_words(rule: str) -> str:
+    found = wording.RULES.get(rule)
+    return rule if found is None else found.label
 
 
 class Definition(msgspec.Struct, frozen=True):

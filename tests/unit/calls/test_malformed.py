@@ -147,3 +147,10 @@ def test_text_that_only_looks_like_a_call_stays_text(text):
     turn = read_turn(text, offered={"f"})
     assert turn.attempts == ()
     assert turn.text == text
+
+
+@pytest.mark.parametrize("text", ['[f("x")]', "[f(10)]", 'f("x")', "[f(a=2*3)]", "f(a=b)"])
+def test_a_turn_that_is_only_a_call_is_an_attempt_whatever_its_arguments(text):
+    (row,) = parse_tool_calls(text, ["f"])
+    assert (row["name"], row["status"], row["format"]) == ("f", "malformed", "pythonic")
+    assert parse_tool_calls(text, ["other"]) == []

@@ -1,5 +1,6 @@
 """The contents page says what the commands say; the commands explain themselves."""
 
+import re
 from importlib import import_module
 
 import pytest
@@ -19,6 +20,41 @@ def test_every_command_of_the_contents_exists_and_teaches(name, capsys):
     assert shown.startswith(f"usage: callmark {name} ")
     assert f"examples:\n  {'eval' if name == 'completion' else f'callmark {name}'}" in shown
     assert import_module(MODULES[name]).build_parser().description
+
+
+def sentences_of(text: str) -> list[str]:
+    """A list of names in a row is one word of its sentence."""
+    plain = re.sub(r"\b[\w-]+(?:, [\w-]+){5,}", "names", " ".join(text.split()))
+    return re.split(r"(?<=[.!?;])\s+", plain)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_f57_help_is_short_and_help_all_is_whole(name, capsys):
+    assert main([*name.split(), "--help-all"]) == 0
+    whole = capsys.readouterr().out
+    assert main([*name.split(), "--help"]) == 0
+    short = capsys.readouterr().out
+    parser = import_module(MODULES[name]).build_parser()
+    for flag in parser._option_string_actions:
+        assert flag in whole
+    assert max(map(len, short.splitlines())) <= 80
+    shown = [flag for flag in re.findall(r"^  (-[-\w]+)", short, re.M) if flag != "-h"]
+    assert len(shown) <= 20
+    assert len(short.splitlines()) <= 66
+    named = re.findall(r"^  (-.*?)(?:  |$)", short.partition("examples:")[0], re.M)
+    listed = {flag for text in named for flag in re.findall(r"(?<![\w-])-[-\w]+", text)}
+    hidden = [one for one in parser._actions if not listed & set(one.option_strings)]
+    hidden = [one for one in hidden if one.option_strings]
+    assert (f"{len(hidden)} more options: callmark {name} --help-all" in short) == bool(hidden)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_f57_no_sentence_of_a_help_text_is_long_or_foreign(name):
+    parser = import_module(MODULES[name]).build_parser()
+    texts = [parser.description or "", *(action.help or "" for action in parser._actions)]
+    for sentence in (one for text in texts for one in sentences_of(text)):
+        assert len(sentence.split()) <= 25, sentence
+        assert not re.search(r"\b(rightly|mend\w*|stands? behind)\b", sentence), sentence
 
 
 def test_the_overview_names_every_command_and_exit_code(capsys):

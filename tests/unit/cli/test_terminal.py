@@ -24,6 +24,7 @@ from callmark.records.report import (
 )
 from callmark.reports.layout import plain_text, round_text
 from callmark.reports.terminal import report_blocks
+from callmark.reports.terminal_tables import table_blocks
 
 COUNTS = Counts(
     samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,
@@ -54,24 +55,34 @@ def report(**more: Any) -> Report:
     return Report(**{**plain, **more})
 
 
-def shown(record: Report, **more: Any) -> str:
-    return plain_text(report_blocks(record, **more))
+def shown(record: Report, *, verbose: bool = False, width: int | None = None, **more: Any) -> str:
+    tables = table_blocks(record) if verbose else None
+    return plain_text(report_blocks(record, tables=tables, **more), width)
 
 
 def test_a_pass_says_how_much_is_open():
     gates = (outcome("a", "pass"), outcome("b", "inconclusive"), outcome("c", "warn"))
-    assert shown(report(gates=gates)).startswith("PASS  1 gates passed, 1 warn, 1 open\n")
+    said = "PASS  1 gates passed, 1 warning, 1 inconclusive\n"
+    assert shown(report(gates=gates)).startswith(said)
 
 
 @pytest.mark.parametrize("verdict", ["fail", "inconclusive", "incomplete", "empty"])
 def test_the_verdict_comes_first(verdict):
-    text = shown(report(verdict=verdict, verdict_reason="because"))
-    assert text.splitlines()[0] == f"{verdict.upper()}  because"
-    assert "20 samples: 14 eligible, 3 controls, 2 negative controls, 1 clarify" in text
+    record = report(verdict=verdict, verdict_reason="because")
+    for text in (shown(record), shown(record, verbose=True)):
+        assert text.splitlines()[0] == f"{verdict.upper()}  because"
+    assert "20 samples (14 need a tool), 20 trials" in shown(record)
+    said = "20 samples: 14 eligible, 3 controls, 2 negative controls, 1 clarify"
+    assert said in shown(record, verbose=True)
+
+
+def test_f56_the_verdict_names_gates_by_their_labels():
+    record = report(verdict="fail", verdict_reason="failed: privacy_ok_rate, call_f1_macro")
+    assert shown(record).startswith("FAIL  failed: privacy, right calls\n")
 
 
 def test_grounding_is_shown_whatever_was_expected():
-    text = shown(report())
+    text = shown(report(), verbose=True)
     assert "3 of 4 spans grounded (2 strictly); values: 5 supported, 1 unsupported" in text
 
 
@@ -83,34 +94,73 @@ def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
         outcome("open_gate", "inconclusive", value=None, reason="3 samples, 15 are needed"),
         outcome("failed_gate", "fail", value=0.5, reason="0.5 is not >= 0.9"),
     )
-    text = shown(report(gates=gates))
-    places = [text.index(name) for name in ("failed_gate", "open_gate", "warned_gate", "good_gate")]
-    assert places == sorted(places)
-    assert "INCONCLUSIVE  open_gate" in text
-    assert "open_gate: 3 samples, 15 are needed" in text
-    assert "n/a (the dataset has no such sample): absent_gate" in text
+    text = shown(report(gates=gates), verbose=True)
+    table = text[text.index("  status") :]
+    for part, names in {
+        text: ("failed_gate", "open_gate", "warned_gate", "good_gate"),
+        table: ("failed_gate", "open_gate", "warned_gate", "good_gate"),
+    }.items():
+        places = [part.index(name) for name in names]
+        assert places == sorted(places)
+    assert "INCONCLUSIVE  open_gate" in table
+    assert "INCONCLUSIVE: not judged, so not passed\n  open_gate: 3 samples, 15 are needed" in text
+    assert "n/a (the dataset has no such sample): absent_gate" in table
+
+
+def test_f57_what_failed_comes_first_with_three_samples_and_the_command():
+    ids = tuple(f"id-{n}" for n in range(9))
+    gates = (outcome("call_f1_macro", "fail"), outcome("privacy_ok_rate", "pass"))
+    record = report(
+        verdict="fail",
+        verdict_reason="failed: call_f1_macro",
+        gates=gates,
+        failing={"call_f1_macro": Failing(9, ids)},
+    )
+    text = shown(record, results="runs/it's/results.jsonl")
+    lines = text.splitlines()
+    assert lines[2:5] == [
+        "failed",
+        "  right calls: 0.950, wanted at least 0.9 (14 samples)",
+        "    How well the calls match the expected ones, by tool and arguments (mean F1).",
+    ]
+    command = "callmark show 'runs/it'\"'\"'s/results.jsonl' id-0 id-1 id-2"
+    assert lines[6:8] == [f"    {command}", "    and 6 more"]
+    assert text.index("20 samples") > text.index(command)
+    assert "privacy" not in text  # what passed is no news
+    assert "    look at: id-0, id-1, id-2 and 6 more" in shown(record)
+
+
+def test_f57_samples_behind_open_gates_are_named_once():
+    gates = (outcome("call_f1_macro", "inconclusive", reason="3 samples, 15 are needed"),)
+    record = report(
+        verdict="inconclusive", gates=gates, failing={"call_f1_macro": Failing(1, ("a",))}
+    )
+    assert "    callmark show r.jsonl a\n" in shown(record, results="r.jsonl")
 
 
 def test_a_gate_shows_value_bound_n_interval_policy_and_where_it_comes_from():
     metric = Metric(value=0.95, n=14, ci_95=(0.81, 0.99), method="wilson")
     gate = outcome("g", "pass", source="flag", loosened=True, policy="count_based_misses",
                    misses=1, allowed=2)  # fmt: skip
-    text = shown(report(gates=(gate,), metrics={"g": metric}))
-    row = next(row for row in text.splitlines() if row.startswith("  pass"))
+    text = shown(report(gates=(gate,), metrics={"g": metric}), verbose=True)
+    rows = text.splitlines()
+    at = next(at for at, row in enumerate(rows) if row.startswith("  pass"))
+    for part in ("0.950", "at least 0.9", "14"):
+        assert part in rows[at]
     for part in (
-        "0.950",
-        ">= 0.9",
-        "14",
-        "0.810 to 0.990",
-        "count_based_misses 1/2",
-        "flag LOOSENED",
+        "g; 95 % interval 0.810 to 0.990;",
+        "fails when more than 2 of 14 fall short and the mean is below 0.9; 1 fall short;",
+        "from flag LOOSENED",
     ):
-        assert part in row
+        assert part in rows[at + 1]
+    assert "more than 2" not in shown(report(gates=(gate,), metrics={"g": metric}))
 
 
 def test_the_budget_is_shown_with_the_gates():
     budget = outcome("perf_budget_sec_per_100", "warn", value=3.0, op="<=", bound=2.0)
-    assert "perf_budget_sec_per_100" in shown(report(timing=Timing(perf_budget=budget)))
+    record = report(timing=Timing(perf_budget=budget))
+    assert "scoring time: 3.000, wanted at most 2" in shown(record)
+    assert "perf_budget_sec_per_100" in shown(record, verbose=True)
 
 
 def test_what_to_look_at_is_named():
@@ -121,23 +171,38 @@ def test_what_to_look_at_is_named():
         per_tool_deltas={"web.search": ToolDelta(0.9, 0.8, 0.1, 12)},
         warnings=("no header line",),
     )
-    text = shown(record, misses=["f.jsonl: no entry\n  nearest: x"], next_steps=["callmark show"])
-    assert "call_f1_macro (9): id-0, id-1, id-2, id-3, id-4, id-5 and 3 more" in text
-    assert "calls without a fixture (2): web.search 2" in text
-    assert "    nearest: x" in text
-    assert "id-3 trial 0: no recorded answer" in text
-    assert "warning: no header line" in text
-    assert text.rstrip().endswith("callmark show")
+    given = {"misses": ["f.jsonl: no entry\n  nearest: x"], "next_steps": ["callmark show"]}
+    text = shown(record, verbose=True, **given)
+    assert "right calls (9): id-0, id-1, id-2, id-3, id-4, id-5 and 3 more" in text
+    assert "  web.search   0.900" in text
+    for either in (text, shown(record, **given)):
+        assert "calls without a fixture (2): web.search 2" in either
+        assert "    nearest: x" in either
+        assert "id-3 trial 0: no recorded answer" in either
+        assert "warnings\n  no header line" in either
+        assert either.rstrip().endswith("callmark show")
+
+
+def test_f57_a_command_is_broken_so_that_a_shell_reads_it_as_one():
+    gates = (outcome("call_f1_macro", "fail"),)
+    ids = tuple(f"a-rather-long-sample-id-{n}" for n in range(3))
+    record = report(verdict="fail", gates=gates, failing={"call_f1_macro": Failing(3, ids)})
+    text = shown(record, results="runs/latest/results.jsonl", width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    start = text.index("callmark show")
+    words = text[start : text.index("\n\n", start)].replace("\\\n", "").split()
+    assert words == ["callmark", "show", "runs/latest/results.jsonl", *ids]
 
 
 def test_hostile_ids_and_errors_do_not_reach_the_terminal():
     record = report(
+        gates=(outcome("g", "fail"),),
         failing={"g": Failing(1, ("\x1b[2Jid\u202e",))},
         errors=Errors(1, (ErrorTrial("\x9b1m", 0, "\x1b]0;x\x07"),)),
         misses=Misses(1, {"\x1b[31m": 1}, ()),
     )
-    text = shown(record)
-    assert not set(text) & set("\x1b\x9b\x07\u202e")
+    for text in (shown(record, results="\x1b[2Jr"), shown(record, verbose=True)):
+        assert not set(text) & set("\x1b\x9b\x07\u202e")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ def test_the_reason_says_which_verdict_failed(tmp_path: Path):
     assert said["s30"] == "privacy"
     assert said["s31"] == "a control with a call or an integration"
     assert said["s32"] == "not scored: timeout"
-    assert "wanted = 1" in said["privacy_ok_rate"]
+    assert said["privacy_ok_rate"].startswith("privacy (privacy_ok_rate): ")
+    assert "wanted exactly 1. Share of samples without personal data" in said["privacy_ok_rate"]
 
 
 def test_open_gates_are_skipped_or_errors_and_never_passed(tmp_path: Path):
@@ -125,7 +126,8 @@ def test_a_warning_passes_and_says_so(tmp_path: Path):
     cases_ = {one.get("name"): one for one in root.iter("testcase")}
     case = cases_["integration_f1_macro_strict"]
     assert [child.tag for child in case] == ["system-out"]
-    assert case[0].text.startswith("warning: integration_f1_macro_strict is 0.100")
+    said = "warning: answers built on key fields (integration_f1_macro_strict): 0.100, wanted"
+    assert case[0].text.startswith(said)
 
 
 def test_f24_a_sample_that_only_a_warning_is_about_is_no_case(tmp_path: Path):

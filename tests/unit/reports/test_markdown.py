@@ -50,7 +50,8 @@ def check_is_ours(markdown: str) -> None:
 def test_verdict_gates_and_failing_samples(tmp_path: Path):
     text = report_markdown(finished(tmp_path, mixed()))
     assert text.startswith("### ⚠️ Incomplete: ")
-    assert "| ❌ fail | `privacy_ok_rate` |" in text
+    assert "| ❌ fail | privacy (`privacy_ok_rate`) |" in text
+    assert "- **privacy**: Share of samples without personal data" in text
     assert "<details><summary>3 trials to look at</summary>" in text
     assert "- `s30`: `privacy`" in text
     check_is_ours(text)

@@ -68,7 +68,7 @@ def test_statements_are_counted_and_firm_flags_told(tmp_path: Path):
     )
     counts = [first[f"statements_{name}"] for name in ("good", "firm", "advisory", "unchecked")]
     assert counts == ["2", "1", "1", "1"]
-    assert first["firm_flags"] == "misattributed: says “9”; no result has it"
+    assert first["firm_flags"] == "wrong record: says “9”; no result has it"
     assert (first["copy_ratio"], first["answered"]) == ("0.75", "true")
     assert (first["arguments"], first["arguments_invented"]) == ("2", "1")
     assert (lost["statements_good"], lost["firm_flags"], lost["arguments"]) == ("", "", "")

@@ -155,3 +155,14 @@ def test_a_breach_is_named_by_kind_and_never_quoted(echo, reason):
     result = make_result(privacy_ok=False, privacy=found)
     scoring = Scoring(privacy_echo=echo)
     assert why_failed(msgspec.structs.replace(result, scoring=scoring)) == (reason,)
+
+
+def test_f56_missing_facts_are_named():
+    said = {"metadata": {"required_facts": ["gate B12", 45]}, "f1": 0.5}
+    (reason,) = why_failed(make_result(**said, missing_facts=(0,)))
+    assert reason.endswith('facts found; missing: "gate B12"')
+    (reason,) = why_failed(make_result(**said, missing_facts=(0, 1), values={"unsupported": 1}))
+    assert '; missing: "gate B12", 45; 1 values' in reason
+    # A line that somebody edited names no fact that is not there.
+    (reason,) = why_failed(make_result(**said, missing_facts=(7,)))
+    assert "missing" not in reason

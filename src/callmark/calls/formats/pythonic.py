@@ -54,10 +54,28 @@ def _format_marked(opening: str, closing: str, ahead: str = "") -> Format:
 
 def _read_unmarked(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
     written = python_block(reading, (start, start), _NAME)
-    if isinstance(written, str) or reading.text.startswith("(", written.end):  # a link
+    if isinstance(written, str):
+        return _unreadable(reading, start, _CALLED.search(reading.text, start), written)
+    if reading.text.startswith("(", written.end):  # a link
         return None
     offered = tuple(call for call in written.attempts if reading.offers(call.name or ""))
     return TextBlock(written.end, offered)
+
+
+def _unreadable(
+    reading: TurnReading, start: int, name: re.Match[str] | None, reason: str
+) -> TextBlock | None:
+    """A turn that is nothing but a call of an offered tool is an attempt, also where its arguments
+    cannot be read: `f("x")` names none."""
+    if name is None or not reading.offers(name[1]) or not reading.is_only(_ONLY_CALLS):
+        return None
+    return reading.malformed((start, len(reading.text)), _NAME, reason, name[1])
+
+
+_ONLY_CALLS = re.compile(
+    r"\s*+(?:\[\s*+[^\W\d][\w.-]{0,255}+\((?:(?!\)\s*+\]|\[\s*+[^\W\d][\w.-]{0,255}+\().)*+\)\s*+\]|[^\W\d][\w.-]{0,255}+\([^()\n]*+\))\s*+",
+    re.DOTALL,
+)
 
 
 def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
@@ -69,8 +87,10 @@ def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | N
     if body is None or name is None or not reading.offers(name[1].removesuffix(_METHOD)):
         return None
     written = _calls_on_line(reading, start, body.end())
-    closed = None if written is None else _LINE_END.match(text, written.end)
-    if written is None or closed is None:
+    if isinstance(written, str):
+        return _unreadable(reading, start, name, written)
+    closed = _LINE_END.match(text, written.end)
+    if closed is None:
         return None
     has_arguments = all(isinstance(c, ToolCall) and c.arguments for c in written.attempts)
     may_be_example = body[1] or not (has_arguments or body[2]) or reading.is_fenced(start)
@@ -79,15 +99,15 @@ def _read_line(reading: TurnReading, start: int, mark_end: int) -> TextBlock | N
     return written._replace(end=closed.end())
 
 
-def _calls_on_line(reading: TurnReading, start: int, position: int) -> TextBlock | None:
-    """`f(x=1), g(y=2)`: calls of offered tools, one after the other."""
+def _calls_on_line(reading: TurnReading, start: int, position: int) -> TextBlock | str:
+    """`f(x=1), g(y=2)`: calls of offered tools, one after the other; or why there are none."""
     attempts: tuple[Attempt, ...] = ()
     while True:
         written = python_block(
             reading, (start if not attempts else position, position), _NAME, most=1
         )
         if isinstance(written, str):
-            return None
+            return written
         attempts += written.attempts
         follows = _NEXT_CALL.match(reading.text, written.end)
         if follows is None or not reading.offers(follows[1].removesuffix(_METHOD)):
@@ -121,5 +141,5 @@ PYTHONIC = (
     _format_marked("<|tool_call_start|>", "<|tool_call_end|>"),
     _format_marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
     Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked, is_marked=False),
-    *(Format(_NAME, hint, _LINE, _read_line, is_marked=False) for hint in ("=", "()")),
+    *(Format(_NAME, hint, _LINE, _read_line, is_marked=False) for hint in ("=", "()", '("', "('")),
 )

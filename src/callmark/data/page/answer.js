@@ -1,38 +1,24 @@
 // An answer with its spans and statements marked, each bound to the place that it rests on.
 
 const LABELS = {
-  supported: ["✓", "a result holds it"],
-  rounded: ["≈", "rounded from what a result holds"],
-  converted: ["⇄", "a result holds it in another unit"],
-  calculated: ["=", "an equation that comes out"],
-  derived: ["∑", "computed from results"],
-  user_said: ["“", "it stands in the prompt or in a call; grounds nothing"],
-  not_claimed: ["…", "a plan, an offer, a question or a promise"],
-  unsupported: ["✗", "nothing holds it"],
-  misattributed: ["✗", "true of another record"],
-  wrong_field: ["✗", "true of another field of the record"],
-  contradicted: ["✗", "a result says otherwise"],
-  miscalculated: ["✗", "an equation that does not come out"],
-  miscounted: ["✗", "more than the results list"],
-  unit_mismatch: ["✗", "the right number in the wrong unit"],
-  altered: ["✗", "near a real name or identifier, but not it"],
-  unchecked: ["·", "no rule can decide; never a pass"],
-  error: ["!", "taken from a result that reports an error"],
+  supported: "✓", rounded: "≈", converted: "⇄", calculated: "=", derived: "∑", user_said: "“", not_claimed: "…",
+  unsupported: "✗", misattributed: "✗", wrong_field: "✗", contradicted: "✗", miscalculated: "✗", miscounted: "✗",
+  unit_mismatch: "✗", altered: "✗", unchecked: "·", error: "!",
 };
-const TIERS = { firm: ["✗", "bad", "firm: it counts"], advisory: ["?", "warn", "advisory: it is only shown"] };
+const TIERS = { firm: ["✗", "bad"], advisory: ["?", "warn"] };
 const ANSWER = 20000;
 const SHOWN_FLAGS = 200;
 
 function signOf(one) {
-  return (TIERS[one.tier] ?? LABELS[one.label] ?? [""])[0];
+  return TIERS[one.tier]?.[0] ?? LABELS[one.label] ?? "";
 }
 
 function meaningOf(one) {
-  return LABELS[one.label]?.[1] ?? "";
+  return one.label === "error" ? "A result that reports an error says so." : sentenceOf("labels", one.label);
 }
 
 function nameOf(one) {
-  return one.label.replaceAll("_", "-");
+  return wordOf("labels", one.label);
 }
 
 // A label in its looks: those of its tier, where it has one.
@@ -242,7 +228,7 @@ class MarkedAnswer {
       "aria-label": said, "data-sign": signOf(atom),
     }, clipped(text, 2000));
     const about = {
-      said: `${cut(text)}: ${nameOf(atom)}${atom.tier ? `, ${TIERS[atom.tier][2]}. ${atom.because}` : `: ${meaningOf(atom)}`}`,
+      said: `${cut(text)}: ${nameOf(atom)}${atom.tier ? `, ${atom.tier}. ${sentenceOf("tiers", atom.tier)} ${atom.because}` : `: ${meaningOf(atom)}`}`,
       evidence: atom.matches.map((match) => this.evidence(match)),
     };
     if (atom.statement && !this.marks.has(atom.statement)) this.marks.set(atom.statement, mark);
@@ -254,7 +240,7 @@ class MarkedAnswer {
     const order = Object.keys(LABELS);
     const shown = [...kinds.values()].sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label) || (a.tier ?? "").localeCompare(b.tier ?? ""));
     return make("ul", { class: "legend", "aria-label": "Legend" }, shown.map((one) =>
-      make("li", {}, labelMark(one), ` ${[meaningOf(one), one.tier].filter(Boolean).join(", ")}`)));
+      make("li", {}, labelMark(one), ` ${[meaningOf(one), one.tier].filter(Boolean).join(" ")}`)));
   }
 
   // Every flag in one sentence, the firm ones first, and what all statements are.
@@ -273,10 +259,11 @@ class MarkedAnswer {
   }
 
   flag(one) {
-    const [sign, state, meaning] = TIERS[one.tier];
+    const [sign, state] = TIERS[one.tier];
+    const meaning = sentenceOf("tiers", one.tier);
     const mark = this.marks.get(one);
     return make("li", { class: one.tier }, make("span", { class: `badge ${state}`, title: meaning }, `${sign} ${one.tier}`),
-      " ", make("b", {}, nameOf(one)), ": ", clipped(one.because ?? "", 600), make("span", { class: "quiet" }, ` (rule ${one.rule})`),
+      " ", make("b", {}, nameOf(one)), ": ", clipped(one.because ?? "", 600), make("span", { class: "quiet", title: `${one.rule}: ${sentenceOf("rules", one.rule)}` }, ` (rule: ${wordOf("rules", one.rule)})`),
       mark ? button("show", () => mark.focus(), { class: "more" }) : null);
   }
 
@@ -298,7 +285,7 @@ class MarkedAnswer {
       cut(match.value instanceof BigNumber ? match.value.source : String(match.value)),
       match.strict === undefined ? "" : match.strict ? "yes" : "no",
     ];
-    const texts = [this.spanAt(atom.start)?.number ?? "", cut(quoted), labelMark(atom), atom.rule ?? "", ...cells];
+    const texts = [this.spanAt(atom.start)?.number ?? "", cut(quoted), labelMark(atom), wordOf("rules", atom.rule ?? ""), ...cells];
     return make("tr", {}, texts.map((cell) => make("td", {}, cell)));
   }
 }

@@ -15,6 +15,7 @@ class Page {
   constructor(source, head) {
     this.source = source;
     this.head = head;
+    WORDS = head.words ?? WORDS;
     this.index = null;
     this.row = null;
     /** @type {((sample: any) => void) | null} */

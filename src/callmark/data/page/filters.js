@@ -42,7 +42,7 @@ class Filters {
   facetSelect(facet) {
     const counts = new Array(facet.names.length).fill(0);
     for (const code of facet.codes) for (const name of facet.sets[code]) counts[name] += 1;
-    const options = facet.names.map((name, at) => [name, `${name} (${counts[at].toLocaleString("en")})`]);
+    const options = facet.names.map((name, at) => [name, `${wordOf(WORDED[facet.key], name)} (${counts[at].toLocaleString("en")})`]);
     return selectOf(facet.key, [["", "any"], ...options], () => this.changed());
   }
 

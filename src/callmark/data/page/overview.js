@@ -1,5 +1,18 @@
 // The top of the page: what was decided, and by what.
 
+// The plain words for keys, from the one table of the package: key -> [label, sentence]. What has
+// none (a plug-in's measure) is called by its key.
+let WORDS = { metrics: {}, labels: {}, rules: {}, tiers: {} };
+const WORDED = { fails: "metrics", warns: "metrics", gained: "metrics", label: "labels", rule: "rules" };
+
+function wordOf(table, key) {
+  return WORDS[table]?.[key]?.[0] ?? key;
+}
+
+function sentenceOf(table, key) {
+  return WORDS[table]?.[key]?.[1] ?? "";
+}
+
 const SIGNS = { good: "✓", bad: "✗", warn: "!", quiet: "·", plain: "", strong: "" };
 
 function badge(element, head) {
@@ -55,10 +68,13 @@ function cellOf(cell, first, pick) {
       { class: "link", "aria-label": `${cell.text} samples: show them` });
   }
   const style = cell.style ?? "plain";
+  if (cell.note) {
+    return [make("span", { class: style, title: cell.title ?? null }, cell.text), make("span", { class: "cell-note quiet" }, cell.note)];
+  }
   if (first && cell.text && ["good", "bad", "warn", "quiet"].includes(style)) {
     return make("span", { class: `badge ${style}` }, `${SIGNS[style] ?? ""} ${cell.text}`.trim());
   }
-  return make("span", { class: style }, cell.text);
+  return make("span", { class: style, title: cell.title ?? null }, cell.text);
 }
 
 function pinsOf(head) {

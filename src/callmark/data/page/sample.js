@@ -53,7 +53,7 @@ function conversationView(result) {
   const answer = new MarkedAnswer(result.model_output, result.scores, lights);
   return [
     result.error ? make("p", { class: "card bad" }, `Not scored: ${result.error}`) : null,
-    result.scores ? scoresView(result.scores) : null,
+    result.scores ? scoresView(result.scores, result.metadata?.required_facts ?? []) : null,
     promptView(result.prompt, trees),
     turnsView(result, answer, trees),
     result.scores ? [answer.flags(), make("h4", {}, "Evidence"), readWith(result), answer.legend(), answer.table(), problemsView(result.scores)] : null,
@@ -85,7 +85,7 @@ function chip(text, state) {
   return make("li", { class: `chip ${state}` }, `${SIGNS[state] ?? ""} ${text}`.trim());
 }
 
-function scoresView(scores) {
+function scoresView(scores, facts) {
   const verdicts = {
     "valid arguments": scores.json_args_valid, "multi-call parity": scores.multi_call_parity_ok,
     "recovered from the error": scores.recovered, "negative control": scores.negative_control_ok,
@@ -96,7 +96,7 @@ function scoresView(scores) {
   };
   const numbers = scores.kind !== "eligible" ? [] : [["lax", scores.lax], ...(scores.strict_keys ? [["strict", scores.strict]] : [])].map(([name, part]) =>
     make("div", { class: "score" }, make("dt", {}, `F1 ${name}`), make("dd", {}, threeDigits(part.f1)),
-      make("dd", { class: "quiet" }, `precision ${part.grounded} of ${scores.spans_counted}, recall ${part.found} of ${scores.facts_required} by ${scores.recall_kind}`)));
+      make("dd", { class: "quiet" }, `precision ${part.grounded} of ${scores.spans_counted}, recall ${part.found} of ${scores.facts_required} ${scores.recall_kind === "facts" ? "facts" : "by presence"}`)));
   if (scores.call_f1 !== null) {
     numbers.push(make("div", { class: "score" }, make("dt", {}, "call F1"), make("dd", {}, threeDigits(scores.call_f1)),
       make("dd", { class: "quiet" }, `${scores.calls.matched} of ${scores.calls.expected} expected, ${scores.calls.observed} made`)));
@@ -106,6 +106,9 @@ function scoresView(scores) {
   const listed = scores.kind === "unclassified" ? [] : [["missing", differences.missing], ["extra", differences.extra], ["differs", differences.differing]]
     .flatMap(([word, calls]) => calls.map((call) => make("li", {}, make("b", {}, `${word}: `), make("code", {}, clipped(call, 400)))));
   if (differences.reordered && scores.kind !== "unclassified") listed.push(make("li", {}, "the calls came in another order"));
+  for (const at of scores.missing_facts ?? []) {
+    if (at < facts.length) listed.push(make("li", {}, make("b", {}, "missing fact: "), make("code", {}, clipped(JSON.stringify(facts[at]), 400))));
+  }
   for (const change of scores.changes ?? []) listed.push(make("li", {}, make("b", {}, "changed: "), make("code", {}, clipped(change, 400))));
   return [
     make("dl", { class: "scores" }, numbers),

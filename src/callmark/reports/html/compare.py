@@ -30,6 +30,7 @@ from callmark.reports.html.overview import (
     Pick,
     Plot,
     left_out,
+    metric_cell,
 )
 from callmark.reports.html.page import (
     NOT_IN_THE_FILE,
@@ -44,6 +45,7 @@ from callmark.reports.html.page import (
     page_result,
 )
 from callmark.reports.layout import one_line, round_text
+from callmark.summary.metrics import in_words, label_of
 
 LABELS: dict[str, str] = {
     "fails": "lost",
@@ -209,7 +211,7 @@ def comparison_head(comparison: Comparison, name: str) -> PageHead:
         made_by=MADE_BY,
         word=comparison.decision.replace("_", " "),
         style=DECISION_STYLE[comparison.decision],
-        reason=one_line(comparison.decision_reason, 2000),
+        reason=one_line(in_words(comparison.decision_reason), 2000),
         facts=tuple(one_line(fact, 1000) for fact in facts(comparison)),
         warnings=tuple(one_line(warning, 2000) for warning in comparison.warnings),
         tables=tuple(comparison_tables(comparison)),
@@ -229,7 +231,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[PageTable]:
         )
     flips = tuple(
         (
-            PageCell(name, "strong"),
+            metric_cell(name, "strong"),
             PageCell(str(both.lost.count), "plain", Pick("fails", name)),
             PageCell(str(both.gained.count), "plain", Pick("gained", name)),
         )
@@ -246,13 +248,13 @@ def comparison_tables(comparison: Comparison) -> Iterator[PageTable]:
             note="Lost: right in A, not in B. Gained: the other way round.",
         )
     yield _table("exploratory", "Exploratory metrics (not tested)", "metric", [
-        (PageCell(one.metric), *_cells(one)) for one in comparison.exploratory
+        (metric_cell(one.metric), *_cells(one)) for one in comparison.exploratory
         if one.difference is not None
     ])  # fmt: skip
     for title, field in GROUPS.items():
         groups: Mapping[str, Sequence[Compared]] = getattr(comparison, field)
         rows = [
-            (PageCell(one_line(f"{group}: {one.metric}", 200)), *_cells(one))
+            (PageCell(one_line(f"{group}: {label_of(one.metric)}", 200)), *_cells(one))
             for group, metrics in groups.items()
             for one in metrics
             if one.difference is not None
@@ -277,10 +279,10 @@ def _primary_row(one: Compared) -> tuple[PageCell, ...]:
         decision = PageCell(one.decision.replace("_", " "), DECISION_STYLE[one.decision])
     return (
         decision,
-        PageCell(one.metric, "strong"),
+        metric_cell(one.metric, "strong"),
         *_cells(one),
         PageCell(p_text(one.p_adjusted)),
-        PageCell(one_line(one.reason or "", 500)),
+        PageCell(one_line(in_words(one.reason or ""), 500)),
     )
 
 
@@ -303,7 +305,9 @@ def comparison_plots(comparison: Comparison) -> Iterator[Plot]:
         label="metric",
         series=("A", "B"),
         bars=tuple(
-            Bar(one.metric, (one.a, one.b)) for one in comparison.primary if one.a is not None
+            Bar(label_of(one.metric), (one.a, one.b))
+            for one in comparison.primary
+            if one.a is not None
         ),
         top=1.0,
     )

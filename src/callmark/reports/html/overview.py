@@ -15,18 +15,20 @@ from callmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,
     absent_gates,
-    bound_text,
     counts_text,
     interval,
     policy_text,
     verdict_line,
 )
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import in_words, label_of, labels_of, sentence_of
+from callmark.summary.wording import LABELS, METRICS, POLICIES, RULES, TIERS, Wording
 
 LAX, STRICT = "integration_f1_macro_lax", "integration_f1_macro_strict"
 MADE_BY = f"callmark {__version__}"
 _BINS = ("0", *(f"< {at / 10:g}" for at in range(1, 11)), "1")
 _NO_GATE = "n/a"
-_GATE_COLUMNS = ("status", "gate", "value", "bound", "n", "95 % interval", "falling short",
+_GATE_COLUMNS = ("status", "gate", "value", "wanted", "n", "95 % interval", "falling short",
                  "policy", "from", "why")  # fmt: skip
 _GATE_NUMBERS = (2, 4, 6)
 
@@ -114,7 +116,7 @@ def _gates(report: Report) -> PageTable:
     outcomes = [*report.gates]
     order = list(STATUS_STYLE)
     outcomes.sort(key=lambda outcome: order.index(outcome.status))
-    none = " ".join(f"n/a ({why}): {', '.join(names)}." for why, names in absent_gates(outcomes))
+    none = " ".join(f"n/a ({why}): {labels_of(names)}." for why, names in absent_gates(outcomes))
     rows = [_gate_row(report, outcome) for outcome in outcomes if outcome.status != _NO_GATE]
     if not any(row[-1].text for row in rows):
         rows = [row[:-1] for row in rows]
@@ -138,22 +140,24 @@ def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
     source: Style = "warn" if outcome.loosened else "quiet"
     return (
         PageCell(outcome.status.upper() if open_ else outcome.status, STATUS_STYLE[outcome.status]),
-        PageCell(outcome.name, "strong"),
+        metric_cell(outcome.name, "strong"),
         PageCell(round_text(outcome.value, outcome.bound)),
-        PageCell(bound_text(outcome.op, outcome.bound) + low),
+        PageCell(wanted_text(outcome.op, outcome.bound) + low),
         PageCell(str(outcome.n)),
         PageCell(interval(report.metrics.get(outcome.name)), "quiet"),
         PageCell(str(short.count), "plain", pick) if short else PageCell(""),
-        PageCell(policy_text(outcome), "quiet"),
+        PageCell(
+            POLICIES[outcome.policy].label, "plain", note=policy_text(outcome), title=outcome.policy
+        ),
         PageCell(outcome.source + (" LOOSENED" if outcome.loosened else ""), source),
-        PageCell(reason),
+        PageCell(in_words(reason)),
     )
 
 
 def _metric_row(name: str, metric: Metric) -> tuple[PageCell, ...]:
     value = round_text(metric.value) if metric.value is not None else metric.reason or "-"
     return (
-        PageCell(name),
+        metric_cell(name),
         PageCell(value),
         PageCell(str(metric.n)),
         PageCell(interval(metric), "quiet"),
@@ -341,9 +345,34 @@ class Pick(msgspec.Struct, frozen=True):
 
 
 class PageCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`note` is read below the text, `title` on it."""
+
     text: str
     style: Style = "plain"
     pick: Pick | None = None
+    note: str = ""
+    title: str = ""
+
+
+def metric_cell(name: str, style: Style = "plain") -> PageCell:
+    """The label of a gate or metric, its sentence below and its key on it."""
+    label = label_of(name)
+    title = "" if label == name else name
+    return PageCell(one_line(label, 200), style, note=sentence_of(name), title=title)
+
+
+def _page_words() -> dict[str, dict[str, tuple[str, str]]]:
+    """What the scripts call things, so that a page says what every other form says."""
+    tables: dict[str, Mapping[str, Wording]] = {
+        "metrics": METRICS,
+        "labels": {str(label): words for label, words in LABELS.items()},
+        "rules": RULES,
+        "tiers": {str(tier): words for tier, words in TIERS.items()},
+    }
+    return {
+        table: {key: (words.label, words.sentence) for key, words in entries.items()}
+        for table, entries in tables.items()
+    }
 
 
 class PageTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -407,3 +436,4 @@ class PageHead(msgspec.Struct, frozen=True, kw_only=True):
     pins: tuple[tuple[str, str], ...] = ()
     left_out: str = ""
     timing: PageTiming | None = None
+    words: dict[str, dict[str, tuple[str, str]]] = msgspec.field(default_factory=_page_words)
