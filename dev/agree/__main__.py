@@ -34,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("make agree: set CALLMARK_REAL_DATA to the folder of the real material")
         return 2
     agreement = measure_all(
-        Path(real), options.jobs, held_back=options.open_held_back, quick=options.quick
+        Path(real),
+        options.jobs,
+        held_back=options.open_held_back,
+        most=10 if options.quick else options.most,
+        limit=30 if options.quick else None,
     )
     page = document(agreement)
     if options.quick:
@@ -50,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_all(
-    folder: Path, jobs: int, *, held_back: bool = False, quick: bool = False
+    folder: Path, jobs: int, *, held_back: bool, most: int, limit: int | None
 ) -> Agreement:
     sources = [*EPISODES, *(HELD_BACK if held_back else ()), *LABELLED]
-    wanted = [Job(one.name, 10 if quick else MOST, 30 if quick else None) for one in sources]
+    wanted = [Job(one.name, most, limit) for one in sources]
     parts = []
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for done, part in enumerate(pool.map(partial(measure, folder), wanted), start=1):
@@ -81,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         "--open-held-back",
         action="store_true",
         help="also the domains that no rule was written for, reported alone",
+    )
+    parser.add_argument(
+        "--most", type=int, default=MOST, metavar="N", help="mutations of each kind in each half"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     return parser
