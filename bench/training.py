@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import callmark
+from callmark.runners.hf.loading import quiet_libraries
 from callmark.training import ToolUseCallback
 
 SHIPPED = Path(callmark.__file__).parent / "data" / "tiny"
-STEPS, BATCH, LENGTH, CASES = 320, 8, 160, 16
+STEPS, BATCH, LENGTH, CASES = 160, 8, 128, 8
 BOUND = 1.1
 NOTES = (
     f"LoRA on the shipped model, {STEPS} steps of {BATCH} × {LENGTH} tokens, {CASES} cases: the"
@@ -21,9 +22,9 @@ NOTES = (
 
 def rows() -> list[tuple[str, str, str]]:
     """(what, figure, bound)."""
-    plain, _ = trained(None)
-    watch = ToolUseCallback(SHIPPED / "cases.jsonl", limit=CASES)
-    watched, looks = trained(watch)
+    with quiet_libraries():
+        plain, _ = trained(None)
+        watched, looks = trained(ToolUseCallback(SHIPPED / "cases.jsonl", limit=CASES))
     what = "CPU: a training with its tool calls looked at ÷ without"
     return [(what, f"{watched / plain:.2f}", f"<= {BOUND:g}"), (" looks in it", str(looks), "")]
 
@@ -35,6 +36,7 @@ def trained(watch: ToolUseCallback | None) -> tuple[float, int]:
     from transformers import (
         AutoModelForCausalLM,
         AutoTokenizer,
+        PrinterCallback,
         Trainer,
         TrainingArguments,
         set_seed,
@@ -61,6 +63,7 @@ def trained(watch: ToolUseCallback | None) -> tuple[float, int]:
             train_dataset=lessons(),
             processing_class=AutoTokenizer.from_pretrained(SHIPPED / "model"),
         )
+        trainer.remove_callback(PrinterCallback)
         if watch is not None:
             watch.attach(trainer)
         started = time.process_time()

@@ -159,7 +159,7 @@ def probe(tmp_path, monkeypatch, capfd):
     def call(*words):
         code = main(["probe", *map(str, words), "--cases", str(file), "--json", "probe.json"])
         report = json.loads(Path("probe.json").read_text("utf-8"))
-        return code, report, capfd.readouterr().out
+        return code, report, " ".join(capfd.readouterr().out.split())  # folded at 80 columns
 
     return call
 

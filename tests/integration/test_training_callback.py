@@ -325,10 +325,10 @@ def test_f22_a_fine_tune_that_was_trained_into_another_format_is_found(tmp_path,
     words = ["--base", TINY / "model", "--adapter", tmp_path / "switches", "--cases", TINY / "cases.jsonl", "--nulls", 0]  # fmt: skip
     changed = "format changed in 24 of 24: base writes hermes (24), tuned json (24)"
     assert main(["probe", *map(str, words)]) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())  # folded at 80 columns
     assert "valid calls: 24 of 24 before the fine-tune, 24 after" in shown
     assert f"format_kept warn: {changed}" in shown
     assert main(["probe", *map(str, words), "--schema", "minimal"]) == 1
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())  # folded at 80 columns
     assert shown.startswith("FORMAT CHANGED")
     assert f"format_kept fail: {changed}" in shown
