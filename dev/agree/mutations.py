@@ -383,5 +383,8 @@ KINDS_OF: dict[str, tuple[str, ...]] = {
     "polarity": ("negate",),
     "weekday": ("weekday",),
     "deed": ("deed",),
+    "state": ("enum",),
+    "rank": ("rank",),
+    "name": ("name",),
     "denial": ("denial",),
 }

@@ -35,11 +35,11 @@ Wilson interval.
   carry. They missed much (of the places where an answer calls a business cozy or trendy against
   its record, about four in ten are not marked), so some of what is called a false alarm here is
   none, and an unmarked answer is not surely right.
-- **written, first and second**: episodes in 30 domains (hotels, lab values, payroll, CI runs,
-  contracts …), right and wrong answers to them, written by two authors who had not seen the rules;
-  both authors are language models. One in eight answers is German, Spanish or French. Rules were
-  mended while looking at the first file; of the second only totals were looked at. They ship in
-  `dev/agree/written`.
+- **written**: episodes in 40 domains (hotels, lab values, payroll, CI runs, contracts …), right and
+  wrong answers to them, written by three authors who had not seen the rules; the authors are
+  language models. One in eight answers is German, Spanish or French. Rules were mended while
+  looking at two of the files (*seen*), the second one late; of the third (*unseen*) only totals
+  were looked at. They ship in `dev/agree/written`.
 """
 PLANTING = """\
 ## Mistakes planted in real answers

@@ -57,7 +57,13 @@ def proxied(program: Path, model: Path, backend: str, work: Path) -> Iterator[st
         f"general_settings:\n  master_key: {PROXY_KEY}\n",
         "utf-8",
     )
-    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": ""}
+    environment = {
+        **os.environ,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        # Messages would be turned into Responses with tools that transformers' server cannot read.
+        "LITELLM_USE_CHAT_COMPLETIONS_URL_FOR_ANTHROPIC_MESSAGES": "True",
+        "PYTHONPATH": "",
+    }
     command = [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
     ready = f"http://127.0.0.1:{port}/health/liveliness"
     with _running(command, environment, ready, work / "proxy.log"):

@@ -353,6 +353,25 @@ def test_end_tokens_of_the_template_and_of_the_model_end_a_turn(models):
             assert runner.observed().measured["completion_tokens"] == tokens
 
 
+def test_end_tokens_that_are_never_produced_are_told_before_the_run(models):
+    template = PLAIN_TEMPLATE.replace("<|end|>", " (over)")
+    otherwise = random_model(models / "ends-otherwise", tokenizer=make_tokenizer(template))
+    unknown = random_model(models / "ends-unknown", tokenizer=make_tokenizer(template))
+    edit_json(unknown / "generation_config.json", eos_token_id=100_000)
+    edit_json(unknown / "config.json", eos_token_id=100_000)
+    edit_json(unknown / "tokenizer_config.json", eos_token=None)
+    for folder, told in (
+        (otherwise, ["(over)"]),
+        (unknown, ["(over)", "none of them an end token (100000)"]),
+        (random_model(models / "ends-well"), []),
+    ):
+        with opened(folder) as runner:
+            drive_at_once(runner.ready())
+            warnings = [one for one in runner.observed().warnings if "only --max-tokens" in one]
+        assert len(warnings) == len(told)
+        assert all(part in one for part, one in zip(told, warnings, strict=True))
+
+
 def opened(folder, *, raw=False, **decoding):
     return open_local(
         RunnerOptions(

@@ -61,13 +61,14 @@ def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
     assert finished.returncode == 1, finished.stdout + finished.stderr
 
 
-def outcome_of(runner, url, model, out):
+def outcome_of(runner, url, model, out, *more):
     """What was said and called, and what it took, of the first samples of the shipped dataset."""
     shipped = shipped_model()
+    place = [] if url is None else ["--base-url", url]
     dispatch(
-        ["run", "--config", str(ROOT / ".ci" / "parity.yaml"), "--runner", runner,
-         "--model", model, "--base-url", url, "--in", str(shipped.dataset),
-         "--fixtures", str(shipped.fixtures), "--out", str(out), "--limit", "6", "--quiet"]
+        ["run", "--config", str(ROOT / ".ci" / "parity.yaml"), "--runner", runner, *place,
+         "--model", model, "--in", str(shipped.dataset), "--fixtures", str(shipped.fixtures),
+         "--out", str(out), "--limit", "6", "--quiet", *more]
     )  # fmt: skip
     lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert {line["status"] for line in lines} == {"ok"}
@@ -75,10 +76,12 @@ def outcome_of(runner, url, model, out):
         (line["model_output"], [(one["name"], one["arguments"]) for one in line["tool_trace"]])
         for line in lines
     ]
-    timing = Path(f"{out}.timing.jsonl").read_text("utf-8").splitlines()
+    timing = Path(f"{out}.timing.jsonl")  # an answer from a cache takes nothing
     spent = sorted(
         (one["sample_id"], one["prompt_tokens"], one["completion_tokens"])
-        for one in map(json.loads, timing)
+        for one in map(
+            json.loads, timing.read_text("utf-8").splitlines() if timing.exists() else ()
+        )
     )
     return said, spent
 
@@ -106,7 +109,7 @@ LITELLM = ROOT / "build" / "litellm" / "bin" / "litellm"
 @pytest.mark.skipif(not LITELLM.exists(), reason="`make test-slow` installs litellm")
 def test_a_proxy_answers_alike_through_all_three_protocols(tmp_path, monkeypatch):
     """litellm's proxy in front of `transformers serve`: the shipped model says and calls the same
-    over chat completions, Responses and Messages as without it."""
+    over chat completions, Responses and Messages, without the proxy, out of a cache, and locally."""
     from dev.prove.serving import PROXIED_MODEL, PROXY_KEY, proxied, served
 
     monkeypatch.chdir(tmp_path)
@@ -117,8 +120,14 @@ def test_a_proxy_answers_alike_through_all_three_protocols(tmp_path, monkeypatch
         direct = outcome_of("openai_http", backend, str(folder), tmp_path / "direct.jsonl")
         with proxied(LITELLM, folder, backend, tmp_path / "proxy") as url:
             for runner in ("openai_http", "openai_responses", "anthropic_messages"):
-                out = tmp_path / runner / "results.jsonl"
-                found[runner] = outcome_of(runner, url, PROXIED_MODEL, out)
+                out, cache = (
+                    tmp_path / runner / "results.jsonl",
+                    ("--cache", str(tmp_path / "kept")),
+                )
+                found[runner] = outcome_of(runner, url, PROXIED_MODEL, out, *cache)
+                again = outcome_of(runner, url, PROXIED_MODEL, out, *cache, "--restart")
+                assert again == (found[runner][0], [])
+    found["hf_local"] = outcome_of("hf_local", None, str(folder), tmp_path / "local.jsonl")
     assert {runner: said for runner, (said, _) in found.items()} == dict.fromkeys(found, direct[0])
     assert {runner: spent for runner, (_, spent) in found.items()} == dict.fromkeys(
         found, direct[1]

@@ -128,7 +128,9 @@ def test_open_gates_are_skipped_with_their_reason(folder: Path, pytester: pytest
     found = outcomes(pytester)
     assert found.pop("test_model[verdict]") == "FAILED"
     assert not {"PASSED", "FAILED"} & set(map(str, found.values()))
-    assert "inconclusive: answers with a claim to check (integration_coverage): 1.000" in found["text"]
+    assert (
+        "inconclusive: answers with a claim to check (integration_coverage): 1.000" in found["text"]
+    )
 
 
 def test_f16_fourteen_empty_answers_fail(folder: Path, pytester: pytest.Pytester):

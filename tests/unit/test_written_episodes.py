@@ -4,13 +4,14 @@ import pytest
 from dev.agree.material import OTHER, TUNED
 from dev.agree.written import check_written, measure_written, read_written
 
+ANSWERS = {TUNED: 120, OTHER: 40}
 EPISODES = {half: read_written(half) for half in (TUNED, OTHER)}
 
 
 @pytest.mark.parametrize("half", EPISODES)
 def test_every_episode_is_whole(half):
     episodes = EPISODES[half]
-    assert len({one.id for one in episodes}) == len(episodes) == 60
+    assert len({one.id for one in episodes}) == len(episodes) == ANSWERS[half]
     for one in episodes:
         assert one.messages[-1]["role"] == "tool", one.id
         for variant in one.variants:
@@ -18,7 +19,7 @@ def test_every_episode_is_whole(half):
             assert variant.answer != one.answer, one.id
 
 
-def test_no_domain_is_in_both_files():
+def test_no_domain_is_seen_and_unseen():
     first, second = ({one.domain for one in EPISODES[half]} for half in EPISODES)
     assert not first & second
 
@@ -35,7 +36,7 @@ def test_the_right_answer_comes_first():
 def test_the_same_counts_every_time(half):
     counts = measure_written(half)
     assert counts == measure_written(half)
-    assert counts.answers == 60
+    assert counts.answers == ANSWERS[half]
     assert sum(one.planted for one in counts.variants) == sum(
         len(one.variants) for one in EPISODES[half]
     )

@@ -150,7 +150,7 @@ LOCAL: Group = {
         "choices": ("float32", "bfloat16", "float16"),
         "help": "type of the weights (default: float32)",
     },
-    "--device": {"metavar": "NAME", "help": "cpu, cuda or mps"},
+    "--device": {"metavar": "NAME", "help": "cpu, cuda, mps, or auto: the fastest that is there"},
     "--batch-size": {
         "type": number_or_auto,
         "metavar": "N",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -28,6 +29,8 @@ SHORTEST, LONGEST = 3, 40  # characters of such a text
 MOST_WORDS = 4
 MOST_FIELDS = 60  # with one text; with more of them it tells nothing
 MOST_OWN = 4  # texts of one record under one key; with more, which is meant?
+LONGEST_RECORD = 10000  # characters; what a longer one tells, nobody looks for
+MOST_PARTS = 200  # of a record
 BESIDE = 30  # characters around a text in which its key is named
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
@@ -161,13 +164,15 @@ class KindFields:
         """Does any other text or key of the record speak of it?"""
         known = self._texts.get(record.number)
         if known is None:
-            parts = [one for inner in record.within() for one in inner.fields[:100]]
+            inside = islice(record.within(), MOST_PARTS)
+            parts = [one for inner in inside for one in inner.fields[:100]]
             above = [one for inner in record.ancestors() for one in inner.fields[:100]]
-            known = self._texts[record.number] = " ".join(
+            known = " ".join(
                 f"{' '.join(key_words(one.key))} {one.value if isinstance(one.value, str) else ''}"
                 for one in (*parts, *above)
             )
-        return _holds(fold(known), text)
+            known = self._texts[record.number] = fold(known[: LONGEST_RECORD + 1])
+        return len(known) > LONGEST_RECORD or _holds(known, text)
 
 
 def _is_same_column(one: Field, other: Field) -> bool:

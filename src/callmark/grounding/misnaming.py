@@ -18,6 +18,7 @@ from callmark.grounding.words import NUMBER_WORDS, STOP_WORDS
 LONGEST_NAME = 40  # characters of a text that is a name
 LETTERS = 4  # of a word by which a name is known
 LONG = 5  # of a word that is misspelt rather than another one
+MOST_FIELDS = 60  # of a person
 MOST_ALIKE = 200  # names with one word in common that are looked at
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w’']*[^\W\d_]"
 _NAMES = re.compile(rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])")
@@ -93,7 +94,7 @@ class GivenNames:
                     if len(word) >= LETTERS and word not in _COMMON:
                         found.setdefault((is_first, word), []).append((name, field))
         for record in self._tree.records:  # first_name and last_name
-            for full in record.names:
+            for full in record.names if len(record.fields) <= MOST_FIELDS else ():
                 name = tuple(map(fold, full.split()))
                 if len(name) == 2 and full not in (one.value for one in record.fields):
                     half = next((one for one in record.fields if one.value in full.split()), None)

@@ -12,9 +12,13 @@ from typing import NamedTuple
 from callmark.grounding.binding import Binder
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
 from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
-from callmark.grounding.polar_groups import find_exception, find_other
+from callmark.grounding.polar_groups import (
+    LONGEST_HEAD,
+    AnswerTables,
+    find_exception,
+    find_other,
+)
 from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
-from callmark.grounding.polar_tables import LONGEST_HEAD, AnswerTables
 from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span

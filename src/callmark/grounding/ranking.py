@@ -19,17 +19,18 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.grounding.words import NUMBER_WORDS
 
-MOST_RECORDS = 400  # of a list that is ranked
-MOST_CLAIMS = 60  # superlatives of one answer that are looked at
+MOST_RECORDS = 200  # of a list that is ranked
+MOST_CLAIMS = 40  # superlatives of one answer that are looked at
 MOST_FIELDS = 40  # of one record
 _LONGEST_TEXT = 40
 
-# Superlatives, whether they are the most of something, and the words of keys that say of what.
+# Superlatives, whether they are the most of something, and the words of keys that say of what;
+# those after a comma count where none of the others is there.
 _TABLE = """
-- price cost fare rate rent amount total fee: cheapest|least expensive|most affordable
+- price cost fare rent, fee: cheapest|least expensive|most affordable
     |lowest-priced|lowest priced|günstigste\\w*|billigste\\w*|preiswerteste\\w*|más (?:barat
     |económic)[oa]s?|(?:le|la|les) moins ch(?:er|ère)s?
-+ price cost fare rate rent amount total fee: most expensive|priciest|dearest|costliest
++ price cost fare rent, fee: most expensive|priciest|dearest|costliest
     |highest-priced|highest priced|teuerste\\w*|más car[oa]s?|(?:le|la|les) plus ch(?:er|ère)s?
 + rating score stars: best[- ]rated|highest[- ]rated|top[- ]rated|bestbewertete\\w*
     |mejor (?:valorad|puntuad)[oa]s?|(?:le|la|les) mieux notée?s?
@@ -76,17 +77,20 @@ class _Superlative(NamedTuple):
 
     is_most: bool | None
     words: frozenset[str]  # empty: the noun that follows names the key
+    also: frozenset[str] = frozenset()
 
 
 def _read_table() -> tuple[dict[str, _Superlative], str]:
     groups: dict[str, _Superlative] = {}
     patterns = []
     for number, line in enumerate(_TABLE.replace("\n    ", "").strip().splitlines()):
-        sign, rest = line[0], line[2:]
-        words, _, forms = rest.partition(": ")
+        sign = line[0]
+        words, _, forms = line[2:].partition(": ")
         name = f"s{number}"
-        named = frozenset() if words == "*" else field_words.words_of_key(words.replace(" ", "_"))
-        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named)
+        first, _, rest = words.partition(", ")
+        named = frozenset() if words == "*" else field_words.words_of_key(first.replace(" ", "_"))
+        also = field_words.words_of_key(rest)
+        groups[name] = _Superlative({"+": True, "-": False}.get(sign), named, also)
         patterns.append(f"(?P<{name}>{forms})")
     return groups, "|".join(patterns)
 
@@ -148,6 +152,7 @@ class Ranks:
         self._mentions = mentions
         self._values = values
         self._starts = [one.start for one in mentions]
+        self._compared: dict[int, list[list[ResultRecord]]] = {}
 
     def wrong_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
@@ -177,12 +182,15 @@ class Ranks:
         words = superlative.words
         if not words and noun is not None:
             words = field_words.words_said(text, *noun.span(1))
-        columns = list(_columns(record, words))
+        columns = list(_columns(record, words)) or list(_columns(record, superlative.also))
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
         among = _AMONG.match(text, found.end(), sentence[1])
         number = among and _number_of(among["number"])
-        sets = self._sets(outline, record, self._groups[record.number]) if columns else []
+        sets = self._compared.get(record.number) if columns else []
+        if sets is None:
+            sets = self._sets(outline, record, self._groups[record.number])
+            self._compared[record.number] = sets
         if number:
             sets = [one for one in sets if len(one) == number] or sets
         return _deserved(found.span(), record, columns, sets, superlative.is_most)
@@ -357,7 +365,13 @@ def _plain_fields(record: ResultRecord) -> Iterator[tuple[str, Field]]:
 
 def _holds(record: ResultRecord, like: tuple[str, Field]) -> bool:
     above, wanted = like
+    near = (
+        [record]
+        if not above
+        else [one for one in record.children[:MOST_FIELDS] if one.key == above]
+    )
     return any(
-        (key, field.key, field.value) == (above, wanted.key, wanted.value)
-        for key, field in _near_fields(record)
+        field.key == wanted.key and field.value == wanted.value
+        for one in near
+        for field in one.fields[:MOST_FIELDS]
     )

@@ -120,7 +120,7 @@ round-trip|round trip|return trip|Hin- und Rückfahrt|ida y vuelta|aller-retour
 """
 
 
-class State(NamedTuple):
+class KnownState(NamedTuple):
     """One state of one family; `passed`: those that are over when this one is reached."""
 
     family: int
@@ -132,12 +132,12 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(fold(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))))
 
 
-def _read_families() -> tuple[dict[str, list[State]], set[State]]:
-    found: dict[str, list[State]] = {}
-    passed: set[State] = set()
+def _read_families() -> tuple[dict[str, list[KnownState]], set[KnownState]]:
+    found: dict[str, list[KnownState]] = {}
+    passed: set[KnownState] = set()
     for family, block in enumerate(_FAMILIES.replace("\n    ", "").strip().split("\n\n")):
         for number, line in enumerate(block.split("\n")):
-            state = State(family, number)
+            state = KnownState(family, number)
             if line.startswith(">"):
                 passed.add(state)
             for name in line.lstrip(">").split("|"):
@@ -216,7 +216,7 @@ class StateFields:
     """The fields of the results that hold a state that has others which it excludes."""
 
     def __init__(self, index: RecordIndex) -> None:
-        self._fields: dict[int, list[tuple[State, Field]]] = {}
+        self._fields: dict[int, list[tuple[KnownState, Field]]] = {}
         for field in index.tree.fields:
             if isinstance(field.value, str) and 3 < len(field.value) <= LONGEST:
                 for state in states_of(field.value):
@@ -227,9 +227,13 @@ class StateFields:
     def said_in(
         self, outline: Outline, binder: Binder, turn_at: Callable[[int], int | None]
     ) -> Iterator[SaidState]:
-        if not self._fields or _FIRST_WORDS.isdisjoint(outline.words):
-            return
-        for found in _ANY_STATE.finditer(outline.text):
+        words = _FIRST_WORDS & outline.words if self._fields else frozenset[str]()
+        end = 0
+        for place in outline.places_of(words):
+            found = _ANY_STATE.match(outline.text, place) if place >= end else None
+            if found is None:
+                continue
+            end = found.end()
             sentence = outline.sentence_at(found.start())
             if outline.is_proposed(sentence) or not is_stated(outline, found.start(), found.end()):
                 continue
@@ -279,7 +283,7 @@ class StateFields:
 
 
 @lru_cache(maxsize=1 << 10)
-def states_of(text: str) -> tuple[State, ...]:
+def states_of(text: str) -> tuple[KnownState, ...]:
     """Of the whole text, else of its first word: `PENDING_DEPOSIT`."""
     plain = _plain(text)
     found = _STATES.get(plain)
@@ -288,7 +292,7 @@ def states_of(text: str) -> tuple[State, ...]:
     return tuple(found or ())
 
 
-def excludes(state: State, said: Iterable[State]) -> bool:
+def excludes(state: KnownState, said: Iterable[KnownState]) -> bool:
     """Is it another state than any of those that were said, in their family?"""
     same = [one for one in said if one.family == state.family]
     return bool(same) and all(
@@ -297,8 +301,8 @@ def excludes(state: State, said: Iterable[State]) -> bool:
 
 
 def _named_in(
-    text: str, clause: Span, rows: Sequence[tuple[State, Field]]
-) -> list[tuple[State, Field]]:
+    text: str, clause: Span, rows: Sequence[tuple[KnownState, Field]]
+) -> list[tuple[KnownState, Field]]:
     """Those whose key, or whose object, the clause names: `the refund is completed`."""
     words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
     return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]

@@ -15,6 +15,7 @@ from callmark.grounding.text import fold
 from callmark.grounding.words import NUMBER_WORDS
 
 MOST_RECORDS = 2000  # of a list that is counted
+MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
 _NUMBER = "|".join(sorted((one for one in NUMBER_WORDS if one != "dozen"), key=len, reverse=True))
@@ -81,7 +82,7 @@ class Tallies:
             if len(group) <= MOST_RECORDS:
                 for key, column in _columns_of(group).items():
                     found.setdefault(key, []).append(column)
-        return found
+        return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
 
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
         for found in _TALLY.finditer(outline.text):

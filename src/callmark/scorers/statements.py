@@ -120,9 +120,13 @@ def _check_rules(
         yield from _check_weekdays(reading, index, values)
     if any(map(_may_say_yes_or_no, tree.fields)):
         yield from _check_polarity(reading, outline, tree, binder, registry)
-    yield from _check_states(reading, outline, index, binder, registry)
+    states = list(_check_states(reading, outline, index, binder, registry))
+    yield from states
     yield from _check_amounts(reading, outline, tree, binder)
-    yield from _check_kinds(reading, outline, index, binder, registry)
+    told = {one.start for one in states}
+    for kind in _check_kinds(reading, outline, index, binder, registry):
+        if kind.start not in told:
+            yield kind
     yield from _check_ranks(reading, outline, tree, binder, values)
     yield from _check_tallies(reading, outline, tree)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):

@@ -259,6 +259,7 @@ TIERS: dict[Tier, Wording] = {
 RULES: dict[str, Wording] = {
     "equation": Wording("equation", "A calculation is written out and checked."),
     "count": Wording("count", "Things are counted and compared with what the results list."),
+    "misread": Wording("misread", "A number is compared with those that one slip makes of it."),
     "value": Wording("value", "A value is looked up in everything that was served or said."),
     "prose": Wording("value in prose", "A value is looked up in the long texts that were served."),
     "link": Wording("link", "An address is looked up in everything that was served or said."),
@@ -276,7 +277,6 @@ RULES: dict[str, Wording] = {
     "state": Wording("state", "A state or kind must be the one that the results give."),
     "rank": Wording("superlative", "What is called the most or least must be so in the results."),
     "name": Wording("name", "A name is compared with those that the results give."),
-    "misread": Wording("misread", "A number that is one slip away from one in a result is a misreading."),
     "match": Wording("match", "A result contains the same value."),
     "bound": Wording("value of its record", "The value belongs to the record that is named."),
     "unbound": Wording("value of some record", "The value is in a result; no record is named."),

@@ -30,7 +30,7 @@ class WantedComparison(msgspec.Struct, frozen=True):
         return self.a.id, self.a.stamp, self.b.id, self.b.stamp, self.common
 
 
-class State(msgspec.Struct, frozen=True):
+class JobState(msgspec.Struct, frozen=True):
     id: str
     word: Word
     message: str = ""
@@ -50,25 +50,25 @@ class Jobs:
         self._command = command
         self._lock = threading.Lock()
         self._turn = threading.Lock()
-        self._states: dict[str, State] = {}
+        self._states: dict[str, JobState] = {}
         self._ids: dict[tuple[str, Stamp, str, Stamp, bool], str] = {}
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
 
-    def start(self, wanted: WantedComparison) -> State:
+    def start(self, wanted: WantedComparison) -> JobState:
         """What is under way, or was done on the same files, is not done again."""
         with self._lock:
             known = self._states.get(self._ids.get(wanted.key, ""))
             if known is not None and known.word != "failed":
                 return known
-            state = State(secrets.token_hex(8), "running")
+            state = JobState(secrets.token_hex(8), "running")
             self._ids[wanted.key] = state.id
             self._states[state.id] = state
             self._forget_old()
         threading.Thread(target=self._work, args=(state.id, wanted), daemon=True).start()
         return state
 
-    def state(self, job: str) -> State:
+    def state(self, job: str) -> JobState:
         try:
             return self._states[job]
         except KeyError:
@@ -95,9 +95,9 @@ class Jobs:
             if job not in self._states:
                 return
             if self._path(job).is_file():
-                self._states[job] = State(job, "done")
+                self._states[job] = JobState(job, "done")
             else:
-                self._states[job] = State(job, "failed", failure)
+                self._states[job] = JobState(job, "failed", failure)
 
     def _compare(self, command: Sequence[str]) -> str:
         """What it complained about; a comparison that found a regression complains, too."""

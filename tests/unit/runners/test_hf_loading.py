@@ -195,6 +195,15 @@ def test_an_unknown_device_is_refused_with_those_that_are_there(name):
         device_of(name)
 
 
+def test_auto_is_the_fastest_device_that_is_there(monkeypatch):
+    assert device_of("auto") == torch.device("cpu")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert device_of("auto").type == "mps"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert device_of("auto").type == "cuda"
+
+
 def test_a96_a97_threads_flags_and_seed_are_set_and_given_back(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     torch.set_num_threads(2)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.datasets.importing.anthropic import is_anthropic
+from callmark.datasets.importing.anthropic import anthropic_exchanges, is_anthropic, read_blocks
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
 from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
@@ -20,14 +20,24 @@ from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, St
 from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
 from callmark.datasets.importing.codex import is_codex, read_codex
 from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
-from callmark.datasets.importing.exchanges import reader_of_api
 from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
+from callmark.datasets.importing.histories import (
+    Histories,
+    ModelExchange,
+    exchanges_of,
+    is_whole_session,
+)
 from callmark.datasets.importing.inspect_log import read_inspect
 from callmark.datasets.importing.langchain import is_langchain, read_langchain
 from callmark.datasets.importing.mini_swe_agent import is_mini_swe_agent, read_mini_swe_agent
-from callmark.datasets.importing.openai_chat import is_chat
+from callmark.datasets.importing.openai_chat import (
+    chat_exchanges,
+    claims_chat,
+    is_chat,
+    read_conversation,
+)
 from callmark.datasets.importing.records import Container, container_of, records_of
-from callmark.datasets.importing.responses import is_responses
+from callmark.datasets.importing.responses import is_responses, read_items_of, responses_exchanges
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
 from callmark.datasets.importing.sources import LogFile, list_files
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
@@ -50,6 +60,49 @@ from callmark.records.samples import sample_id_of
 from callmark.records.seams import PluginRow
 from callmark.resources import load_registry_file
 from callmark.store.files import atomic_writer
+
+
+class _Api(NamedTuple):
+    """`claims`: an entry that can be of no other; `read_whole`: one that holds no exchange."""
+
+    name: str
+    claims: Callable[[Object], bool]
+    exchanges: Callable[[Object, int, Desk], Iterator[ModelExchange]]
+    read_whole: Callable[[Object, int, Desk], Iterator[Imported]]
+
+
+_APIS = (
+    _Api("anthropic", is_anthropic, anthropic_exchanges, read_blocks),
+    _Api("responses", is_responses, responses_exchanges, read_items_of),
+    _Api("openai", claims_chat, chat_exchanges, read_conversation),
+)
+
+
+def reader_of_api(name: str) -> Reader:
+    """Exchanges with a model's API, or whole conversations. A gateway writes several APIs into one
+    file: each entry is read as what it is. `name`: whose it is, if it does not say so."""
+    asked = next(api for api in _APIS if api.name == name)
+    order = (asked, *(api for api in _APIS if api is not asked))
+
+    def read(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:
+        running = Histories(desk)
+        for line, value in records:
+            entry = {"messages": value} if isinstance(value, list) else value
+            if not isinstance(entry, dict):
+                raise BadInput(f"{desk.place(line)}: must be a JSON object or a list of messages")
+            api = next((one for one in order if one.claims(entry)), asked)
+            desk.meet(api.name)
+            if exchanges_of(entry) is None:
+                yield from api.read_whole(entry, line, desk)
+                continue
+            # A row that holds a whole conversation stands for itself.
+            own = Histories(desk, session=True) if is_whole_session(entry) else None
+            for exchange in api.exchanges(entry, line, desk):
+                yield from (own or running).take(exchange)
+            yield from own.finish() if own else ()
+        yield from running.finish()
+
+    return read
 
 
 def read_items(records: Iterator[Record], desk: Desk) -> Iterator[Imported]:

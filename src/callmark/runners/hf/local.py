@@ -115,6 +115,8 @@ class LocalRunner(Runner):
                 f"the chat template of {folder.path} does not render tools: a system block in the"
                 " prompt carries them"
             )
+        if end := missing_end(self._tokenizer, self._prompts, self._end_ids):
+            self._warnings.append(f"{folder.path}: {end}: only --max-tokens ends an answer")
         self._engine: tuple[LoadedModel, Generator] | None = None
         self._prompt_tokens = self._completion_tokens = 0
         self._seconds = 0.0
@@ -136,6 +138,12 @@ class LocalRunner(Runner):
             raise UsageError(
                 f"--model: {self._folder.path}: its tokenizer has token {max(sample)}, its weights"
                 f" know {loaded.vocabulary} tokens: they do not belong together"
+            )
+        if self._end_ids and min(self._end_ids) >= loaded.vocabulary:
+            self._warnings.append(
+                f"{self._folder.path}: its weights know {loaded.vocabulary} tokens, none of them an"
+                f" end token ({', '.join(map(str, sorted(self._end_ids)))}): only --max-tokens ends"
+                " an answer"
             )
         if not loaded.logits(sample).isfinite().all():
             raise UsageError(
@@ -393,3 +401,17 @@ def end_ids_of(
         if after and after[0] in tokenizer.added_tokens_decoder:
             found.add(after[0])
     return frozenset(found)
+
+
+def missing_end(
+    tokenizer: Any, prompts: ChatPrompts | RawPrompts, end_ids: frozenset[int]
+) -> str | None:
+    """Why a model of this checkpoint may never produce an end token: none is known, or the template
+    that it was trained with ends a turn with something else."""
+    if not end_ids:
+        return "no end token is known"
+    ends = prompts.end_of_turn() if isinstance(prompts, ChatPrompts) else ""
+    written = tokenizer(ends.lstrip(), add_special_tokens=False)["input_ids"] if ends else []
+    if not written or not end_ids.isdisjoint(written):
+        return None
+    return f"the chat template ends a turn with {ends!r}, which is no end token"
