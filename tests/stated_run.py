@@ -22,7 +22,7 @@ SEARCH = {"name": "web.search", "arguments": {"q": "flights on Thursday"}}
 LOOK_UP = {"name": "web.search", "arguments": {"q": "my reservation"}}
 ANSWERS = {
     "right": (SEARCH, FLIGHTS, "HAT009 costs $120. HAT258 costs $257."),
-    "shifted": (SEARCH, FLIGHTS, "HAT009 costs $123.45."),
+    "shifted": (LOOK_UP, RESERVATION, "You paid $1840.6 for R7K2M9."),
     "other-record": (SEARCH, FLIGHTS, "HAT009 costs $257."),
     "yes-for-no": (LOOK_UP, RESERVATION, "You paid 1840.5, and bags are included."),
     "sum": (SEARCH, FLIGHTS, "Both together: $120 + $257 = $399."),
@@ -31,7 +31,7 @@ ANSWERS = {
 }
 # sample -> the label and rule of its flag
 FLAGS = {
-    "shifted": ("unsupported", "value"),
+    "shifted": ("unsupported", "misread"),
     "other-record": ("misattributed", "binding"),
     "yes-for-no": ("contradicted", "polarity"),
     "sum": ("miscalculated", "equation"),

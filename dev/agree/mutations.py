@@ -69,6 +69,9 @@ def _is_small(one: GoodValue) -> bool:
     return bool(readings) and readings[0] % SCALE == 0 and 0 <= readings[0] < 13 * SCALE
 
 
+LONG = 4  # digits: what comes so near to a number of them is hardly chance
+
+
 def _kind_of_shift(one: GoodValue) -> str | None:
     rule, value = one.finding.rule, one.value
     if value.kind == "moment":
@@ -80,7 +83,9 @@ def _kind_of_shift(one: GoodValue) -> str | None:
         return "shift_identifier"
     if one.finding.label == "derived":
         return "shift_derived"
-    return "shift_small" if _is_small(one) else "shift_number"
+    if _is_small(one):
+        return "shift_small"
+    return "shift_long" if sum(map(str.isdigit, value.text)) >= LONG else "shift_number"
 
 
 def shift(sites: Sites) -> Iterator[Mutation]:
@@ -244,7 +249,7 @@ def _states_currency(field: Field) -> bool:
 def other_scale(sites: Sites) -> Iterator[Mutation]:
     """`120 million` for 120."""
     for one in sites.values:
-        if _kind_of_shift(one) == "shift_number" and one.value.form.factor == 1:
+        if _kind_of_shift(one) in ("shift_number", "shift_long") and one.value.form.factor == 1:
             after = sites.text[one.end : one.end + 2]
             if not one.value.form.percent and re.match(r"\s?[\w%°]|[-–/:]", after) is None:
                 yield _put("scale", one, f"{one.value.text} {pick(('thousand', 'million'), after)}")
@@ -365,7 +370,8 @@ PLANTS: tuple[Plant, ...] = (
     other_rank, deny,
 )  # fmt: skip
 KINDS = (
-    "shift_number", "shift_small", "shift_derived", "shift_identifier", "shift_moment",
+    "shift_number", "shift_long", "shift_small", "shift_derived", "shift_identifier",
+    "shift_moment",
     "swap_within_key", "swap_between_records", "field", "negate", "unit", "unit_unstated",
     "currency", "currency_unstated", "scale", "name", "weekday", "count", "count_fewer",
     "equation", "deed", "enum", "rank", "denial",
@@ -374,8 +380,8 @@ KINDS = (
 KINDS_OF: dict[str, tuple[str, ...]] = {
     "equation": ("equation",),
     "count": ("count",),
-    "misread": ("shift_number",),
-    "value": ("shift_number", "shift_moment"),
+    "misread": ("shift_long",),
+    "value": ("shift_number", "shift_long", "shift_moment"),
     "identifier": ("shift_identifier",),
     "binding": ("swap_within_key", "swap_between_records"),
     "field": ("field",),

@@ -116,7 +116,7 @@ def test_json_holds_the_same(stated, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["by_label"] == {"supported": 1, "unsupported": 1}
     (flag,) = said["flags"]
-    assert (flag["text"], flag["rule"], flag["tier"]) == ("123.45", "value", "firm")
+    assert (flag["text"], flag["rule"], flag["tier"]) == ("1840.6", "misread", "firm")
 
 
 def test_without_an_id_show_needs_statements(results):
@@ -162,7 +162,7 @@ def test_the_end_of_a_command_shows_counts_and_the_first_flags(stated, capsys):
     at = said.index("statements: 10 supported, 1 unsupported, 1 wrong record, ")
     first = said.index("\n  firm ", at)
     assert first < said.index("\n  advisory ", at)
-    assert said.startswith("\n  firm      shifted: unsupported: says “123.45”; ", first)
+    assert said.startswith("\n  firm      shifted: unsupported: says “1840.6”; ", first)
     assert said.index("firm      invented-id") < said.index("\n  advisory  ")
 
 

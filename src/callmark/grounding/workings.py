@@ -351,7 +351,17 @@ class Workings:
         recent = [one for one in self.stated[-BESIDE:] if one.start >= line.start - WIDE]
         parts = self._beside(value, sentence)[:3]
         totals = [total for part in parts for total in self._sums.totals_with(part)[:2]]
-        return [*_readings(recent), *totals, *self._sums.lengths[:3], *self._stated_totals[:6]]
+        others = [  # a total that the number is a part of explains nothing
+            total for starts, total in self._starts_and_totals[:6] if value.start not in starts
+        ]
+        return [*_readings(recent), *totals, *self._sums.lengths[:3], *others]
+
+    @cached_property
+    def _starts_and_totals(self) -> list[tuple[frozenset[int], int]]:
+        return [
+            (frozenset(at for at, _ in column), total)
+            for column, total in zip(self._stated_columns, self._stated_totals, strict=True)
+        ]
 
     @cached_property
     def _stated_columns(self) -> list[list[tuple[int, int]]]:
