@@ -189,7 +189,7 @@ def test_values_are_told_apart_without_colour(browser, demo_page):
         "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"
     )
     assert ["value unsupported firm", "✗", "wavy"] in signs
-    assert browser.texts(".legend li") == ["✗ unsupported nothing holds it, firm"]
+    assert browser.texts(".legend li") == ["✗ unsupported No tool result says so. firm"]
 
 
 def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_page):
@@ -403,6 +403,7 @@ def test_each_flag_is_marked_listed_and_lights_what_was_expected(browser, stated
     browser.wait("document.activeElement.matches('mark.value')")
     assert tier in browser.texts(".peek")[0]
     paths = {
+        "shifted": ["/paid"],
         "other-record": ["/flights/0/price"],
         "yes-for-no": ["/bags_included"],
         "invented-id": ["/reservation_id"],

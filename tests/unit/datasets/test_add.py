@@ -249,7 +249,7 @@ def test_the_command_line_says_what_is_next(dataset, folder, tmp_path, capsys):
     assert "--from-trace" in capsys.readouterr().err
     results.write_text("{}\n")
     assert main(words) == 2
-    assert f"{results}:1:" in capsys.readouterr().err
+    assert f"{results}: its first entry is an object" in capsys.readouterr().err
 
 
 def test_guessed_calls_are_said_to_be_guessed(dataset, folder, tmp_path, capsys):
