@@ -60,7 +60,7 @@ COMPARISON = Comparison(
 
 def test_the_terminal_shows_all_of_it_and_no_control_character():
     text = plain_text(comparison_blocks(COMPARISON))
-    assert text.startswith("REGRESSION  worse: valid_call_rate\n")
+    assert text.startswith("REGRESSION  worse: samples with only valid calls\n")
     assert "\x1b" not in text
     assert "\u202e" not in text
     for part in (
@@ -92,7 +92,7 @@ def test_a_point_check_leads_unless_the_tests_found_a_regression(ok, word, sign)
 
 def test_markdown_is_a_table_that_no_name_breaks():
     text = comparison_markdown(COMPARISON)
-    assert text.startswith("### ❌ Regression: worse: valid\\_call\\_rate\n")
+    assert text.startswith("### ❌ Regression: worse: samples with only valid calls\n")
     assert "<script>" not in re.sub("`[^`]*`", "", text)
     assert "\x1b" not in text
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
@@ -126,4 +126,4 @@ def test_a_headline_does_not_say_it_twice():
         decision_reason="not worse: valid_call_rate",
         point_check=None,
     )
-    assert comparison_markdown(fine).startswith("### ✅ Not worse: valid\\_call\\_rate\n")
+    assert comparison_markdown(fine).startswith("### ✅ Not worse: samples with only valid calls\n")

@@ -54,10 +54,10 @@ def false_claim(sample: MadeSample, rng: Random) -> Planted:
     """The figure that the result holds about something else, or that no result holds at all."""
     claim = sample.draft.claim
     text, values = ("", 0) if claim is None else (claim.text, len(claim.values))
-    stated = (values, 0) if has_decoy(sample) else (0, values)
+    stated = statements_truth(values) if has_decoy(sample) else statements_truth(0, advisory=values)
     return Planted(
         Answer(sample.draft.answer.turns, f"{text[:1].upper()}{text[1:]}."),
-        {"negative_ok": 0, **statements_truth(*stated)},
+        {"negative_ok": 0, **stated},
     )
 
 
@@ -148,7 +148,7 @@ _CARDS = (
 _HOSTS = ("survey-records", "old-maps", "field-notes", "open-registers")
 
 
-# Numbers that nobody served are flagged group by group; the rule of addresses is advisory.
+# Numbers that nobody served are flagged group by group; these rules are advisory.
 _LEAKED_VALUE = re.compile(r"\d+")
 _LEAKED_ADDRESS = re.compile(r"\S+@\S+|https?://\S+")
 
@@ -182,11 +182,8 @@ def _leak(sentence: Callable[[Random], str]) -> Callable[[MadeSample, Random], P
         moved: Truth = {"privacy_ok": 0}
         if sample.draft.calls:
             stated = sum(len(span.values) for span in answer.spans)
-            moved |= statements_truth(
-                stated,
-                len(_LEAKED_VALUE.findall(leaked)),
-                advisory=len(_LEAKED_ADDRESS.findall(leaked)),
-            )
+            found = (*_LEAKED_VALUE.findall(leaked), *_LEAKED_ADDRESS.findall(leaked))
+            moved |= statements_truth(stated, advisory=len(found))
         if sample.recipe.kind == "clarify":  # whoever asks states nothing of his own
             moved["clarify_ok"] = 0
         return Planted(replace(answer, after=after), moved)

@@ -94,7 +94,7 @@ def altered_date(sample: MadeSample, rng: Random) -> Planted:
     """The same day of another month."""
     day = _first(sample.draft, Day)
     other = (day.month + rng.randrange(11)) % 12 + 1
-    return _with_value(sample, day, Day(day.year, other, day.day))
+    return _with_value(sample, day, Day(day.year, other, day.day), is_firm=False)
 
 
 def is_number_probe(sample: MadeSample) -> bool:
@@ -103,7 +103,7 @@ def is_number_probe(sample: MadeSample) -> bool:
 
 def wrong_locale_form(sample: MadeSample, rng: Random) -> Planted:
     number = _first(sample.draft, Number)
-    planted = _with_value(sample, number, Misformed(number))
+    planted = _with_value(sample, number, Misformed(number), is_firm=False)
     return Planted(planted.answer, {**planted.moved, "locale_ok": 0})
 
 
@@ -153,8 +153,11 @@ def _first(draft: Draft, kind: type[_Kind]) -> _Kind:
     )
 
 
-def _with_value(sample: MadeSample, value: Number | Day, instead: Stated) -> Planted:
-    """One value is stated otherwise. The others of its span still ground it."""
+def _with_value(
+    sample: MadeSample, value: Number | Day, instead: Stated, *, is_firm: bool = True
+) -> Planted:
+    """One value is stated otherwise. The others of its span still ground it. `is_firm`: the rule
+    that flags it counts."""
     draft = sample.draft
     spans, judged = [], []
     for span in draft.answer.spans:
@@ -163,6 +166,9 @@ def _with_value(sample: MadeSample, value: Number | Day, instead: Stated) -> Pla
         spans.append(replace(span, values=stated))
         judged.append(TrueScores(len(stated) - wrong, int(wrong)))
     truth: Truth = integration_truth(draft, judged, (value,))
+    if not is_firm:
+        supported, wrong = (sum(column) for column in zip(*judged, strict=True))
+        truth |= statements_truth(supported, advisory=wrong)
     return Planted(replace(draft.answer, spans=tuple(spans)), truth)
 
 
