@@ -90,7 +90,7 @@ def test_f30_f31_the_validators_dataset_fits_the_shipped_model_and_fixtures(pyth
 
 
 def test_a17_the_old_command_answers(python):
-    finished = python("-m", "eval.cli", "--help", cwd=ROOT, PYTHONPATH="")
+    finished = python("-m", "eval.cli", "--help-all", cwd=ROOT, PYTHONPATH="")
     assert finished.returncode == 0, finished.stderr
     assert "--min-eligible-for-gates" in finished.stdout
 

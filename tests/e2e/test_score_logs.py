@@ -26,7 +26,7 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     assert finished.returncode == 1, finished.stderr
     for kind in KINDS:
         assert kind in finished.stdout
-    assert "says “94.50”; no result has it; nearest: 84.5" in finished.stdout
+    assert "says “94.50”; call 0 /total has 84.5" in finished.stdout
     assert "/email of call 0" in finished.stdout
     folder = tmp_path / "runs" / "latest"
     assert {"results.jsonl", "report.json", "report.html"} <= {one.name for one in folder.iterdir()}
