@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from callmark.summary.wording import METRICS
+
 ROOT = Path(__file__).parents[2]
 HOOKS = ("ci-smoke", "ci-locale", "ci-teacher-heavy")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
@@ -88,7 +90,10 @@ def judged(finished: Finished, gate: str) -> str:
 
 def failed_gates(finished: Finished) -> list[str]:
     assert finished.returncode != 0, finished.stdout
-    return re.findall(r"^  FAIL +(\w+)", finished.stdout, re.M | re.I)
+    told = re.search(r"^FAIL  failed: (.+(?:\n  .+)*)", finished.stdout, re.M)
+    assert told is not None, finished.stdout
+    keys = {words.label: key for key, words in METRICS.items()}
+    return [keys[label] for label in " ".join(told[1].split()).split(", ")]
 
 
 def test_a131_a132_smoke_passes_on_good_answers(bench: Bench):
