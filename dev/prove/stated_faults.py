@@ -157,7 +157,8 @@ def field_in_prose(scene: Scene) -> StatedAnswer:
 
 def other_rank(scene: Scene) -> StatedAnswer:
     dearest = max(scene.things, key=lambda thing: int(thing.text("price")))
-    return _with(scene, more=say("{} is the cheapest of them.", scene.name_of(dearest)))
+    wrong = flag("cheapest", "rank")
+    return _with(scene, more=say("{} is the {} of them.", scene.name_of(dearest), wrong))
 
 
 def other_state(scene: Scene) -> StatedAnswer:
@@ -226,7 +227,7 @@ STATED: dict[str, StatedFault] = {
             None,
             field_in_prose,
         ),
-        StatedFault("other_rank", "the dearest is called the cheapest", None, other_rank),
+        StatedFault("other_rank", "the dearest is called the cheapest", "rank", other_rank),
         StatedFault(
             "other_state",
             "`vacant` for `taken`: nothing says which words exclude each other",

@@ -105,7 +105,7 @@ def test_a28_the_bundled_dataset_passes_its_verification(capsys):
     assert main(["verify", str(data), "--fixtures", str(ROOT / fixtures)]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("PASS")
-    assert "153 samples: 104 eligible" in shown
+    assert "153 samples (104 need a tool)" in shown
 
 
 def test_a2_a_verification_lists_the_gates_of_a_run_and_the_datasets_own(dataset):
@@ -346,7 +346,7 @@ def test_the_command_line(dataset, capsys, monkeypatch):
     assert main([*words, "--gate", "dataset_controls=0.5"]) == 1
     shown = capsys.readouterr().out
     assert "FAIL  failed: items that need no tool" in shown
-    assert "dataset_controls: 8 of 40 items" in shown
+    assert "items that need no tool: 0.200, wanted at least 0.5 (40 samples)" in shown
     assert main([*words, "--gate", "dataset_controls=0.5", "--no-fail-on-gate-failure"]) == 0
     stdin = io.TextIOWrapper(io.BytesIO(dataset.path.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
@@ -363,7 +363,7 @@ def test_the_settings_of_a_run_serve_a_verification_but_its_files_stay_untouched
     )
     monkeypatch.chdir(dataset.folder)
     assert main(["verify", "dataset.jsonl", "--quiet"]) == 1
-    assert "dataset_controls" in capsys.readouterr().out
+    assert "items that need no tool" in capsys.readouterr().out
     assert not (dataset.folder / "results.jsonl").exists()
     assert not (dataset.folder / "report.json").exists()
 
