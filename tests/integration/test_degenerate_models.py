@@ -163,12 +163,11 @@ def logs(tmp_path: Path, text_of) -> Path:
     return write_lines(tmp_path / "logs.jsonl", rows)
 
 
-@pytest.mark.xfail(reason="the rule `value` is advisory: too many right answers are flagged by it")
 def test_f3_recorded_answers_are_judged_by_their_flags(tmp_path):
     """Some values are supported, some are not."""
     wrong = score_file(logs(tmp_path, lambda at: right_text(at if at % 2 else at + 1)))
     gates = {gate.name: gate for gate in wrong.report.gates}
-    assert wrong.report.statements.firm["value"] > 0
+    assert wrong.report.statements.firm == {"identifier": 15}  # the river of another town
     assert gates["flagged_sample_rate"].status == "fail"
     assert (wrong.report.verdict, wrong.exit_code) == ("fail", 1)
     right = score_file(logs(tmp_path, right_text))
