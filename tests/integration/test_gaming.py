@@ -158,6 +158,17 @@ def test_f26_what_is_denied_is_not_grounded(name):
     assert not [one for one in scores["statements"] if one["label"] == "supported"]
 
 
+# Numbers that nothing explains are no firm flags: too many right answers work something out.
+WON = pytest.mark.xfail(reason="the rule `value` is advisory", strict=True)
+
+
+@WON
+def test_nonsense_before_facts_stays_what_it_is():
+    scores = score(GAMES["facts after nonsense"](0)[0])
+    assert [one["rule"] for one in scores["statements"] if one.get("tier") == "firm"]
+    assert scores["lax"]["precision"] < 1.0
+
+
 def test_nonsense_before_facts_is_flagged():
     scores = score(GAMES["facts after nonsense"](0)[0])
     assert [one["rule"] for one in scores["statements"] if one.get("tier")] == ["value"] * 3
@@ -165,10 +176,6 @@ def test_nonsense_before_facts_is_flagged():
 
 def test_the_same_call_twenty_times_is_not_the_expected_call():
     assert score(right(0), calls=20)["call_f1"] < 0.2
-
-
-# Numbers that nothing explains are no firm flags: too many right answers work something out.
-WON = pytest.mark.xfail(reason="the rule `value` is advisory", strict=True)
 
 
 @pytest.mark.parametrize(
