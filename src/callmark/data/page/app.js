@@ -15,7 +15,7 @@ class Page {
   constructor(source, head) {
     this.source = source;
     this.head = head;
-    WORDS = head.words ?? WORDS;
+    Object.assign(WORDS, head.words ?? {});
     this.index = null;
     this.row = null;
     /** @type {((sample: any) => void) | null} */

@@ -2,7 +2,7 @@
 
 // The plain words for keys, from the one table of the package: key -> [label, sentence]. What has
 // none (a plug-in's measure) is called by its key.
-let WORDS = { metrics: {}, labels: {}, rules: {}, tiers: {} };
+const WORDS = { metrics: {}, labels: {}, rules: {}, tiers: {} };
 const WORDED = { fails: "metrics", warns: "metrics", gained: "metrics", label: "labels", rule: "rules" };
 
 function wordOf(table, key) {
