@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from callmark.grounding.kinship import NEAREST, RecordSubject, descend
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
@@ -26,10 +25,13 @@ from callmark.grounding.reading import (
     units_beside,
 )
 from callmark.grounding.record_tree import (
+    NEAREST,
     Field,
     Mention,
     RecordIndex,
+    RecordSubject,
     ResultRecord,
+    descend,
     key_stems,
     key_words,
     stem,

@@ -11,23 +11,27 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
 from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
-from callmark.grounding.kinship import NEAREST, RecordSubject, find_all_kin, find_joined, find_kin
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.reading import convert, read_otherwise
 from callmark.grounding.record_tree import (
+    NEAREST,
     Field,
     RecordIndex,
+    RecordSubject,
     Series,
+    find_all_kin,
+    find_joined,
+    find_kin,
     key_stems,
     key_words,
     shape_of,
     stem,
 )
-from callmark.grounding.spans import WIDE, Outline, Span
+from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
+from callmark.grounding.text import names_an_ending
 from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
-from callmark.grounding.words import names_an_ending
 from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -68,20 +72,6 @@ _EXAMPLE = re.compile(
     r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
     re.I,
 )
-_CHANGE = re.compile(
-    r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
-    r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
-    re.IGNORECASE,
-)
-_TOLD_CHANGE = re.compile(
-    r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
-    r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
-    re.IGNORECASE,
-)
-_CHANGE_ABOVE = re.compile(
-    r"\b(?:chang\w+|swap\w*|exchang\w+|replac\w+|modif\w+|proposed|target|requested)\b",
-    re.IGNORECASE,
-)
 
 
 class StatementFinding(NamedTuple):
@@ -115,7 +105,6 @@ class Checker:
     ) -> None:
         """`failed`: what results that are errors say. They support nothing. `named`: what the
         model itself named in a call that was served, such as a file that it made."""
-        self._slips = Slips(index)
         self.text = outline.text
         self.outline = outline
         self.values = values
@@ -126,12 +115,24 @@ class Checker:
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
-        self._changes: dict[Span, bool] = {}
         self._binder = binder
-        self._workings = Workings(outline, values, index, binder, said, turn_at, self._things)
+        self._remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
+
+    # Most answers need none of these three: they are made when the first value asks.
+    @cached_property
+    def _slips(self) -> Slips:
+        return Slips(self.index)
+
+    @cached_property
+    def _workings(self) -> Workings:
+        given = (self.outline, self.values, self.index, self._binder, self.said, self.turn_at)
+        workings = Workings(*given, self._things)
+        for value in self._remembered:
+            workings.remember(value)
+        return workings
 
     @cached_property
     def _things(self) -> arithmetic.CountedThings:
@@ -141,10 +142,16 @@ class Checker:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
             if value.readings and finding.label not in FLAGS:
-                self._workings.remember(value)
+                self._remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
             yield finding
+
+    def _remember(self, value: Value) -> None:
+        self._remembered.append(value)
+        workings: Workings | None = self.__dict__.get("_workings")
+        if workings is not None:
+            workings.remember(value)
 
     # --- one value
 
@@ -304,7 +311,7 @@ class Checker:
         subject = self._binder.subject_of(value, sentence) if lists else None
         if subject is None or (subject.inherited and len(subject.records) > 1):
             return []
-        if not subject.beside and self._tells_a_change(value, sentence):
+        if not subject.beside and self.outline.tells_a_change(value, sentence):
             return []
         return [one for one in lists if any(one.record is record for record in subject.records)]
 
@@ -499,7 +506,7 @@ class Checker:
         joined = find_joined(fields, subject)
         if joined is not None:
             return self._found(value, "supported", "joined", joined)
-        if not subject.beside and self._tells_a_change(value, sentence):
+        if not subject.beside and self.outline.tells_a_change(value, sentence):
             return self._found(value, "supported", "change", *fields[:3])
         return (
             self._misattributed(value, subject, fields)
@@ -516,7 +523,7 @@ class Checker:
             nearest is None
             or find_kin(fields, nearest) is not None
             or find_joined(fields, nearest) is not None
-            or self._tells_a_change(value, sentence)
+            or self.outline.tells_a_change(value, sentence)
         ):
             return None
         return self._misattributed(value, nearest, fields)
@@ -525,7 +532,7 @@ class Checker:
         self, value: Value, sentence: Span, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """`Departure: 10:00`, where 10:00 is the arrival and the departure is another time."""
-        if not self._binder.is_labelled(value) or self._tells_a_change(value, sentence):
+        if not self._binder.is_labelled(value) or self.outline.tells_a_change(value, sentence):
             return None
         label = self._binder.label_of(value)
         if not label or is_named_by(label, fields[0]):
@@ -548,7 +555,7 @@ class Checker:
         if is_word or not all(_is_whole(one, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
-        if _TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+        if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
             return None
         around = [(one.start, one.end) for one in self.values_around(value, near)]
         before, after = field_words.windows(self.text, value.start, value.end, near, around)
@@ -628,7 +635,9 @@ class Checker:
         if value.kind not in ("number", "moment"):
             return None
         subject = self._binder.subject_of(value, sentence)
-        if subject is None or not (subject.beside or not self._tells_a_change(value, sentence)):
+        if subject is None or not (
+            subject.beside or not self.outline.tells_a_change(value, sentence)
+        ):
             return None
         if subject.loose and not self._binder.is_labelled(value):
             return None
@@ -648,17 +657,6 @@ class Checker:
         if not named or any(self._states(field, value) for field in named):
             return None
         return self._found(value, "misattributed", "binding", named[0])
-
-    def _tells_a_change(self, value: Value, sentence: Span) -> bool:
-        line = self.outline.line_at(value.start)
-        near = self.outline.near(value, sentence)
-        found = self._changes.get(near)
-        if found is None:
-            found = self._changes[near] = _CHANGE.search(self.text, *near) is not None
-        return found or any(
-            _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
-            for start, end in line.heads[-1:]
-        )
 
     def _states(self, field: Field, value: Value) -> bool:
         """Does the leaf state the value, be it as an echo, or rounded?"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard
 
@@ -15,7 +15,7 @@ from callmark.calls.python_text import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import SHORT, find_at_boundaries, fold, token_pattern
+from callmark.grounding.text import SHORT, STOP_WORDS, find_at_boundaries, fold, token_pattern
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
@@ -26,7 +26,6 @@ from callmark.grounding.values import (
     identifier_key,
     values_of,
 )
-from callmark.grounding.words import STOP_WORDS
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object, want_text
 from callmark.records.trace import is_mcp_result, json_inside
 
@@ -572,3 +571,83 @@ def states(value: Value, known: Value) -> bool:
     if any(a.groundable and a.agrees(b) for a in value.moments for b in known.moments):
         return True
     return bool(value.key) and value.kind != "number" and value.key == known.key
+
+
+# --- results that are tables, or texts that list records
+
+MOST_LINES = 5000  # of a text that is read as records
+_PAIR = re.compile(
+    r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?[*_]{0,2}(?P<key>[^\W\d_][\w /()#.-]{0,40}?)[*_]{0,2}\s*:"
+    r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
+)
+_RULED = re.compile(r"[\s|:+-]+")
+_COUNT_LINE = re.compile(r"\s*\(?\d+ rows?\)?\s*")  # under what a database prints
+_HEAD_DIGIT = re.compile(r"\d")
+_HEADS = ("columns", "headers", "header", "fields", "column_names", "schema")
+
+
+def width_of(value: Json) -> int:
+    """How many cells each row of a table has; 0: it is none."""
+    if not isinstance(value, list) or len(value) < 2 or not isinstance(value[0], list):
+        return 0
+    width = len(value[0])
+    is_even = width > 1 and all(
+        isinstance(row, list)
+        and len(row) == width
+        and not any(isinstance(cell, dict | list) for cell in row)
+        for row in value
+    )
+    return width if is_even else 0
+
+
+def head_of(beside: dict[str, Json], width: int) -> list[str] | None:
+    """The names of the columns, as a list of texts or of objects with a name beside the rows."""
+    for key in _HEADS:
+        names = beside.get(key)
+        if isinstance(names, list) and len(names) == width:
+            texts = [one.get("name") if isinstance(one, dict) else one for one in names]
+            known = [one for one in texts if isinstance(one, str)]
+            if len(set(known)) == width:
+                return known
+    return None
+
+
+def records_of_text(text: str) -> Iterator[dict[str, str]]:
+    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title."""
+    lines = text.split("\n")[:MOST_LINES]
+    rows = _rows_of(lines)
+    if rows:
+        yield from rows
+        return
+    block: dict[str, str] = {}
+    title = ""
+    for line in (*lines, ""):
+        found = _PAIR.fullmatch(line)
+        key = found["key"].strip(" *_") if found else ""
+        if not found or key in block:
+            if len(block) > 1:
+                yield {"title": title} | block if title else block
+            if block or not line.strip():
+                block, title = {}, ""
+            if not found:
+                title = line.strip(" \t#*-•:")[:80] or title
+                continue
+        block[key] = found["value"].strip(" *_") if found else ""
+
+
+def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
+    """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
+    filled = [line for line in lines if line.strip()]
+    if len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
+        filled.pop()
+    for mark in "|\t,;":
+        if len(filled) > 1 and filled[0].count(mark) > 1 and not _HEAD_DIGIT.search(filled[0]):
+            cells = [
+                [cell.strip() for cell in line.strip(" |" if mark == "|" else " ").split(mark)]
+                for line in filled
+                if not _RULED.fullmatch(line)
+            ]
+            head = cells[0]
+            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
+                return [dict(zip(head, row, strict=True)) for row in cells[1:]]
+    return []

@@ -28,13 +28,14 @@ from callmark.grounding.spans import Span
 from callmark.grounding.text import (
     ByteOffsets,
     Folded,
+    admits_failure,
     find_at_boundaries,
     fold,
     is_boundary,
+    names_an_ending,
     token_pattern,
 )
 from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier_key, values_of
-from callmark.grounding.words import admits_failure, names_an_ending
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.results import Match, ValueMark
 from callmark.records.statements import StatementLabel

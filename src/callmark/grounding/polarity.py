@@ -10,16 +10,26 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
-from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
-from callmark.grounding.polar_abroad import grammar_of, is_asserted_abroad
-from callmark.grounding.polar_groups import (
-    LONGEST_HEAD,
-    AnswerTables,
-    find_exception,
-    find_other,
+from callmark.grounding.negation import (
+    ClauseWords,
+    PolarToken,
+    grammar_of,
+    is_asserted_abroad,
+    tokens_of,
 )
-from callmark.grounding.polar_keys import KeyWords, Polar, PolarKey, PolarShape, state_of
-from callmark.grounding.polar_words import ALIKE, SAME, opposites_of, root, without_prefix
+from callmark.grounding.polar_keys import (
+    ALIKE,
+    SAME,
+    KeyWords,
+    Polar,
+    PolarKey,
+    PolarShape,
+    opposites_of,
+    root,
+    state_of,
+    without_prefix,
+)
+from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.values import Value

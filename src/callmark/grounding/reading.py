@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words
+from callmark.grounding.text import says_less
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
-from callmark.grounding.words import says_less
 from callmark.records.trace import json_inside
 
 # By dimension: what one unit is in the first of them, and its names in en, de, es, fr. `_` is a

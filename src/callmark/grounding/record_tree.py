@@ -16,7 +16,16 @@ from typing import NamedTuple, TypeVar
 import snowballstemmer  # type: ignore[import-untyped]
 
 from callmark.grounding.dates import Moment, moment_keys
-from callmark.grounding.evidence import MAX_DEPTH, Served, flat, is_number, parts_of
+from callmark.grounding.evidence import (
+    MAX_DEPTH,
+    Served,
+    flat,
+    head_of,
+    is_number,
+    parts_of,
+    records_of_text,
+    width_of,
+)
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import fold
@@ -35,14 +44,6 @@ _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
-
-MOST_LINES = 5000  # of a text that is read as records
-_PAIR = re.compile(
-    r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?[*_]{0,2}(?P<key>[^\W\d_][\w /()#.-]{0,40}?)[*_]{0,2}\s*:"
-    r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
-)
-_RULE = re.compile(r"[\s|:+-]+")
-_COUNT_LINE = re.compile(r"\s*\(?\d+ rows?\)?\s*")  # under what a database prints
 
 _stem = snowballstemmer.stemmer("english").stemWord
 
@@ -248,9 +249,9 @@ class RecordTree:
                     self._visit_leaf(entry, pointer, name, record)
                 continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
-            width = _width_of(entry)
+            width = width_of(entry)
             if width:
-                head = _head_of(value, width) or [f"{name}_{at}" for at in range(width)]
+                head = head_of(value, width) or [f"{name}_{at}" for at in range(width)]
                 self._visit_rows(entry, head, pointer, name, record, below, depth + 1)
                 continue
             self._visit(entry, pointer, name, record, below, depth + 1)
@@ -292,76 +293,6 @@ class RecordTree:
         record.fields.append(field)
         if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
-
-
-_HEADS = ("columns", "headers", "header", "fields", "column_names", "schema")
-
-
-def _width_of(value: Json) -> int:
-    """How many cells each row of a table has; 0: it is none."""
-    if not isinstance(value, list) or len(value) < 2 or not isinstance(value[0], list):
-        return 0
-    width = len(value[0])
-    is_even = width > 1 and all(
-        isinstance(row, list)
-        and len(row) == width
-        and not any(isinstance(cell, dict | list) for cell in row)
-        for row in value
-    )
-    return width if is_even else 0
-
-
-def _head_of(beside: dict[str, Json], width: int) -> list[str] | None:
-    """The names of the columns, as a list of texts or of objects with a name beside the rows."""
-    for key in _HEADS:
-        names = beside.get(key)
-        if isinstance(names, list) and len(names) == width:
-            texts = [one.get("name") if isinstance(one, dict) else one for one in names]
-            known = [one for one in texts if isinstance(one, str)]
-            if len(set(known)) == width:
-                return known
-    return None
-
-
-def records_of_text(text: str) -> Iterator[dict[str, str]]:
-    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title."""
-    lines = text.split("\n")[:MOST_LINES]
-    rows = _rows_of(lines)
-    if rows:
-        yield from rows
-        return
-    block: dict[str, str] = {}
-    title = ""
-    for line in (*lines, ""):
-        found = _PAIR.fullmatch(line)
-        key = found["key"].strip(" *_") if found else ""
-        if not found or key in block:
-            if len(block) > 1:
-                yield {"title": title} | block if title else block
-            if block or not line.strip():
-                block, title = {}, ""
-            if not found:
-                title = line.strip(" \t#*-•:")[:80] or title
-                continue
-        block[key] = found["value"].strip(" *_") if found else ""
-
-
-def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
-    """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
-    filled = [line for line in lines if line.strip()]
-    if len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
-        filled.pop()
-    for mark in "|\t,;":
-        if len(filled) > 1 and filled[0].count(mark) > 1 and not _DIGIT.search(filled[0]):
-            cells = [
-                [cell.strip() for cell in line.strip(" |" if mark == "|" else " ").split(mark)]
-                for line in filled
-                if not _RULE.fullmatch(line)
-            ]
-            head = cells[0]
-            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
-                return [dict(zip(head, row, strict=True)) for row in cells[1:]]
-    return []
 
 
 def _name(record: ResultRecord, text: str) -> None:
@@ -679,3 +610,77 @@ def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
         index[key] = [field]
     elif len(found) < MAX_CANDIDATES and found[-1] is not field:
         found.append(field)
+
+
+# --- which leaves belong to the records that a value is said of
+
+NEAREST = 12  # records of one name that are looked at
+MOST_KIN = 400
+
+
+class RecordSubject(NamedTuple):
+    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
+    be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
+    tells the record from its siblings; `distant`: in another sentence of its line."""
+
+    records: tuple[ResultRecord, ...]
+    beside: bool = False
+    inherited: bool = False
+    loose: bool = False
+    distant: bool = False
+
+
+def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first that belongs to a record of the subject, or to one that holds it."""
+    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
+        first, last = subject.records[0].number, subject.records[0].last
+        for field in fields:
+            number = field.record.number
+            if first <= number <= last or number <= first <= field.record.last:
+                return field
+        return None
+    for field in fields:
+        if any(record.is_kin(field.record) for record in subject.records):
+            return field
+    return None
+
+
+def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
+    return [
+        field
+        for field in fields[:MOST_KIN]
+        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
+    ]
+
+
+def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first whose record, or the one that it is a part of, holds an identifier of the subject
+    as a value. Another record of the same kind is never meant."""
+    kinds = {(one.kind, one.key) for one in subject.records}
+    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
+    for field in fields if names else ():
+        record = field.record
+        if (record.kind, record.key) not in kinds and _holds_any(record, names):
+            return field
+    return None
+
+
+def _holds_any(record: ResultRecord, names: set[str]) -> bool:
+    near = [record] if record.parent is None or record.names else [record, record.parent]
+    return any(
+        isinstance(field.value, str) and field.value in names
+        for one in near
+        for field in one.fields
+    )
+
+
+def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
+    """To the parts of these records that are told apart by what they are."""
+    inner = {
+        record.number: record
+        for mention in loose
+        for record in mention.records
+        if any(one.holds(record) and one is not record for one in subject.records)
+    }
+    kept = tuple(record for _, record in sorted(inner.items()))
+    return subject._replace(records=kept, loose=True) if kept else subject

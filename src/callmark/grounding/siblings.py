@@ -19,9 +19,8 @@ from callmark.grounding.record_tree import (
     key_words,
 )
 from callmark.grounding.schedule import weekdays_in
-from callmark.grounding.text import fold
+from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold
 from callmark.grounding.values import Value
-from callmark.grounding.words import NUMBER_WORDS, STOP_WORDS
 
 LONGEST_TEXT = 40  # characters of a text that may tell a record from the others
 MOST_WORDS = 6

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ByteOffsets, lower
+from callmark.grounding.text import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER, ByteOffsets, lower
 from callmark.grounding.values import Value, break_literal_newlines, find_values
-from callmark.grounding.words import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER
 from callmark.records.samples import Extractor
 
 Span = tuple[int, int]
@@ -208,6 +207,22 @@ _OFFERED = re.compile(
 )
 
 
+_CHANGE = re.compile(
+    r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
+    r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
+    re.IGNORECASE,
+)
+TOLD_CHANGE = re.compile(
+    r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
+    r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
+    re.IGNORECASE,
+)
+_CHANGE_ABOVE = re.compile(
+    r"\b(?:chang\w+|swap\w*|exchang\w+|replac\w+|modif\w+|proposed|target|requested)\b",
+    re.IGNORECASE,
+)
+
+
 class OutlineLine(NamedTuple):
     """`heads`: the lines that it stands under, outermost first; `siblings`: those before it in the
     same block, the nearest last."""
@@ -230,6 +245,7 @@ class Outline:
         self._line_starts = [line.start for line in self.lines]
         self._clauses: dict[Span, list[Span]] = {}
         self._proposed: dict[Span, bool] = {}
+        self._changes: dict[Span, bool] = {}
 
     @cached_property
     def _lower(self) -> str:
@@ -256,6 +272,17 @@ class Outline:
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
+
+    def tells_a_change(self, value: Value, sentence: Span) -> bool:
+        """`from $5 to $7`, `instead of`: what is said near this value may be of either side."""
+        near = self.near(value, sentence)
+        found = self._changes.get(near)
+        if found is None:
+            found = self._changes[near] = _CHANGE.search(self.text, *near) is not None
+        return found or any(
+            _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
+            for start, end in self.line_at(value.start).heads[-1:]
+        )
 
     def line_at(self, position: int) -> OutlineLine:
         at = bisect_right(self._line_starts, position) - 1

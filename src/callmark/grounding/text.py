@@ -1,10 +1,12 @@
-"""Folding text for comparison, token boundaries, and character ↔ byte offsets."""
+"""Folding text for comparison, token boundaries, character ↔ byte offsets; and word lists for en,
+de, es, fr: words too common to be evidence, words that admit a failure, abbreviations whose full
+stop ends no sentence. Plain tuples, so that scoring reads no file."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -217,3 +219,247 @@ def char_offset(text: str, byte_offset: int) -> int:
         return byte_offset
     head = text.encode("utf-8", "surrogatepass")[:byte_offset]
     return len(head.decode("utf-8", "ignore"))
+
+
+_STOP = """
+a an and are as at be been but by can could did do does for from had has have he her his how i if in
+into is it its may me more most my no none not null nil of off ok on one or our out over she so some
+such than that the their them then there these they this to too true false undefined up us was we
+were what when where which while who will with would yes you your unknown error success
+aber als am an auch auf aus bei bin bis da das dass dem den der des die dies du ein eine einem einen
+einer er es für hat ich ihr im in ist ja kein mit nach nein nicht noch nur oder sein sich sie sind
+so über um und uns vom von vor war was wenn wer wie wir wird zu zum zur wahr falsch
+al como con de del el ella en es esa ese esta este la las lo los más mi muy ni no nos o para pero
+por que se si sin su sus también te tu un una uno y ya sí verdadero falso
+à au aux avec ce ces cette dans de des du elle en est et eux il ils je la le les leur lui ma mais me
+mes moi mon ne nos notre nous ou où par pas pour qu que qui sa se ses son sur ta te tes toi ton tu
+un une vos votre vous oui non vrai faux
+"""
+STOP_WORDS = frozenset(_STOP.casefold().split())
+
+# Whole words and phrases; `(…)` are the endings that a word may have, `_` is a blank.
+_FAILURE = """
+fail(s|ed|ing|ure|ures) error(s|ed) unable unavailable unsuccessful(ly) cannot can't can’t can_not
+couldn't couldn’t could_not wasn't_able wasn’t_able was_not_able did_not_work didn't_work
+didn’t_work timeout(s) time-out timed_out not_found no_result(s) nothing_found nothing_was_found
+not_available denied refused rejected unreachable problem(s) issue(s) went_wrong invalid aborted
+fehler(s|n|haft) fehlgeschlagen fehlschlag fehlschlug fehlte fehlt gescheitert scheiterte
+nicht_möglich unmöglich konnte_nicht konnten_nicht kann_nicht nicht_gefunden nicht_verfügbar
+nicht_erreichbar zeitüberschreitung abgelehnt verweigert leider_nicht keine_ergebnisse
+falló fallo(s) fallar falla(n|do) fallado error(es) imposible no_pude no_pudo no_pudieron no_se_pudo
+no_se_puede no_fue_posible no_es_posible no_encontr(é|ó|amos|ado|ada) no_se_encontr(ó|aron)
+no_disponible denegad(o|a) rechazad(o|a) tiempo_de_espera sin_resultados
+échec(s) échou(é|ée|er|e) erreur(s) impossible(s) n'ai_pas_pu n’ai_pas_pu n'a_pas_pu n’a_pas_pu
+n'avons_pas_pu n’avons_pas_pu introuvable(s) indisponible(s) refusé(e) délai_dépassé aucun_résultat
+pas_trouvé(e) a_échoué pas_disponible
+"""
+
+
+def _alternative(word: str) -> str:
+    body, _, endings = word.partition("(")
+    pattern = re.escape(body).replace("_", r"\s+")
+    return f"{pattern}(?:{endings.rstrip(')')})?" if endings else pattern
+
+
+_FAILURE_RE = re.compile(
+    r"(?<!\w)(?:"
+    + "|".join(map(_alternative, sorted(_FAILURE.split(), reverse=True)))
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+
+# No sentence ends after the first kind; after the second, none ends before a digit; after the
+# third, none ends before a lower-case letter.
+ABBREVIATIONS = frozenset(
+    """
+    e.g i.e eg ie vs cf approx dept dr mr mrs ms prof st gen sen capt lt mt ave blvd ph.d
+    z.b d.h o.ä bzw ca evtl ggf inkl exkl zzgl hr fr str p.ej sra dra ud uds aprox av mme mlle env
+    p.ex
+    """.split()
+)
+BEFORE_DIGITS = frozenset(
+    """
+    no nos nr art fig vol min max est ed abs al tel p pp pág núm ex jan feb mar apr jun jul aug sep
+    sept oct nov dec mio mrd mind
+    """.split()
+)
+BEFORE_LOWER = frozenset("etc inc ltd co corp jr sr usw u.a a.m p.m u.s u.k ej m".split())
+
+# Numbers as words. Left out: what is another word in another of these languages (once, sept, cent).
+NUMBER_WORDS: dict[str, int] = {
+    word: number
+    for line in """
+    1 one ein eine uno una un une
+    2 two both zwei beide dos deux
+    3 three drei tres trois
+    4 four vier cuatro quatre
+    5 five fünf cinco cinq
+    6 six sechs seis
+    7 seven sieben siete
+    8 eight acht ocho huit
+    9 nine neun nueve neuf
+    10 ten zehn diez dix
+    11 eleven onze
+    12 twelve dozen zwölf doce douze
+    13 thirteen dreizehn trece treize
+    14 fourteen vierzehn catorce quatorze
+    15 fifteen fünfzehn quince quinze
+    16 sixteen sechzehn dieciséis seize
+    17 seventeen siebzehn diecisiete
+    18 eighteen achtzehn dieciocho
+    19 nineteen neunzehn diecinueve
+    20 twenty zwanzig veinte vingt
+    30 thirty dreißig treinta trente
+    40 forty vierzig cuarenta quarante
+    50 fifty fünfzig cincuenta cinquante
+    60 sixty sechzig sesenta soixante
+    70 seventy siebzig setenta
+    80 eighty achtzig ochenta
+    90 ninety neunzig noventa
+    100 hundred hundert cien
+    1000 thousand tausend mil mille
+    """.strip().splitlines()
+    for number, words in [(int(line.split()[0]), line.split()[1:])]
+    for word in words
+}
+
+# Codes that do not look like the city that they stand for: nobody has to be told that JFK is one
+# of New York's.
+AIRPORT_CITIES: dict[str, str] = {
+    code: city
+    for line in """
+    JFK LGA EWR NYC new york|ORD MDW CHI chicago|IAH HOU houston|DTW detroit|MCO ORL orlando
+    DFW DAL dallas|IAD DCA BWI WAS washington|CVG cincinnati|MSY new orleans|BNA nashville
+    YYZ YTO toronto|YUL YMQ montreal|YVR vancouver|YYC calgary|YOW ottawa|SDF louisville
+    LHR LGW STN LTN LCY LON london|CDG ORY PAR paris|FCO CIA ROM rome|MXP LIN milan|SVO moscow
+    HND NRT TYO tokyo|KIX ITM osaka|ICN GMP SEL seoul|PEK PKX BJS beijing|PVG SHA shanghai
+    GRU sao paulo|GIG RIO rio de janeiro|EZE BUE buenos aires|BER TXL berlin|VIE vienna
+    CAN guangzhou|DEL delhi|BOM mumbai|BLR bangalore|MAA chennai|CPT cape town|JNB johannesburg
+    """.strip()
+    .replace("\n", "|")
+    .split("|")
+    for code in re.findall(r"\b[A-Z]{3}\b", line)
+    for city in [re.sub(r"\b[A-Z]{3}\b", "", line).strip()]
+}
+
+# `ending in 7880`: after these words digits may be the end of an identifier.
+_ENDING_RE = re.compile(
+    r"(?<!\w)(?:end(?:ing|s)(?:[ ](?:in|with|on))?|last[ ](?:four|three|five|six)(?:[ ]digits)?:?"
+    r"|end(?:et|en|end|ung)(?:[ ](?:auf|mit))?|letzten[ ]vier[ ]Ziffern:?"
+    r"|termina(?:d[ao]|n)?(?:[ ](?:en|con))|termin(?:ant|e|ée)[ ]par|finissant[ ]par)"
+    r"[ \u00a0]+[*_`(#•…x]{0,8}$",
+    re.IGNORECASE,
+)
+
+
+def names_an_ending(text: str, start: int) -> bool:
+    """Do the words before this place say that the end of something follows?"""
+    return _ENDING_RE.search(text[max(0, start - 40) : start]) is not None
+
+
+# What carries a minus sign in words.
+_LESS_RE = re.compile(
+    r"(?<!\w)(?:ow(?:e|es|ed|ing)|debts?|outstanding|overdrawn|spen[dt]\w*|paid|pays?|paying|payments?"
+    r"|costs?|charg\w+|debit\w*|deduct\w*|withdr\w+|went[ ]out|going[ ]out|expenses?|loss(?:es)?"
+    r"|lost|lose[sd]?|negative|minus|below|fell|falls?|fallen|falling|dropp?\w*|down|declin\w+|decreas\w+"
+    r"|lower|less|slipp?\w*|shr[aiu]nk\w*|refund\w*|discount\w*|reduc\w+|off|sent|bought|purchas\w+"
+    r"|schuld\w*|ausgegeben|ausgaben?|bezahl\w+|gezahlt|zahl\w+|abgebucht|belastet|verlust\w*|verlor\w*"
+    r"|gefallen|gesunken|sank|niedriger|weniger|rabatt|gekauft|kostet\w*"
+    r"|deb(?:e|es|en)|adeud\w+|deuda|gast\w+|pag\w+|cargo\w*|pérdida\w*|perd\w+|baj\w+|cay\w+|menos"
+    r"|descuento\w*|reembols\w+|compr\w+|cost\w+"
+    r"|doi[st]|devez|dett\w+|dépens\w+|pay\w+|débit\w*|pert\w+|perd\w+|baiss\w+|moins|remis\w+"
+    r"|rembours\w+|achet\w+|achat\w*|coût\w*)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def says_less(text: str) -> bool:
+    """Do the words say that something was owed, spent, lost or fell?"""
+    return _LESS_RE.search(text) is not None
+
+
+def admits_failure(text: str) -> bool:
+    """Does the text hold a word that says that something did not work?"""
+    return _FAILURE_RE.search(text) is not None
+
+
+# What asks for information without a question mark. `Let me know if you need anything` does not.
+_REQUEST_RE = re.compile(
+    r"""(?<!\w)(?:
+    please[ ,]+(?:also[ ])?(?:tell|let[ ]me[ ]know|provide|specify|share|clarify|confirm|give|send
+      |indicate|choose|select|enter|state|describe|explain|name|supply|reply)
+    |let[ ]me[ ]know[ ,]+(?:please[ ])?(?:which|what|when|where|who|whom|how|whether|the|your|more)
+    |tell[ ]me[ ](?:which|what|when|where|who|how|whether|the|your|more)
+    |(?:i|we)(?:['’]ll|[ ]will|['’]d|[ ]would)?[ ](?:still[ ])?need[ ](?:to[ ]know|your|the|more
+      |some|a[ ]few|further|additional|an?[ ]\w+|you[ ]to)
+    |bitte[ ](?:nenn|sag|gib|geb|teil|wähl|bestätig|präzisier|beschreib)\w*
+    |(?:teilen|sagen|nennen|geben)[ ]sie[ ](?:mir|bitte)|lassen[ ]sie[ ]mich[ ]wissen
+    |ich[ ](?:brauche|benötige)
+    |por[ ]favor,?[ ](?:díga|dime|indi|proporcion|especifi|confirm|env[ií]|aclar|d[ae])\w*
+    |(?:dígame|dime|indíqueme|indícame|hágame[ ]saber|especifique|aclare)
+    |necesito[ ](?:saber|su|tu|el|la|más|que)|necesitaría
+    |veuillez[ ](?:me[ ])?(?:préciser|indiquer|fournir|dire|confirmer|donner|choisir)
+    |merci[ ]de[ ](?:me[ ])?(?:préciser|indiquer|fournir|dire|confirmer|donner)
+    |(?:dites|indiquez|donnez|précisez)(?:-moi)?|faites-moi[ ]savoir
+    |j['’]ai[ ]besoin[ ]d|j['’]aurais[ ]besoin[ ]d|il[ ]me[ ]faut
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TIME_SPAN_RE = re.compile(
+    r"[\s-]?(?:business[\s-]|working[\s-])?(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?"
+    r"|months?|years?|Sekunden?|Minuten?|Stunden?|Tage?n?|Werktage?n?|Wochen?|Monate?n?|Jahre?n?"
+    r"|segundos?|minutos?|horas?|días?|semanas?|mes(?:es)?|años?|secondes?|heures?|jours?"
+    r"|semaines?|mois|ans?)(?!\w)",
+    re.IGNORECASE,
+)
+_WORD_RE = re.compile(r"[^\W\d_]+")
+# `two questions`, `three things`: words about the talk itself.
+_TALK = frozenset(
+    "question questions thing things detail details piece pieces point points step steps way ways"
+    " of more other others fragen dinge angaben preguntas cosas datos questions choses".split()
+)
+
+
+def asks_for_information(text: str) -> bool:
+    """Does the text ask for something in words?"""
+    return _REQUEST_RE.search(text) is not None
+
+
+def is_time_span(text: str, end: int) -> bool:
+    """Does a unit of time follow the number that ends here: `30 days`, `5-minute`?"""
+    return _TIME_SPAN_RE.match(text, end) is not None
+
+
+def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start, end and number of each number that is written as a word; `one` is none."""
+    words = list(_WORD_RE.finditer(text))
+    for at, word in enumerate(words):
+        number = NUMBER_WORDS.get(word[0].casefold(), 0)
+        follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
+        if number > 1 and follows not in _TALK:
+            yield word.start(), word.end(), number
+
+
+# Yes and no in German, Spanish and French: a negation may stand before what it denies or after it,
+# and holds between two commas or joining words.
+_NO_ABROAD = re.compile(
+    r"\b(?:nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|weder|deaktiviert|ausgeschaltet|aus"
+    r"|no|nunca|jamás|sin|tampoco|ni|ningún\w*|desactivad[oa]s?|apagad[oa]s?"
+    r"|pas|jamais|sans|aucune?|ne|désactivée?s?|éteinte?s?)\b|\bn['’]",
+    re.IGNORECASE,
+)
+_EDGE_ABROAD = re.compile(
+    r"[,;:()]|\s[-–—]\s|\b(?:aber|sondern|jedoch|allerdings|dafür|und|pero|sino|aunque|y|mais"
+    r"|tandis que|et)\b",
+    re.IGNORECASE,
+)
+
+
+def is_denied_abroad(text: str, sentence: tuple[int, int], start: int, end: int) -> bool | None:
+    """Is what stands here denied? None: the sentence denies something, and nobody can say what."""
+    before = [one.end() for one in _EDGE_ABROAD.finditer(text, sentence[0], start)]
+    after = _EDGE_ABROAD.search(text, end, sentence[1])
+    part = (before[-1] if before else sentence[0], after.start() if after else sentence[1])
+    if _NO_ABROAD.search(text, *part):
+        return True
+    return None if _NO_ABROAD.search(text, *sentence) else False

@@ -11,13 +11,12 @@ from itertools import accumulate, combinations, islice, permutations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
+from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
 from callmark.grounding.binding import Binder
-from callmark.grounding.calculator import Steps, Wanted, products, share_of, shares, sums, work_out
-from callmark.grounding.kinship import NEAREST
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
+from callmark.grounding.record_tree import NEAREST, Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of

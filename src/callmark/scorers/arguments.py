@@ -14,9 +14,8 @@ from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
-from callmark.grounding.text import fold
+from callmark.grounding.text import AIRPORT_CITIES, fold
 from callmark.grounding.values import Value, identifier_key, values_of
-from callmark.grounding.words import AIRPORT_CITIES
 from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
 from callmark.records.samples import NOT_RECORDED

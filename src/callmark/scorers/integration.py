@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.evidence import Evidence, Served
-from callmark.grounding.facts import Fact, fact_of
+from callmark.grounding.ground import Fact, fact_of
 from callmark.grounding.match import (
     Grounder,
     Said,
@@ -23,9 +23,14 @@ from callmark.grounding.match import (
 from callmark.grounding.numbers import SCALE, form_of, read_every_way
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
-from callmark.grounding.text import char_offset, fold
+from callmark.grounding.text import (
+    asks_for_information,
+    char_offset,
+    find_number_words,
+    fold,
+    is_time_span,
+)
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
-from callmark.grounding.words import asks_for_information, find_number_words, is_time_span
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample

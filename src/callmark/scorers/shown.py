@@ -12,9 +12,8 @@ from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import Field
-from callmark.grounding.text import fold
+from callmark.grounding.text import NUMBER_WORDS, fold
 from callmark.grounding.values import Value, values_of
-from callmark.grounding.words import NUMBER_WORDS
 from callmark.scorers.integration import ToldWords, TrialReading, message_text, tokens_of
 
 MANY = 300  # numbers or names that a value is tried to be made of

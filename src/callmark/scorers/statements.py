@@ -23,18 +23,17 @@ from callmark.grounding.deeds import (
     words_of_call,
     writes,
 )
-from callmark.grounding.emptiness import Amounts
-from callmark.grounding.kinds import KindFields
 from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.misnaming import GivenNames
-from callmark.grounding.naming import KnownWords, find_unnamed
-from callmark.grounding.polar_abroad import grammar_of
-from callmark.grounding.polar_words import root
+from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
+from callmark.grounding.negation import grammar_of
+from callmark.grounding.polar_keys import YES_OR_NO, root
 from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
-from callmark.grounding.ranking import Ranks
+from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
+from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
+    Mention,
     RecordIndex,
     RecordTree,
     key_words,
@@ -44,8 +43,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
-from callmark.grounding.states import StateFields
-from callmark.grounding.tallies import Tallies
+from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, canonical_json
@@ -94,7 +92,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         values = read_stated(
             reading.text, reading.grounder.values, reading.sample.expectation.locale
         )
-        loose = SiblingNames(tree, outline.words).mentions(reading.text, values)
+        loose: list[Mention] = []
+        if _has_lists(tree) or any(" " in name for one in tree.records for name in one.names):
+            loose = SiblingNames(tree, outline.words).mentions(reading.text, values)
         binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_rules(reading, outline, index, binder, values, registry)
@@ -120,29 +120,41 @@ def _check_rules(
         yield from _check_weekdays(reading, index, values)
     if any(map(_may_say_yes_or_no, tree.fields)):
         yield from _check_polarity(reading, outline, tree, binder, registry)
-    states = list(_check_states(reading, outline, index, binder, registry))
-    yield from states
-    yield from _check_amounts(reading, outline, tree, binder)
-    told = {one.start for one in states}
-    for kind in _check_kinds(reading, outline, index, binder, registry):
-        if kind.start not in told:
-            yield kind
-    yield from _check_ranks(reading, outline, tree, binder, values)
-    yield from _check_tallies(reading, outline, tree)
+    states: list[StatementFinding] = []
+    if not STATE_WORDS.isdisjoint(outline.words):
+        states = list(_check_states(reading, outline, index, binder, registry))
+        yield from states
+    if not AMOUNT_WORDS.isdisjoint(outline.words):
+        yield from _check_amounts(reading, outline, tree, binder)
+    if len({field.key for field in tree.fields}) < len(tree.fields):  # two records have one
+        told = {one.start for one in states}
+        for kind in _check_kinds(reading, outline, index, binder, registry):
+            if kind.start not in told:
+                yield kind
+    if _has_lists(tree):
+        yield from _check_ranks(reading, outline, tree, binder, values)
+        yield from _check_tallies(reading, outline, tree)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
         yield from _check_hours(reading, outline, tree)
-    known = KnownWords(index, reading.said)
     if index.describes:
-        yield from _check_names(outline, known)
-    yield from _check_given_names(reading, outline, GivenNames(tree, known))
+        yield from _check_names(outline, KnownWords(index, reading.said))
+    if NAMES.search(reading.text) or TITLED.search(reading.text):
+        names = GivenNames(tree, KnownWords(index, reading.said))
+        yield from _check_given_names(reading, outline, names)
 
 
 def _may_say_yes_or_no(field: Field) -> bool:
     """Also `null`, and a short text: `no`."""
     value = field.value
     if isinstance(value, str):
-        return len(value) < SHORT_ANSWER
+        plain = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
+        return len(value) < SHORT_ANSWER and plain in YES_OR_NO
     return value is None or isinstance(value, bool)
+
+
+def _has_lists(tree: RecordTree) -> bool:
+    """Records that could be told apart, ranked and counted."""
+    return any(len(one.children) > 1 for one in tree.records)
 
 
 def _may_tell_deeds(outline: Outline) -> bool:

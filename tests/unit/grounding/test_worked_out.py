@@ -4,7 +4,7 @@ label, wrong ones of the same form are flagged."""
 import pytest
 from tests.unit.grounding.asking import statements
 
-from callmark.grounding.calculator import Wanted, share_of, sums, work_out
+from callmark.grounding.arithmetic import Wanted, share_of, sums, work_out
 from callmark.grounding.dates import find_moments
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_stated
