@@ -179,7 +179,7 @@ class Checker:
             or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
-            or self._quoted(value)
+            or self._quoted(value, turn)
             or self._restated(value)
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
@@ -439,12 +439,16 @@ class Checker:
         field = self.index.ending_in(value.text)
         return None if field is None else self._found(value, "supported", "ending", field)
 
-    def _quoted(self, value: Value) -> StatementFinding | None:
+    def _quoted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if value.kind in ("quote", "code"):
             return self._found(value, "unchecked", "quotation")
-        if self.outline.is_formula(value):
-            return self._found(value, "unchecked", "formula")
-        return None
+        if not self.outline.is_formula(value):
+            return None
+        # What is worked out there is not followed; what was miscopied into it is seen.
+        near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
+        if near is not None and not self.said.holds(value, turn):
+            return self._found(value, "unsupported", "misread", near)
+        return self._found(value, "unchecked", "formula")
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6

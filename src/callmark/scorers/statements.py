@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -42,7 +42,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
@@ -521,18 +521,11 @@ def _deny(
 ) -> Iterator[StatementFinding]:
     """What was found right is wrong where the answer itself says that it is not so. A sentence that
     repeats the text of a result without a value is denied as a whole."""
-    denied = find_denied(outline)
-    ends = list(accumulate((end for _, end in denied), max))
-
-    def is_denied(start: int) -> bool:
-        at = bisect_right(denied, (start, len(outline.text))) - 1
-        return at >= 0 and start < ends[at]
-
     touched: set[Span] = set()
     for one in findings:
         is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            (denied and is_denied(one.start))
+            (outline.takes_back and outline.is_denied(one.start))
             or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
@@ -540,9 +533,9 @@ def _deny(
             yield one._replace(label="contradicted", rule="denial", because=because)
         else:
             yield one
-    for span in outline.sentences if denied else ():
+    for span in outline.sentences if outline.takes_back else ():
         last = span[1] - 1
-        if span not in touched and is_denied(last):
+        if span not in touched and outline.is_denied(last):
             turn = reading.turn_at(span[0])
             if reading.grounder.find_texts(span, turn, []):
                 because = "a text of a result, of which the answer says that it is not so"
