@@ -48,6 +48,7 @@ _ALL_OF_THEM = re.compile(
     r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
     re.IGNORECASE,
 )
+_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 
@@ -574,8 +575,12 @@ class Checker:
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
+        if value.kind == "identifier" and (subject.loose or subject.inherited):
+            return None  # it names what is spoken of next
+        if self.outline.is_offered(value):
+            return None
         is_telling = subject.loose and len(value.text.strip("0.")) > 3
-        if subject.inherited or (subject.loose and not is_telling):
+        if subject.inherited or subject.distant or (subject.loose and not is_telling):
             label = self._binder.label_of(value) | self._binder.words_before(value)
             fields = [
                 field
@@ -597,8 +602,20 @@ class Checker:
             return self._found(value, "user_said" if stated.echo else "supported", "echo", stated)
         if not 0 < len(own) <= MOST_OWN:
             return None
+        echoed = find_kin(self.index.stating(value, None, echoes=True), subject)
+        if echoed is not None:
+            return self._found(value, "user_said", "echo", echoed)
+        if self._speaks_of_before(value):
+            return self._found(value, "supported", "again", *fields[:1])
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
+
+    def _speaks_of_before(self, value: Value) -> bool:
+        """`the £45`, which was stated before."""
+        before = self.text[max(0, value.start - 12) : value.start]
+        return _THE.search(before) is not None and any(
+            one.readings[:1] == value.readings[:1] for one in self._remembered if value.readings
+        )
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
@@ -627,6 +644,9 @@ class Checker:
             named = self._binder.named_fields(subject, noun, value)
         if not named or any(self._states(field, value) for field in named):
             return None
+        total = self._workings.total_of(value, named[0].key)
+        if total is not None:  # `18 parcels delivered`, of several records
+            return self._found(value, "derived", total.rule, *total.fields, because=total.because)
         return self._found(value, "misattributed", "binding", named[0])
 
     def _states(self, field: Field, value: Value) -> bool:

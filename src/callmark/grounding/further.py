@@ -10,10 +10,10 @@ from itertools import islice
 
 from callmark.grounding.chains import MOST_NEAR, Near, work_out_in_two
 from callmark.grounding.match import is_earlier
-from callmark.grounding.numbers import SCALE
+from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import convert, dimension_of
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
-from callmark.grounding.record_tree import NEAREST, ResultRecord, key_words
+from callmark.grounding.record_tree import NEAREST, ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
 from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
@@ -29,6 +29,7 @@ from callmark.grounding.workings import (
     readings_of,
 )
 
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
@@ -46,6 +47,22 @@ class FurtherWorkings(Workings):
         if value.kind == "moment":
             return self._reckoned(value, sentence)
         return self._apart(value, sentence) if value.readings and value.unit else None
+
+    def total_of(self, value: Value, key: str) -> Worked | None:
+        """What all records, or those of one kind, come to under this key."""
+        if value.kind != "number" or not value.readings or value.form.percent:
+            return None
+        wanted, turn = abs(value.readings[0]), self.turn_at(value.start)
+        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        if any(wanted == sum(column) for column in self._binder.columns_around(value)):
+            return Worked("sum", f"{key} of those that are named")
+        around = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        for one in self._sums.near(wanted - TOLERANCE, wanted + TOLERANCE):
+            kinds = one.words.difference(key_stems(key))
+            is_told = one.how == "sum" or (one.how == "part" and not kinds.isdisjoint(around))
+            if is_told and one.field.key == key and one.field.counts_for(turn):
+                return Worked(one.how, f"{one.how} of {one.because}", (one.field,))
+        return None
 
     def find_in_two(self, value: Value, sentence: Span) -> Worked | None:
         """In two steps, or with what the user said."""

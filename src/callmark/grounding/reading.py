@@ -291,6 +291,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     if not words or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh` is no energy
         return ""
     last = words[-1]
+    if len(words) > 2 and words[-2] == "100":  # `l_100km` is no length
+        return ""
     if last.upper() in CODES and last not in ("all", "try"):
         return last.upper()
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
