@@ -315,6 +315,7 @@ class Names:
     ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
+        self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
         for record in records:
             for name in names_of(record):
                 words = _words_of_name(name)
@@ -325,6 +326,8 @@ class Names:
                         self._lengths.setdefault(words[0], []).append(len(words))
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
+                    if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
+                        self._codes.add(words[0])
         for lengths in self._lengths.values():
             lengths[:] = sorted(set(lengths), reverse=True)
 
@@ -346,6 +349,8 @@ class Names:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
+                if length == 1 and name[0] in self._codes and spans[at][0].islower():
+                    continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
                     place = spans[at].start(), spans[end - 1].end()
@@ -393,6 +398,7 @@ def shape_of(identifier: str) -> str:
 
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
+SHORT_CODE = 4
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8

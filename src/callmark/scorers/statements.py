@@ -276,8 +276,8 @@ def _check_weekdays(
     only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
 
     def years_of(moment: Moment) -> frozenset[int]:
-        said = reading.said.moments_said((moment.month, moment.day))
-        years = frozenset(one.year for one in said if one.year is not None)
+        said = reading.said.known()[1].get((moment.month, moment.day), ())
+        years = frozenset(one.year for one, _ in said if one.year is not None)
         return index.years_of(moment) or years or only
 
     for day in find_days(reading.text, values, years_of):
