@@ -56,6 +56,7 @@ _APART = re.compile(
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
 _EMPTY = frozenset(
@@ -91,8 +92,7 @@ class Binder:
 
     def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
         """`loose`: mentions by what is no name, but tells a record from its siblings."""
-        self.outline = outline
-        self.text = outline.text
+        self.outline, self.text = outline, outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
@@ -412,10 +412,12 @@ class Binder:
         line = self.outline.line_at(value.start)
         return line.level > 0 or self.text.startswith("|", line.start)
 
-    def words_before(self, value: Value) -> frozenset[str]:
-        """`Business ($338)`: what stands right before it in its line."""
+    def words_beside(self, value: Value) -> frozenset[str]:
+        """`Business ($338)`, `231 customers`: what stands right before and after it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
-        return frozenset(stem(word) for word in _WORD.findall(self.text[start : value.start]))
+        after = _NOUNS_AFTER.match(self.text, value.end)
+        beside = self.text[start : value.start] + (after[0] if after else "")
+        return frozenset(map(stem, _WORD.findall(beside)))
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""

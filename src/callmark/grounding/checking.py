@@ -29,9 +29,10 @@ from callmark.grounding.record_tree import (
     shape_of,
     stem,
 )
+from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
+from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -67,6 +68,7 @@ _DESCRIBED = re.compile(
     r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
     re.IGNORECASE,
 )
+_SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
 _EXAMPLE = re.compile(
     r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
     r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
@@ -552,7 +554,7 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(_is_whole(one, value.kind) for one in fields):
+        if is_word or not all(field_words.is_whole(one, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
@@ -565,7 +567,7 @@ class Checker:
 
         def could_be(field: Field) -> bool:
             return (
-                _is_whole(field, value.kind)
+                field_words.is_whole(field, value.kind)
                 and is_like(field, value)
                 and self.measures.could_measure(value, field)
             )
@@ -603,9 +605,12 @@ class Checker:
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
-        is_telling = subject.loose and len(value.text.strip("0.")) > 3
+        is_telling = subject.loose and (
+            len(value.text.strip("0.")) > 3
+            or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
+        )
         if subject.inherited or (subject.loose and not is_telling):
-            label = self._binder.label_of(value) | self._binder.words_before(value)
+            label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
                 for field in fields
@@ -628,6 +633,15 @@ class Checker:
             return None
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
+
+    def _is_sum_of_one(self, value: Value) -> bool:
+        """An amount of money in a list, and no part of a sum that is written out."""
+        return (
+            self._workings.is_money(value)
+            and self._binder.is_in_list(value)
+            and not _SUMMED.search(self.text[max(0, value.start - 4) : value.start])
+            and not _SUMMED.match(self.text, value.end)
+        )
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
@@ -679,18 +693,6 @@ class Checker:
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
-
-
-def _is_whole(field: Field, kind: str) -> bool:
-    """Is the leaf one value of this kind, and nothing more?"""
-    if field.number is not None:
-        return kind == "number"
-    values = values_of(field.value) if isinstance(field.value, str) else ()
-    return (
-        len(values) == 1
-        and values[0].kind == kind
-        and len(values[0].text) + 4 >= len(str(field.value))
-    )
 
 
 def _place(field: Field) -> str:
