@@ -32,7 +32,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key
+from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
 from callmark.grounding.workings import TurnAt, Workings, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -554,7 +554,7 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(field_words.is_whole(one, value.kind) for one in fields):
+        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
@@ -567,7 +567,7 @@ class Checker:
 
         def could_be(field: Field) -> bool:
             return (
-                field_words.is_whole(field, value.kind)
+                is_one_value(field.value, value.kind)
                 and is_like(field, value)
                 and self.measures.could_measure(value, field)
             )

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, stem
 from callmark.grounding.spans import Span
-from callmark.grounding.values import values_of
 
 MOST_FIELDS = 60  # of one record that are looked at
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -204,18 +203,6 @@ def is_adjacent(text: str, span: Span, said: frozenset[str], *, after: bool) -> 
         if not is_filler or (after and word[0].casefold() in ("that", "at", "to", "from", "for")):
             return False
     return False
-
-
-def is_whole(field: Field, kind: str) -> bool:
-    """Is the leaf one value of this kind, and nothing more?"""
-    if field.number is not None:
-        return kind == "number"
-    values = values_of(field.value) if isinstance(field.value, str) else ()
-    return (
-        len(values) == 1
-        and values[0].kind == kind
-        and len(values[0].text) + 4 >= len(str(field.value))
-    )
 
 
 class NamedField(NamedTuple):
