@@ -679,6 +679,4 @@ def is_one_value(leaf: object, kind: str) -> bool:
     if isinstance(leaf, int | float) and not isinstance(leaf, bool):
         return kind == "number"
     values = values_of(leaf) if isinstance(leaf, str) else ()
-    return (
-        len(values) == 1 and values[0].kind == kind and len(values[0].text) + 4 >= len(str(leaf))
-    )
+    return len(values) == 1 and values[0].kind == kind and len(values[0].text) + 4 >= len(str(leaf))
