@@ -488,8 +488,9 @@ def is_named_by(label: frozenset[str], field: Field) -> bool:
     return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
-def is_like(field: Field, value: Value) -> bool:
-    """Could the field have held such a value? Prose says many things, under one key."""
+def is_like(field: Field, value: Value, *, partly: bool = False) -> bool:
+    """Could the field have held such a value, or a day and an hour of which it is a part? Prose
+    says many things, under one key."""
     if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
@@ -498,7 +499,8 @@ def is_like(field: Field, value: Value) -> bool:
         return False
     if value.kind == "moment":
         return any(
-            stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
+            (stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None))
+            or (partly and moment.has_day and moment.hour is not None)
             for stated in value.moments
             for other in values_of(field.value)
             for moment in other.moments

@@ -568,7 +568,7 @@ class Checker:
         def could_be(field: Field) -> bool:
             return (
                 is_one_value(field.value, value.kind)
-                and is_like(field, value)
+                and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
             )
 
@@ -585,7 +585,7 @@ class Checker:
                 and all(
                     one.telling <= heads
                     or field_words.is_adjacent(
-                        self.text, (before, after)[is_after], one.telling, after=is_after
+                        self.text, (before, after)[is_after], one, after=is_after
                     )
                     for one in named
                 )
@@ -616,7 +616,7 @@ class Checker:
                 for field in fields
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
-        fields = [field for field in fields if is_like(field, value)]
+        fields = [field for field in fields if is_like(field, value, partly=subject.beside)]
         if not fields:
             return None
         widely = subject.inherited and len(subject.records) == 1
@@ -624,7 +624,7 @@ class Checker:
             field
             for record in subject.records[:NEAREST]
             for field in self._binder.own_fields(record, fields, widely=widely)
-            if is_like(field, value)
+            if is_like(field, value, partly=subject.beside)
         ]
         stated = next((one for one in own if self._states(one, value)), None)
         if stated is not None:
