@@ -31,9 +31,10 @@ from callmark.grounding.record_tree import (
     shape_of,
     stem,
 )
+from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
+from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -51,6 +52,7 @@ _ALL_OF_THEM = re.compile(
 _THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+_SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
 
 
 class StatementFinding(NamedTuple):
@@ -528,7 +530,7 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(_is_whole(one, value.kind) for one in fields):
+        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
@@ -541,8 +543,8 @@ class Checker:
 
         def could_be(field: Field) -> bool:
             return (
-                _is_whole(field, value.kind)
-                and is_like(field, value)
+                is_one_value(field.value, value.kind)
+                and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
             )
 
@@ -559,7 +561,7 @@ class Checker:
                 and all(
                     one.telling <= heads
                     or field_words.is_adjacent(
-                        self.text, (before, after)[is_after], one.telling, after=is_after
+                        self.text, (before, after)[is_after], one, after=is_after
                     )
                     for one in named
                 )
@@ -583,15 +585,18 @@ class Checker:
             return None  # it names what is spoken of next
         if self.outline.is_offered(value):
             return None
-        is_telling = subject.loose and len(value.text.strip("0.")) > 3
+        is_telling = subject.loose and (
+            len(value.text.strip("0.")) > 3
+            or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
+        )
         if subject.inherited or subject.distant or (subject.loose and not is_telling):
-            label = self._binder.label_of(value) | self._binder.words_before(value)
+            label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
                 for field in fields
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
-        fields = [field for field in fields if is_like(field, value)]
+        fields = [field for field in fields if is_like(field, value, partly=subject.beside)]
         if not fields:
             return None
         widely = subject.inherited and len(subject.records) == 1
@@ -599,7 +604,7 @@ class Checker:
             field
             for record in subject.records[:NEAREST]
             for field in self._binder.own_fields(record, fields, widely=widely)
-            if is_like(field, value)
+            if is_like(field, value, partly=subject.beside)
         ]
         stated = next((one for one in own if self._states(one, value)), None)
         if stated is not None:
@@ -619,6 +624,15 @@ class Checker:
         before = self.text[max(0, value.start - 12) : value.start]
         return _THE.search(before) is not None and any(
             one.readings[:1] == value.readings[:1] for one in self._remembered if value.readings
+        )
+
+    def _is_sum_of_one(self, value: Value) -> bool:
+        """An amount of money in a list, and no part of a sum that is written out."""
+        return (
+            self._workings.is_money(value)
+            and self._binder.is_in_list(value)
+            and not _SUMMED.search(self.text[max(0, value.start - 4) : value.start])
+            and not _SUMMED.match(self.text, value.end)
         )
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
@@ -677,18 +691,6 @@ class Checker:
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
-
-
-def _is_whole(field: Field, kind: str) -> bool:
-    """Is the leaf one value of this kind, and nothing more?"""
-    if field.number is not None:
-        return kind == "number"
-    values = values_of(field.value) if isinstance(field.value, str) else ()
-    return (
-        len(values) == 1
-        and values[0].kind == kind
-        and len(values[0].text) + 4 >= len(str(field.value))
-    )
 
 
 def _place(field: Field) -> str:

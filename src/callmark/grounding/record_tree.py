@@ -36,8 +36,15 @@ from callmark.records.trace import is_mcp_result, json_inside
 LONGEST_NAME = 8  # words
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
-_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_NAMING = frozenset("id ids name title number code sku email username".split())
+_KEY_WORD = re.compile(
+    r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+|[^\W\d_A-Za-zÀ-ÖØ-öø-ÿ]+"
+)
+_NAMING = frozenset(
+    """
+    id ids name title number code sku email username titel bezeichnung nummer kennung nombre título
+    titulo número numero código codigo nom titre intitulé numéro
+    """.split()
+)
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")

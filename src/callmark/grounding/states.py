@@ -201,7 +201,7 @@ _DEED_NOUN = re.compile(
 # What follows a state that is said, and no part of a noun: not `the processing time`.
 _ENDS_HERE = re.compile(
     r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while"
-    r"|yet|und|aber"
+    r"|yet|too|as well|also|und|aber|auch|ebenfalls|también|aussi|également"
     r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
 )
@@ -373,6 +373,20 @@ _UNSURE = re.compile(
     r"|n['’]t\b|->|→|➝|\?",
     re.IGNORECASE,
 )
+# What follows one of these is said of what stands before it: `Piranesi, in the Auditorium`.
+_SAID_OF = re.compile(
+    r"(?:[(\[,–—]|\s-|\b(?:by|with|at|in|on|from|to|for|of|as|via|bei|beim|im|am|an|mit|von|vom|zu|zum|zur"
+    r"|aus|als|für|par|chez|avec|à|au|en|de|du|des|dans|pour|con|por|del?|para|a|al))"
+    r"(?:\s(?:the|a|an|your|his|her|its|their|der|die|das|dem|den|el|la|los|las|le|les|l['’]))?"
+    r"[\s*_`\"“„«]*$",
+    re.IGNORECASE,
+)
+_NO_NOUN = re.compile(
+    rf"{_ENDS_HERE.pattern}|['’]s\b"
+    r"|\s(?:on|in|at|to|for|from|by|of|until|since|as|too|is|was|am|um|im|bis|seit|auch|en|el|desde"
+    r"|hasta|también|à|depuis|aussi)\b",
+    re.IGNORECASE,
+)
 _LISTED = re.compile(r"[^\w\n]*(?:\w+[^\w\n]+){0,5}")
 
 
@@ -476,7 +490,11 @@ class KindFields:
         start, end = max(line.start, place.start - BESIDE), min(line.end, place.end + BESIDE)
         words = field_words.words_of_key(field.key)
         around = field_words.words_said(outline.text, start, end)
-        return not words.isdisjoint(around) or is_stated(outline, place.start, place.end)
+        return (
+            not words.isdisjoint(around)
+            or is_stated(outline, place.start, place.end)
+            or _is_said_of(outline.text, start, place)
+        )
 
     def _tells(self, record: ResultRecord, text: str) -> bool:
         """Does any other text or key of the record speak of it?"""
@@ -501,6 +519,12 @@ def _is_same_column(one: Field, other: Field) -> bool:
         return one.record.key == other.record.key or one.record.parent is other.record.parent
     keys, others = ({field.key for field in record.fields} for record in (one.record, other.record))
     return 2 * len(keys & others) >= len(keys | others)
+
+
+def _is_said_of(text: str, start: int, place: Value) -> bool:
+    """`in the Auditorium`, `(Mina Park)`; not `(pending order)`, which says what an order is."""
+    is_whole = place.text[0].isupper() or _NO_NOUN.match(text, place.end) is not None
+    return is_whole and _SAID_OF.search(text, start, place.start) is not None
 
 
 def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
+from callmark.grounding.comparing import COMPARING, find_wrong_ways
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
@@ -29,6 +30,7 @@ from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import YES_OR_NO, root
 from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
+from callmark.grounding.quoting import Quotations
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
@@ -100,6 +102,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_rules(reading, outline, index, binder, values, registry)
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
+    altered = {one.start for one in findings if one.label == "altered"}
+    findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
@@ -136,10 +140,20 @@ def _check_rules(
         yield from _check_tallies(reading, outline, tree)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
         yield from _check_hours(reading, outline, tree)
+    yield from _check_wording(reading, outline, index, values)
+
+
+def _check_wording(
+    reading: TrialReading, outline: Outline, index: RecordIndex, values: list[Value]
+) -> Iterator[StatementFinding]:
+    if any(value.kind == "quote" and " " in value.text for value in values):
+        yield from _check_quotes(reading, index.tree, values)
+    if len(values) > 2 and not COMPARING.isdisjoint(outline.words):
+        yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
     if NAMES.search(reading.text) or TITLED.search(reading.text):
-        names = GivenNames(tree, KnownWords(index, reading.said))
+        names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
 
 
@@ -286,6 +300,12 @@ def _check_weekdays(
         else:
             because = f"that day is a {day.expected}"
             yield StatementFinding(day.start, day.end, "contradicted", "weekday", (), because)
+
+
+def _check_comparisons(outline: Outline, values: list[Value]) -> Iterator[StatementFinding]:
+    for wrong in find_wrong_ways(outline, values):
+        because = f"{wrong.compared.text} is {'less' if wrong.is_more else 'more'}"
+        yield StatementFinding(wrong.start, wrong.end, "miscalculated", "equation", (), because)
 
 
 def _check_polarity(
@@ -452,6 +472,16 @@ def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFindi
     for one in find_unnamed(outline, known):
         because = f"no result names {', '.join(one.names)}"
         yield StatementFinding(one.start, one.end, "unsupported", "unnamed", (), because)
+
+
+def _check_quotes(
+    reading: TrialReading, tree: RecordTree, values: list[Value]
+) -> Iterator[StatementFinding]:
+    written = (text for one in reading.served for text in texts_in(one.arguments))
+    for one in Quotations(tree, reading.said, written).altered_in(values):
+        if one.field.counts_for(reading.turn_at(one.start)):
+            because = f"“{one.said}” where the result says “{one.given}”"
+            yield StatementFinding(one.start, one.end, "altered", "name", (one.field,), because)
 
 
 def _check_given_names(
