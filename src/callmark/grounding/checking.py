@@ -550,13 +550,10 @@ class Checker:
 
         for is_after in (False, True):
             words = said[is_after] if is_after else said[0] | heads
-            found = [
-                field_words.find_named(one, words, said[0] | said[1] | heads, could_be)
-                for one in fields
-            ]
-            named = [one for one in found if one is not None]
+            also = said[0] | said[1] | heads
+            named = field_words.find_named(fields, words, also, could_be)
             if (
-                len(named) == len(fields)
+                named
                 and not any(self._states(one.field, value) for one in named)
                 and all(
                     one.telling <= heads

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -31,6 +31,28 @@ _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|#{1,6})[ \t]+")
 _ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}$")
 _INITIAL = re.compile(r"(?:^|[\s(])[^\W\d_]$")
+
+
+class Insides:
+    """The inner parts of spans. Those that overlap are one, so that a look-up reads one of them."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(end, self._ends[-1])
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def cut_by(self, place: Span) -> bool:
+        """Whether a place begins or ends inside one of them."""
+        for position in place:
+            at = bisect_left(self._starts, position) - 1
+            if at >= 0 and position < self._ends[at]:
+                return True
+        return False
 
 
 def marker_spans(text: str) -> list[Span]:

@@ -52,6 +52,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
+from callmark.records.trace import TraceEntry
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import ordinal_of, place_of
 
@@ -449,7 +450,7 @@ def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
     """Calls that changed something, by the words of their names: `enable_roaming`. What a result
     said of it before need not be so any more."""
-    for call in _done_calls(reading, registry):
+    for call, _ in _called(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
             yield call.turn, set(map(root, key_words(call.name)))
 
@@ -597,22 +598,27 @@ def _told_states(reading: TrialReading) -> Tells:
 
 
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
+    for call, entry in _called(reading, registry):
+        if entry is None:
+            yield call
+            continue
+        texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
+        words = words_of_call(call.name, call.description, texts, (entry.arguments, entry.result))
+        yield call._replace(words=words, named=frozenset(map(fold, texts)))
+
+
+def _called(
+    reading: TrialReading, registry: Registry
+) -> Iterator[tuple[DoneCall, TraceEntry | None]]:
+    """Calls that were answered; those of the prompt have no entry."""
     for name in done_in_prompt(reading.sample.prompt):
         spec = registry.spec(name)
-        yield DoneCall(0, name, "" if spec is None else spec.description)
+        yield DoneCall(0, name, "" if spec is None else spec.description), None
     for entry in reading.trace.tool_trace:
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            about = "" if spec is None else spec.description
-            texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
-            yield DoneCall(
-                turn,
-                entry.name,
-                about,
-                words_of_call(entry.name, about, texts, (entry.arguments, entry.result)),
-                frozenset(map(fold, texts)),
-            )
+            yield DoneCall(turn, entry.name, "" if spec is None else spec.description), entry
 
 
 def _reads_as_error(result: Json) -> bool:
