@@ -11,15 +11,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
-    RecordSubject,
     ResultRecord,
-    find_joined,
-    find_kin,
     key_stems,
     key_words,
     stem,
