@@ -93,9 +93,7 @@ class Checker:
         self.outline = outline
         self.values = values
         self.index = index
-        self.measures = Measures(index)
         self.said = said
-        self._said_units = SaidUnits(said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
@@ -105,7 +103,15 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these three: they are made when the first value asks.
+    # Most answers need none of these: they are made when the first value asks.
+    @cached_property
+    def measures(self) -> Measures:
+        return Measures(self.index)
+
+    @cached_property
+    def _said_units(self) -> SaidUnits:
+        return SaidUnits(self.said)
+
     @cached_property
     def _slips(self) -> Slips:
         return Slips(self.index)
@@ -149,7 +155,9 @@ class Checker:
         sentence = self.outline.sentence_at(value.start)
         if value.kind == "identifier" and value.text.startswith("#"):
             value = read_place(self.outline, value, self.index, turn)
-        fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
+        fields, wrong = self.index.stating(value, turn), list[Field]()
+        if value.unit or value.form.factor > 1:
+            fields, wrong = self.measures.in_its_unit(value, fields)
         joined = self._joined(value, turn)
         if joined is not None:
             return joined
