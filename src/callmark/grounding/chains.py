@@ -59,7 +59,7 @@ class Chained(NamedTuple):
     because: str
 
 
-class Near(NamedTuple):
+class Operands(NamedTuple):
     """The operands of one number: those stated beside it, those of the records that it is said of,
     those that the user named, and shares in per cent; `cues` are the words around it."""
 
@@ -135,7 +135,7 @@ def is_told_as_rate(cues: str) -> bool:
     return arithmetic.announces_as("product", cues) or _RATE.search(cues) is not None
 
 
-def work_out_in_two(value: Value, wanted: Wanted, near: Near, digits: int) -> Chained | None:
+def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -> Chained | None:
     """From what stands beside it, then from what the records have, then from what was said."""
     if value.form.percent:
         return _as_share(wanted, near)
@@ -167,7 +167,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Near, digits: int) -> Ch
     return None
 
 
-def _as_share(wanted: Wanted, near: Near) -> Chained | None:
+def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
     """Of what stands right before it; `13 (43%)` leaves no doubt which part it is."""
     is_bracketed = _BRACKETED.search(near.cues) is not None
     wholes: list[int] = []

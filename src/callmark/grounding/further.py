@@ -14,7 +14,7 @@ from callmark.grounding.chains import (
     AT_HAND,
     LIKELY,
     MOST_NEAR,
-    Near,
+    Operands,
     is_told_as_rate,
     work_out_in_two,
 )
@@ -119,7 +119,7 @@ class FurtherWorkings(Workings):
         ]
         if value.form.percent and close and close[0].start in self.rough:
             return None  # a part that nobody knows
-        near = Near(
+        near = Operands(
             readings_of(one for one in close if may_go_with(one, value)),
             self._amounts(value, sentence)[:MOST_NEAR] + self._amounts_above(value, sentence),
             [abs(one) for one, at in numbers.items() if one and is_earlier(at, turn)][-MAX_TERMS:],
@@ -142,7 +142,7 @@ class FurtherWorkings(Workings):
             return Worked(found.rule, found.because)
         return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
 
-    def _multiplied(self, value: Value, counts: list[int], near: Near) -> Worked | None:
+    def _multiplied(self, value: Value, counts: list[int], near: Operands) -> Worked | None:
         """So many times anything that the results hold; so much of what they give per 100."""
         if value.form.percent or value.form.factor > 1:
             return None
