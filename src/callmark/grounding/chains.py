@@ -71,6 +71,7 @@ class Operands(NamedTuple):
     has_hundreds: bool  # is anything given per 100 of something?
     held: Sequence[int]  # all numbers of the results, where they are few
     named: Sequence[int]  # the leaves whose keys the sentence names
+    counts: Sequence[int]  # how many there are of something
 
 
 def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
@@ -160,7 +161,9 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         (portions, LEAST_DIGITS, LIKELY),
         (two_steps, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
     ):
+        more_of = near.counts if steps is two_steps else ()
         for pool in pools if digits >= least else ():
+            pool = [*more_of, *pool]
             found = work_out(wanted, pool[: 2 * MOST_NEAR], steps, at_most)
             if found is not None:
                 return _chained(found)

@@ -53,6 +53,7 @@ _ALL_OF_THEM = re.compile(
     re.IGNORECASE,
 )
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
+_IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
@@ -178,9 +179,7 @@ class Checker:
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._mismatched(
-                value, [one for one in wrong if self.measures.could_measure(value, one)]
-            )
+            or self._mismatched(value, [one for one in wrong if self._could_be(value, one)])
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
@@ -318,6 +317,9 @@ class Checker:
         return self._found(value, "miscounted", "count", because=because)
 
     # --- matching
+
+    def _could_be(self, value: Value, field: Field) -> bool:
+        return isinstance(field.value, str) or self.measures.could_measure(value, field)
 
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
@@ -589,7 +591,9 @@ class Checker:
         if self.outline.is_offered(value):
             return None
         is_telling = subject.loose and len(value.text.strip("0.")) > 3
-        if subject.inherited or subject.distant or (subject.loose and not is_telling):
+        start = self.outline.sentence_at(value.start)[0]
+        is_distant = subject.distant and _IT.match(self.text, start) is None
+        if subject.inherited or is_distant or (subject.loose and not is_telling):
             label = self._binder.label_of(value) | self._binder.words_before(value)
             fields = [
                 field
@@ -679,6 +683,8 @@ class Checker:
     def _implied(
         self, value: Value, sentence: Span, *, in_two: bool = False
     ) -> StatementFinding | None:
+        if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
+            return None  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
         if worked is None:

@@ -99,11 +99,13 @@ class FurtherWorkings(Workings):
         is_bare = is_small and not value.form.percent and not self.is_money(value)
         if self._tries > MOST_TRIES or is_year or is_bare:
             return None
+        if value.form.percent and self.index.is_prose:
+            return None
         line = self.outline.line_at(value.start)
         at = bisect_left(self.values, value.start, key=lambda one: one.start)
         before = self.values[max(0, at - BESIDE) : at]
         close = [one for one in reversed(before) if one.start >= line.start - CLOSE]
-        close += self.values_after(value, line.end)[:3]
+        close += self.values_after(value, line.end)[:5]
         percents = [
             abs(one.readings[0])
             for one in close
@@ -124,13 +126,18 @@ class FurtherWorkings(Workings):
             self._amounts(value, sentence)[:MOST_NEAR] + self._amounts_above(value, sentence),
             [abs(one) for one, at in numbers.items() if one and is_earlier(at, turn)][-MAX_TERMS:],
             [*percents, *self._shares_held],
-            self._cues(value, sentence),
+            " ".join(
+                (self._cues(value, sentence), *(self.text[a:b][:CLOSE] for a, b in line.heads[-1:]))
+            ),
             any("100" in key for key in self.index.tree.keys),
             self._held,
             self._named(value, sentence),
+            factors,
         )
-        digits = digits_of(value)
-        found = work_out_in_two(value, self._wanted(value), near, digits)
+        digits, wanted = digits_of(value), self._wanted(value)
+        if value.form.percent:  # any of the hundred could stand there
+            wanted = wanted._replace(step=wanted.high - wanted.low)
+        found = work_out_in_two(value, wanted, near, digits)
         if found is None and digits >= TELLING - 1 and not decimals_of(value):
             half = (
                 SCALE * value.form.factor // 2
