@@ -393,6 +393,9 @@ MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
 _NUMBER = "|".join(sorted((one for one in NUMBER_WORDS if one != "dozen"), key=len, reverse=True))
+_OF_SO_MANY = re.compile(
+    r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
+)
 _TALLY = re.compile(
     rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
     r"(?P<of>of\s+(?:the|these|those|them|your|our|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
@@ -461,6 +464,9 @@ class Tallies:
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
         for found in _TALLY.finditer(outline.text):
             sentence = outline.sentence_at(found.start())
+            at = found.start("number")
+            if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
+                continue  # `two of his four vaccines`: four is all that there are
             if not outline.is_proposed(sentence):
                 wrong = self._judge(outline.text, found, sentence[0])
                 if wrong is not None:
@@ -469,6 +475,9 @@ class Tallies:
         for pattern in (_LABEL, _KIND_OF) if self._kinds else ():
             for found in pattern.finditer(outline.text):
                 wrong = self._kind(found)
+                line = outline.line_at(found.start("number"))
+                if outline.text.count("|", line.start, line.end) > 3:
+                    continue  # what a column of a table counts, its head says
                 if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
                     yield wrong
 

@@ -12,15 +12,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    find_joined,
-    find_kin,
     key_stems,
     key_words,
     stem,
