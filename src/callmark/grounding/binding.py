@@ -53,6 +53,11 @@ _APART = re.compile(
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
+_LATER = re.compile(
+    r"[;]|[,)*][*_]*\s(?:with|and|while|whereas|but|und|mit|während|aber|y|con|mientras|pero|et"
+    r"|avec|tandis|mais)\s",
+    re.IGNORECASE,
+)
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
@@ -135,8 +140,11 @@ class Binder:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
             near = self.outline.near(value, span)
-            found = self._within(*near, value)
-            loose = self._loosely_within(*near, value)
+            found, loose = self._within(*near, value), self._loosely_within(*near, value)
+            later = _LATER.search(self.text, value.end, near[1])
+            if later is not None:  # what is named there is spoken of there
+                found = [one for one in found if one.start < later.start()]
+                loose = [one for one in loose if one.start < later.start()]
             if found:
                 return descend(RecordSubject(_most_specific(found)), loose)
             if loose:

@@ -218,6 +218,22 @@ def is_adjacent(text: str, span: Span, named: NamedField, *, after: bool) -> boo
 
 
 def find_named(
+    fields: Sequence[Field],
+    said: frozenset[str],
+    also: frozenset[str],
+    could_be: Callable[[Field], bool],
+) -> list[NamedField]:
+    """For each of these fields another one; nothing, where one of them has none."""
+    found: list[NamedField] = []
+    for field in fields if said else ():
+        named = _find_other(field, said, also, could_be)
+        if named is None:
+            return []
+        found.append(named)
+    return found
+
+
+def _find_other(
     field: Field, said: frozenset[str], also: frozenset[str], could_be: Callable[[Field], bool]
 ) -> NamedField | None:
     """Another field beside this one that the words `said` name, and not this one; `also` are words

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -318,23 +319,32 @@ def _named_in(
 ) -> list[tuple[KnownState, Field]]:
     """Those whose key, or whose object, the clause names: `the refund is completed`."""
     words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
-    return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]
+    return [
+        row
+        for row in rows
+        if not words.isdisjoint(
+            _names_of(row[1].key, row[1].record.key, tuple(map(_KEY, row[1].record.fields[:40])))
+        )
+    ]
 
 
-def _names_of(field: Field) -> set[str]:
+_KEY = attrgetter("key")
+
+
+@lru_cache(maxsize=1 << 10)  # records of a kind have their keys in common
+def _names_of(key: str, record_key: str, keys: tuple[str, ...]) -> frozenset[str]:
     """What its object is called: by its key, and by `transfer_id` in it."""
-    names = {*key_stems(field.key), *key_stems(field.record.key)}
-    for other in field.record.fields[:40]:
-        words = key_words(other.key)
+    names = {*key_stems(key), *key_stems(record_key)}
+    for other in keys:
+        words = key_words(other)
         if words[-1:] == ("id",) or words[-1:] == ("number",):
-            names.update(key_stems(other.key)[:-1])
-    return names
+            names.update(key_stems(other)[:-1])
+    return frozenset(names - _STATUS_WORDS)
 
 
 def _belongs(field: Field, subject: RecordSubject) -> bool:
-    return any(
-        record is field.record or record.holds(field.record) for record in subject.records[:NEAREST]
-    )
+    number = field.record.number
+    return any(record.number <= number <= record.last for record in subject.records[:NEAREST])
 
 
 def is_stated(outline: Outline, start: int, end: int) -> bool:
@@ -443,10 +453,12 @@ class KindFields:
         if not self._fields:
             return
         spans = list(_WORD.finditer(text))
-        words = [fold(one[0]) for one in spans]
+        words = [one.lower() if one.isascii() else fold(one) for one in _WORD.findall(text)]
         end = 0
         for at, word in enumerate(words):
-            for length in sorted(self._lengths.get(word, ()), reverse=True) if at >= end else ():
+            if word not in self._lengths or at < end:
+                continue
+            for length in sorted(self._lengths[word], reverse=True):
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length

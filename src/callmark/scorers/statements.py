@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -44,7 +44,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
@@ -52,6 +52,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
+from callmark.records.trace import TraceEntry
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import ordinal_of, place_of
 
@@ -290,8 +291,8 @@ def _check_weekdays(
     only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
 
     def years_of(moment: Moment) -> frozenset[int]:
-        said = reading.said.moments_said((moment.month, moment.day))
-        years = frozenset(one.year for one in said if one.year is not None)
+        said = reading.said.known()[1].get((moment.month, moment.day), ())
+        years = frozenset(one.year for one, _ in said if one.year is not None)
         return index.years_of(moment) or years or only
 
     for day in find_days(reading.text, values, years_of):
@@ -449,7 +450,7 @@ def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
     """Calls that changed something, by the words of their names: `enable_roaming`. What a result
     said of it before need not be so any more."""
-    for call in _done_calls(reading, registry):
+    for call, _ in _called(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
             yield call.turn, set(map(root, key_words(call.name)))
 
@@ -551,18 +552,11 @@ def _deny(
 ) -> Iterator[StatementFinding]:
     """What was found right is wrong where the answer itself says that it is not so. A sentence that
     repeats the text of a result without a value is denied as a whole."""
-    denied = find_denied(outline)
-    ends = list(accumulate((end for _, end in denied), max))
-
-    def is_denied(start: int) -> bool:
-        at = bisect_right(denied, (start, len(outline.text))) - 1
-        return at >= 0 and start < ends[at]
-
     touched: set[Span] = set()
     for one in findings:
         is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            (denied and is_denied(one.start))
+            (outline.takes_back and outline.is_denied(one.start))
             or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
@@ -570,9 +564,9 @@ def _deny(
             yield one._replace(label="contradicted", rule="denial", because=because)
         else:
             yield one
-    for span in outline.sentences if denied else ():
+    for span in outline.sentences if outline.takes_back else ():
         last = span[1] - 1
-        if span not in touched and is_denied(last):
+        if span not in touched and outline.is_denied(last):
             turn = reading.turn_at(span[0])
             if reading.grounder.find_texts(span, turn, []):
                 because = "a text of a result, of which the answer says that it is not so"
@@ -604,22 +598,27 @@ def _told_states(reading: TrialReading) -> Tells:
 
 
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
+    for call, entry in _called(reading, registry):
+        if entry is None:
+            yield call
+            continue
+        texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
+        words = words_of_call(call.name, call.description, texts, (entry.arguments, entry.result))
+        yield call._replace(words=words, named=frozenset(map(fold, texts)))
+
+
+def _called(
+    reading: TrialReading, registry: Registry
+) -> Iterator[tuple[DoneCall, TraceEntry | None]]:
+    """Calls that were answered; those of the prompt have no entry."""
     for name in done_in_prompt(reading.sample.prompt):
         spec = registry.spec(name)
-        yield DoneCall(0, name, "" if spec is None else spec.description)
+        yield DoneCall(0, name, "" if spec is None else spec.description), None
     for entry in reading.trace.tool_trace:
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            about = "" if spec is None else spec.description
-            texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
-            yield DoneCall(
-                turn,
-                entry.name,
-                about,
-                words_of_call(entry.name, about, texts, (entry.arguments, entry.result)),
-                frozenset(map(fold, texts)),
-            )
+            yield DoneCall(turn, entry.name, "" if spec is None else spec.description), entry
 
 
 def _reads_as_error(result: Json) -> bool:
