@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
-    LONGEST_LEAF,
     convert,
     dimension_of,
     is_measured_key,
@@ -680,29 +678,3 @@ class Measures:
                     if self.unit_of(field, (number,)) == unit:
                         return field
         return None
-
-
-class SaidUnits:
-    """What the user measured in what."""
-
-    def __init__(self, said: Said) -> None:
-        self._said = said
-
-    def holds(self, value: Value, turn: int | None) -> bool:
-        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
-        return self._said.holds(value, turn) and any(
-            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
-            for reading in value.readings
-            for unit, at in self._units.get(reading, {}).items()
-        )
-
-    @cached_property
-    def _units(self) -> dict[int, dict[str | None, int]]:
-        found: dict[int, dict[str | None, int]] = {}
-        for turn, text in self._said.texts:
-            for value in read_leaf(text):
-                unit = value.unit if len(text) <= LONGEST_LEAF else None
-                for reading in value.readings:
-                    units = found.setdefault(reading, {})
-                    units[unit] = min(turn, units.get(unit, turn))
-        return found

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
-from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
+from callmark.grounding.binding import Binder, Measures, is_like, is_named_by
 from callmark.grounding.claims import DURATION, EXAMPLE, why_not_claimed
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
@@ -24,18 +24,17 @@ from callmark.grounding.record_tree import (
     RecordSubject,
     Series,
     find_all_kin,
-    find_joined,
     find_kin,
     key_stems,
     key_words,
     shape_of,
     stem,
 )
-from callmark.grounding.siblings import are_of_siblings
+from callmark.grounding.siblings import are_of_siblings, find_joined
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
 from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
-from callmark.grounding.workings import TurnAt, words_around
+from callmark.grounding.workings import SaidUnits, TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -92,7 +91,6 @@ class Checker:
         self.index = index
         self.measures = Measures(index)
         self.said = said
-        self._said_units = SaidUnits(said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
@@ -102,7 +100,11 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these three: they are made when the first value asks.
+    # Most answers need none of these four: they are made when the first value asks.
+    @cached_property
+    def _said_units(self) -> SaidUnits:
+        return SaidUnits(self.said)
+
     @cached_property
     def _slips(self) -> Slips:
         return Slips(self.index)

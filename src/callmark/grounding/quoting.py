@@ -56,6 +56,7 @@ class Quotations:
             for field in self._tree.fields
             if isinstance(field.value, str) and field.value.count(" ") >= SHORTEST - 2
         ]
+        self._said.known()  # only then are they read
         texts += [(text, None) for _, text in self._said.texts]
         texts += [(text, None) for text in self._written]
         kept = []

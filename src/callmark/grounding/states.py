@@ -19,13 +19,12 @@ from callmark.grounding.record_tree import (
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    find_joined,
     find_kin,
     key_stems,
     key_words,
     stem,
 )
-from callmark.grounding.siblings import words_of_name
+from callmark.grounding.siblings import find_joined, words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import STOP_WORDS, fold
 from callmark.grounding.values import Value

@@ -15,7 +15,14 @@ from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, sha
 from callmark.grounding.binding import Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import convert, dimension_of, is_money
+from callmark.grounding.reading import (
+    LONGEST_LEAF,
+    convert,
+    dimension_of,
+    is_money,
+    is_same_unit,
+    read_leaf,
+)
 from callmark.grounding.record_tree import NEAREST, Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
@@ -592,3 +599,29 @@ class Workings:
             if 1 < len(series.items) < SMALL
         }
         return sorted(lengths | arithmetic.counts_in(cues, stems))
+
+
+class SaidUnits:
+    """What the user measured in what."""
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+
+    def holds(self, value: Value, turn: int | None) -> bool:
+        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
+        return self._said.holds(value, turn) and any(
+            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
+            for reading in value.readings
+            for unit, at in self._units.get(reading, {}).items()
+        )
+
+    @cached_property
+    def _units(self) -> dict[int, dict[str | None, int]]:
+        found: dict[int, dict[str | None, int]] = {}
+        for turn, text in self._said.texts:
+            for value in read_leaf(text):
+                unit = value.unit if len(text) <= LONGEST_LEAF else None
+                for reading in value.readings:
+                    units = found.setdefault(reading, {})
+                    units[unit] = min(turn, units.get(unit, turn))
+        return found
