@@ -398,13 +398,15 @@ _OF_SO_MANY = re.compile(
 )
 _TALLY = re.compile(
     rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
-    r"(?P<of>of\s+(?:the|these|those|them|your|our|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
+    r"(?P<of>of\s+(?:the|these|those|them|your|our|my|his|her|its|their|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
     r"(?:[^\W\d_]+\s+){0,2}?"
     r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"
     r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
     re.IGNORECASE,
 )
-_OUT_OF = re.compile(r"\bof (?:the|these|all|your) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE)
+_OUT_OF = re.compile(
+    r"\bof (?:the|these|all|your|his|her|its|their) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE
+)
 _NOT = re.compile(r"(?:no|not|without)\b\s*", re.IGNORECASE)
 _ADVERBS = re.compile(
     r"(?:(?:currently|now|still|already|also|both|all|actually|marked|listed|as|in|a|an|the)\s+)*",
@@ -419,8 +421,14 @@ _LIMITED = re.compile(
 # `- **Delivered:** 17`, and `17 delivered orders`.
 _LABEL = re.compile(
     r"^[\s>*•‣|+–-]*(?P<label>[^\W\d_][^:|\n*]{1,30}?)[*_]*(?::|\|)[*_]*\s*(?P<number>\d{1,3})"
-    r"(?=\s*(?:$|[|(.,]))",
+    r"(?=\s*(?:$|[(.,]|\|\s*$))",
     re.MULTILINE,
+)
+# `19 running, 3 stopped`, `17 are closed, 9 in progress`
+_COUNTED_AS = re.compile(
+    rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?:(?:are|is|were|was|in|on|sind|ist|waren|im"
+    r"|están|son|en|sont|est)\s){0,2}(?P<label>[^\W\d_][\w-]+(?:\s[^\W\d_][\w-]+){0,2})",
+    re.IGNORECASE,
 )
 _KIND_OF = re.compile(
     rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?P<label>[^\W\d_][\w-]+(?:\s[\w-]+)?)\s+"
@@ -480,6 +488,30 @@ class Tallies:
                     continue  # what a column of a table counts, its head says
                 if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
                     yield wrong
+
+        if self._kinds:
+            yield from self._wrong_among(outline)
+
+    def _wrong_among(self, outline: Outline) -> Iterator[WrongTally]:
+        """Of the counts of one sentence that say how many are what, the one that is wrong, where
+        others under that key are right."""
+        counted: dict[tuple[Span, int], list[tuple[bool, WrongTally]]] = {}
+        for found in _COUNTED_AS.finditer(outline.text):
+            number = _number_of(found["number"])
+            words = words_of_name(found["label"])
+            for length in range(len(words), 0, -1):
+                columns = self._kinds.get(" ".join(words[:length]), ())
+                if len(columns) == 1 and number is not None:
+                    count, field = columns[0].counts[" ".join(words[:length])]
+                    tally = WrongTally(*found.span("number"), count, columns[0].records, field)
+                    sentence = outline.sentence_at(found.start())
+                    told = counted.setdefault((sentence, id(columns[0])), [])
+                    told.append((number == count, tally))
+                    break
+        for (sentence, _), told in counted.items():
+            wrong = [tally for is_right, tally in told if not is_right]
+            if len(wrong) == 1 and len(told) > 1 and not outline.is_proposed(sentence):
+                yield wrong[0]
 
     @cached_property
     def _kinds(self) -> dict[str, list[_Column]]:
