@@ -53,9 +53,15 @@ _APART = re.compile(
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
+_LATER = re.compile(
+    r"[;]|[,)*][*_]*\s(?:with|and|while|whereas|but|und|mit|während|aber|y|con|mientras|pero|et"
+    r"|avec|tandis|mais)\s",
+    re.IGNORECASE,
+)
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
 _EMPTY = frozenset(
@@ -91,8 +97,7 @@ class Binder:
 
     def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
         """`loose`: mentions by what is no name, but tells a record from its siblings."""
-        self.outline = outline
-        self.text = outline.text
+        self.outline, self.text = outline, outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
@@ -135,8 +140,11 @@ class Binder:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
             near = self.outline.near(value, span)
-            found = self._within(*near, value)
-            loose = self._loosely_within(*near, value)
+            found, loose = self._within(*near, value), self._loosely_within(*near, value)
+            later = _LATER.search(self.text, value.end, near[1])
+            if later is not None:  # what is named there is spoken of there
+                found = [one for one in found if one.start < later.start()]
+                loose = [one for one in loose if one.start < later.start()]
             if found:
                 return descend(RecordSubject(_most_specific(found)), loose)
             if loose:
@@ -412,10 +420,12 @@ class Binder:
         line = self.outline.line_at(value.start)
         return line.level > 0 or self.text.startswith("|", line.start)
 
-    def words_before(self, value: Value) -> frozenset[str]:
-        """`Business ($338)`: what stands right before it in its line."""
+    def words_beside(self, value: Value) -> frozenset[str]:
+        """`Business ($338)`, `231 customers`: what stands right before and after it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
-        return frozenset(stem(word) for word in _WORD.findall(self.text[start : value.start]))
+        after = _NOUNS_AFTER.match(self.text, value.end)
+        beside = self.text[start : value.start] + (after[0] if after else "")
+        return frozenset(map(stem, _WORD.findall(beside)))
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
@@ -486,8 +496,9 @@ def is_named_by(label: frozenset[str], field: Field) -> bool:
     return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
-def is_like(field: Field, value: Value) -> bool:
-    """Could the field have held such a value? Prose says many things, under one key."""
+def is_like(field: Field, value: Value, *, partly: bool = False) -> bool:
+    """Could the field have held such a value, or a day and an hour of which it is a part? Prose
+    says many things, under one key."""
     if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
@@ -496,7 +507,8 @@ def is_like(field: Field, value: Value) -> bool:
         return False
     if value.kind == "moment":
         return any(
-            stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
+            (stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None))
+            or (partly and moment.has_day and moment.hour is not None)
             for stated in value.moments
             for other in values_of(field.value)
             for moment in other.moments

@@ -36,8 +36,15 @@ from callmark.records.trace import is_mcp_result, json_inside
 LONGEST_NAME = 8  # words
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
-_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_NAMING = frozenset("id ids name title number code sku email username".split())
+_KEY_WORD = re.compile(
+    r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+|[^\W\d_A-Za-zÀ-ÖØ-öø-ÿ]+"
+)
+_NAMING = frozenset(
+    """
+    id ids name title number code sku email username titel bezeichnung nummer kennung nombre título
+    titulo número numero código codigo nom titre intitulé numéro
+    """.split()
+)
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
@@ -78,6 +85,7 @@ class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
+        "_texts",
         "children",
         "fields",
         "key",
@@ -109,6 +117,13 @@ class ResultRecord:
         self.fields: list[Field] = []
         self.children: list[ResultRecord] = []
         self.names: list[str] = []
+        self._texts: frozenset[str] | None = None
+
+    def texts(self) -> frozenset[str]:
+        """Its leaves that are texts, once it is whole."""
+        if self._texts is None:
+            self._texts = frozenset(one.value for one in self.fields if isinstance(one.value, str))
+        return self._texts
 
     def holds(self, other: ResultRecord) -> bool:
         return self.number <= other.number <= self.last
@@ -315,6 +330,7 @@ class Names:
     ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
+        self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
         for record in records:
             for name in names_of(record):
                 words = _words_of_name(name)
@@ -325,6 +341,8 @@ class Names:
                         self._lengths.setdefault(words[0], []).append(len(words))
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
+                    if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
+                        self._codes.add(words[0])
         for lengths in self._lengths.values():
             lengths[:] = sorted(set(lengths), reverse=True)
 
@@ -334,8 +352,7 @@ class Names:
             words: list[str] = _NAME_WORD.findall(text.lower())
         else:
             found_words: list[str] = _NAME_WORD.findall(text)
-            folded = {word: fold(word) for word in set(found_words)}
-            words = [folded[word] for word in found_words]
+            words = [one.lower() if one.isascii() else fold(one) for one in found_words]
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]
@@ -346,6 +363,8 @@ class Names:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
+                if length == 1 and name[0] in self._codes and spans[at][0].islower():
+                    continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
                     place = spans[at].start(), spans[end - 1].end()
@@ -393,6 +412,7 @@ def shape_of(identifier: str) -> str:
 
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
+SHORT_CODE = 4
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
@@ -646,6 +666,14 @@ def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
 
 
 def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
+    if len(subject.records) == 1:
+        first, last = subject.records[0].number, subject.records[0].last
+        return [
+            field
+            for field in fields[:MOST_KIN]
+            if first <= field.record.number <= last
+            or field.record.number <= first <= field.record.last
+        ]
     return [
         field
         for field in fields[:MOST_KIN]
@@ -667,11 +695,7 @@ def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None
 
 def _holds_any(record: ResultRecord, names: set[str]) -> bool:
     near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
+    return any(not names.isdisjoint(one.texts()) for one in near)
 
 
 def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
