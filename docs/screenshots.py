@@ -1,6 +1,6 @@
-"""Makes the pictures of README.md, docs/page.md, docs/view.md and docs/probe.md: the log of the README,
-runs over the bundled dataset from recorded answers, and a training that goes wrong, opened in chromium. In the checkout, after
-`make browser`:
+"""Makes the pictures of README.md, docs/page.md, docs/view.md and docs/probe.md: the log that the
+README describes, runs over the bundled dataset from recorded answers, and a training that goes
+wrong, opened in chromium. In the checkout, after `make browser`:
 `PYTHONPATH=. python docs/screenshots.py`."""
 
 from __future__ import annotations
