@@ -37,6 +37,7 @@ class Page {
   samples(index) {
     this.index = index;
     this.count();
+    showClusters(index, (pick) => this.pick(pick));
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
@@ -115,7 +116,7 @@ class Page {
     }
     const about = {
       id: this.index.ids[row], trial: this.index.trials[row], fails: this.list.names("fails", row),
-      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row), warns: this.list.names("warns", row),
+      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row), both: this.list.names("both", row), warns: this.list.names("warns", row),
       kinds: [...this.list.names("kind", row), ...this.list.names("status", row), ...this.list.names("stop", row).map((stop) => `stopped by ${stop}`)],
     };
     if (sample === null) {
@@ -132,7 +133,7 @@ class Page {
     const absent = `This page has no sample ${id}, trial ${trial}.`;
     const sample = this.source.named ? await this.source.named(id, trial).catch(() => null) : null;
     if (sample === null) this.empty(absent);
-    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], warns: [], kinds: ["not in the list"] });
+    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], both: [], warns: [], kinds: ["not in the list"] });
   }
 
   fill(sample, about) {

@@ -3,7 +3,9 @@
 const ROW = 62;
 const AROUND = 6;
 // What a row's first status says, as a mark; whatever else passes.
-const MARKS = { "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet" };
+const MARKS = {
+  "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet", "wrong on both sides": "bad",
+};
 
 class SampleList {
   constructor(box, index, opened) {
